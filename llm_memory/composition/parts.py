@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 
 from ..catalogue.acquaintances import Acquaintances
-from ..catalogue.catalogue import Catalogue
+from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
 from ..consolidation.archive_step import ArchiveStep
@@ -82,6 +83,7 @@ from ..remember.near_duplicates import NearDuplicates
 from ..remember.rules.private import Finder, without_private
 from ..remember.vouching import HomeVouchers
 from ..roles.role_notes import RoleNotes
+from ..runtime.cooperative import unhurried
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.access import Gate
@@ -719,8 +721,11 @@ class Parts(Given):
     async def follow_files(self) -> None:
         """Do what a round of the files leaves to do."""
         if self.vouchers is not None:
-            for stored in self.vouchers.changed(self.catalogue.all()):
-                self.living.take(stored)
+            known = list(self.catalogue.all())
+            changed = await asyncio.to_thread(self.vouchers.changed, known)
+            async for stored in unhurried(changed):
+                if self.catalogue.get(entry_key(stored)) is stored:
+                    self.living.take(stored)
         await self.corrections.follow()
         await self.note_book.refresh()
         await self.souls.follow()

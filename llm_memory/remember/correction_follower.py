@@ -41,8 +41,9 @@ class CorrectionFollower:
         await self._unread.review()
         new = self._deeds.take_new()
         try:
+            by_scope = await asyncio.to_thread(_by_scope, new)
             for scope in await self._editor.scopes():
-                if some := [one for one in new if scope.name in one.hidden_in]:
+                if some := by_scope.get(scope.name):
                     await self._follow(scope, some)
         except VaultWriteFailed as error:
             logger.warning("journals_not_corrected", error=error)
@@ -51,11 +52,12 @@ class CorrectionFollower:
         self._followed = changes
 
     async def _follow(self, scope: Scope, new: Sequence[Deed]) -> None:
-        if any(one.kind in (DeedKind.FORGOTTEN, DeedKind.MOVED) for one in new):
+        gone = (DeedKind.FORGOTTEN, DeedKind.MOVED)
+        if any(one.kind in gone for one in new):
             for stored in await self._editor.settled_in(scope):
                 by = closed_by(stored.memory)
-                gone = self._catalogue.get(Key(scope.name, by)) is None
-                if gone and self._deeds.was_taken_out(scope.name, by):
+                left = self._catalogue.get(Key(scope.name, by)) is None
+                if left and self._deeds.was_taken_out(scope.name, by):
                     await self._editor.reopen(stored)
         entries = self._catalogue.of_scope(scope)
         for stored, left in await asyncio.to_thread(self._less, entries, new):
@@ -74,3 +76,11 @@ class CorrectionFollower:
                 if left not in (None, stored.memory.judgment):
                     found.append((stored, left))
         return found
+
+
+def _by_scope(deeds: Sequence[Deed]) -> dict[str, list[Deed]]:
+    found: dict[str, list[Deed]] = {}
+    for deed in deeds:
+        for name in deed.hidden_in:
+            found.setdefault(name, []).append(deed)
+    return found

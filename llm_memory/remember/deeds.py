@@ -18,6 +18,7 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory
 from ..models.deeds import CORRECTIONS, Deed, DeedKind, Done, Requester
+from ..runtime.cooperative import unhurried
 from ..runtime.identifiers import Clock, make_id
 from ..storage.deed_table import DeedTable
 from ..storage.state_store import SqliteStateStore
@@ -177,9 +178,7 @@ class Deeds:
         archive will note it, for an undo: a kill may come when only some of them are there."""
         batch = make_id("b", self._clock()) if len(found) > 1 else ""
         made = list[Deed]()
-        for number, one in enumerate(found):
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
+        async for one in unhurried(found):
             deed = self._made(DeedKind.FORGOTTEN, one.scope.name, one.memory, requester.name)
             made.append(_by(deed, requester, after, batch) if after else deed)
         return await self.note_many(made)
@@ -188,9 +187,7 @@ class Deeds:
         """Note what a person deleted in the files, given as scope and entry. Returns the numbers of
         what was not noted yet: a crash comes between this and the archive."""
         made: list[Deed] = []
-        for number, (scope, memory) in enumerate(entries):
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
+        async for scope, memory in unhurried(entries):
             if not self._same(DeedKind.FORGOTTEN, scope, memory):
                 made.append(self._made(DeedKind.FORGOTTEN, scope, memory))
         return await self.note_many(made)
@@ -199,9 +196,7 @@ class Deeds:
         """Note what a person moved to another scope's folder or reworded in the files, given as
         former scope and entry, present scope and entry."""
         made: list[Deed] = []
-        for number, (scope, before, target, now) in enumerate(changes):
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
+        async for scope, before, target, now in unhurried(changes):
             if scope != target:
                 made.append(replace(self._made(DeedKind.MOVED, scope, before), target=target))
             old, new = same_words(before.judgment), same_words(now.judgment)
@@ -214,9 +209,7 @@ class Deeds:
     async def restored_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
         """Note what a person put back into the files, given as scope and entry."""
         back: list[Deed] = []
-        for number, (scope, memory) in enumerate(entries):
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
+        async for scope, memory in unhurried(entries):
             back += self._same(DeedKind.FORGOTTEN, scope, memory)
         await self.drop([one.number for one in back])
 
@@ -341,9 +334,7 @@ class Deeds:
     ) -> None:
         """Drop of each entry the last correction of each of these kinds, which was undone."""
         last = dict[tuple[str, DeedKind], Deed]()
-        for number, memory_id in enumerate(memory_ids):
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
+        async for memory_id in unhurried(memory_ids):
             for one in sorted(self.of_entry(scope, memory_id), key=lambda deed: deed.at):
                 if one.scope == scope and one.kind in kinds:
                     last[memory_id, one.kind] = one

@@ -29,6 +29,8 @@ BY_WORDS = 100
 _JUST_SAID = timedelta(days=3)
 _FRESH = 10
 """The newest memories not yet in the index that are compared, too."""
+_LOOKED_AT = 200
+"""Of what waits for the index the newest: all of an adoption may wait."""
 
 
 class NearDuplicates:
@@ -155,7 +157,7 @@ class NearDuplicates:
         memory = draft.memory
         waiting = [
             passage
-            for passage in self._indexing.pending
+            for passage in self._indexing.newest_pending(_LOOKED_AT)
             if isinstance(passage, StoredMemory)
             and place_name(passage) == place_name(draft)
             and self._catalogue.at(key_of(passage)) is not None

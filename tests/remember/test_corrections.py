@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Edited, Forgotten
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import digest_id
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
+    DIGEST_TAG,
+    MADE_OF_ENTRIES,
+)
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules import corrected
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import person, private, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     Bot,
@@ -146,3 +152,47 @@ async def test_an_entry_that_a_person_puts_back_by_hand_is_corrected_no_more(
         await timed_bot.engine.reconcile()
         assert len(timed_bot.engine.parts.corrected.of_scope("家人")) == count
     assert texts_of(timed_bot) == {"家人": [PEANUTS]}
+
+
+async def test_what_follows_a_correction_reads_no_journal_sentence_by_sentence(
+    timed_bot: Bot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Journals of months, in scopes that have known other corrections."""
+    parts, days = timed_bot.engine.parts, 40
+    ids = []
+    for where in (FAMILY, group(888)):
+        outcome = await timed_bot.remember(PEANUTS, where, MING)
+        scope, memory = outcome.memory.scope, outcome.memory.memory
+        begun = timed_bot.clock.now - timedelta(days=days)
+        journals = [
+            replace(
+                memory,
+                memory_id=digest_id(scope.name, day.date()),
+                judgment=f"{day:%Y-%m-%d}记下了 2 条：小明：{PEANUTS}；小明：第{number}本书在架上",
+                created_at=day,
+                tags=(DIGEST_TAG,),
+                extra=(MADE_OF_ENTRIES,),
+            )
+            for number in range(days)
+            for day in (begun + timedelta(days=number),)
+        ]
+        await parts.intake.take(scope, journals)
+        ids.append(await timed_bot.stored_id("柜子的钥匙在门后", where, MING))
+        await timed_bot.stored_id("花要每天浇水", where, MING)
+    assert isinstance(await timed_bot.forget(ids[1], group(888), ADMIN), Forgotten)
+    read = list[str]()
+    statement = corrected.statement
+    monkeypatch.setattr(
+        corrected, "statement", lambda text, at: (read.append(text), statement(text, at))[1]
+    )
+    memory_id = next(
+        one.memory.memory_id
+        for one in timed_bot.living()
+        if (one.scope.name, one.memory.judgment) == ("家人", PEANUTS)
+    )
+    await forget(timed_bot, memory_id)
+    assert len(read) < days
+    told = [one for one in timed_bot.living() if "第7本书" in one.memory.judgment]
+    assert [PEANUTS in one.memory.judgment for one in told] == [
+        one.scope.name != "家人" for one in told
+    ]
