@@ -21,6 +21,8 @@ from ..errors import (
     StateUnavailable,
 )
 from ..index.embedding.ports import Embedder
+from ..index.indexing_service import IndexingService
+from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.loop import LoopStatus
 from ..models.scope import folder_of
@@ -36,9 +38,7 @@ from ..runtime.shielded import shielded
 from ..runtime.supervisor import Supervisor
 from ..scopes.scope_book import ScopeBook
 from ..storage.directory_lock import DirectoryLock
-from ..storage.private_folder import PrivateFolder
 from ..storage.state_store import SqliteStateStore
-from ..storage.store_files import StoreFiles
 from ..text.lazy_pattern import compile_all
 from .parts import Parts, no_prompt
 from .paths import EnginePaths, local_now
@@ -95,7 +95,8 @@ class Engine:
             raise off from error
         if not self.life.is_closing:
             # Words wait for no embedder, so not for `run` either.
-            self._behind.start("words", self._follow_with_words)
+            words = self.parts.lexical
+            self._behind.start("words", partial(self._keep_up, words, words.run))
             self._behind.start("use counts", self.parts.uses.run)
             self._behind.start("tidying", self._tidy)
         self.life.loaded()
@@ -113,7 +114,8 @@ class Engine:
         parts = self.parts
         timeout = parts.settings.open_retry_seconds
         await own_folders(parts.locks, timeout, given_up=lambda: self.life.is_closing)
-        await asyncio.to_thread(restrict_folders, parts.private)
+        for folder in parts.private:
+            await asyncio.to_thread(folder.restrict_folder)
         await asyncio.to_thread(compile_all)
         # Before the index and a search import numpy at the same time, each half of it.
         with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
@@ -160,20 +162,18 @@ class Engine:
         await self.parts.souls.load()
 
     async def _tidy(self) -> None:
-        await shielded(asyncio.to_thread(tidy_folders, self.parts.private, self.parts.files))
+        """Take others' rights from what lies in the folders, and delete what a kill left."""
+        for folder in self.parts.private:
+            await shielded(asyncio.to_thread(folder.restrict_contents))
+        await shielded(asyncio.to_thread(self.parts.files.remove_stale))
 
-    async def _follow_with_words(self) -> None:
+    async def _keep_up(
+        self, index: LexicalService | IndexingService, run: Callable[[], Awaitable[None]]
+    ) -> None:
         try:
-            await self.parts.lexical.run()
-        finally:
-            self.parts.lexical.state = IndexState.OFF  # nothing follows the vault now
-
-    async def _follow_with_vectors(self, embedder: Embedder | None) -> None:
-        indexing = self.parts.indexing
-        try:
-            await indexing.run(embedder)
+            await run()
         except Exception:
-            indexing.state = IndexState.OFF
+            index.state = IndexState.OFF  # nothing follows the vault now
             raise
 
     async def scan_notes(self) -> None:
@@ -203,12 +203,13 @@ class Engine:
         """Keep the index up with the vault until cancelled. None: words alone, and no index of
         vectors."""
         await self.scan_notes()
-        trust, prepared = self.parts.embedder_trust, self.parts.indexing.prepared
+        trust, indexing = self.parts.embedder_trust, self.parts.indexing
         async with asyncio.TaskGroup() as behind:
             if embedder is not None:
-                examine = partial(trust.run, embedder, prepared)
+                examine = partial(trust.run, embedder, indexing.prepared)
                 behind.create_task(self._behind.supervise("examination", examine))
-            await self._behind.supervise("vectors", partial(self._follow_with_vectors, embedder))
+            run = partial(indexing.run, embedder)
+            await self._behind.supervise("vectors", partial(self._keep_up, indexing, run))
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -265,12 +266,8 @@ class Engine:
                 await asyncio.to_thread(lock.release)
 
     async def _forget(self) -> None:
-        for part in (
-            self.parts.note_book,
-            self.parts.manager,
-            self.parts.primer,
-            self.parts.unread,
-        ):
+        parts = self.parts
+        for part in (parts.note_book, parts.manager, parts.primer, parts.unread):
             part.clear()
 
     async def status(self) -> EngineStatus:
@@ -373,19 +370,6 @@ def build_engine(
 
 
 _LOCK_POLL_SECONDS = 0.2
-
-
-def restrict_folders(folders: Sequence[PrivateFolder]) -> None:
-    """Blocks."""
-    for folder in folders:
-        folder.restrict_folder()
-
-
-def tidy_folders(folders: Sequence[PrivateFolder], files: StoreFiles) -> None:
-    """Take others' rights from what lies in the folders, and delete what a kill left. Blocks."""
-    for folder in folders:
-        folder.restrict_contents()
-    files.remove_stale()
 
 
 async def own_folders(

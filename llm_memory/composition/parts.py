@@ -260,6 +260,8 @@ class Parts(Given):
     indexing = part(lambda p: p._indexing())
     lexical = part(lambda p: p._lexical())
     living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
+    entries = part(lambda p: (p.vault, p.catalogue, p.living))
+    """What whoever changes an entry works with: its file, what is held of it, what follows it."""
     acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
     bylines = part(
         lambda p: Bylines(p.catalogue, p.unread, p.state, p.book.ids_of, p.is_admin, p.clock)
@@ -304,29 +306,13 @@ class Parts(Given):
     )
     corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = part(
-        lambda p: MemoryHandlers(
-            p.vault,
-            p.catalogue,
-            p.living,
-            p.notices,
-            p.checks,
-            p.corrected,
-            p.clock,
-            p.near,
-        )
+        lambda p: MemoryHandlers(*p.entries, p.notices, p.checks, p.corrected, p.clock, p.near)
     )
-    intake = part(lambda p: Intake(p.vault, p.catalogue, p.living, p.notices, p.state, p.corrected))
+    intake = part(lambda p: Intake(*p.entries, p.notices, p.state, p.corrected))
     corrections = part(lambda p: CorrectionFollower(p.corrected, p.unread, p.handlers, p.catalogue))
     reconciler = part(
         lambda p: Reconciler(
-            p.vault,
-            p.catalogue,
-            p.living,
-            p.corrected,
-            p.notices,
-            p.clock,
-            p.settings.vault_pace,
-            mapped=p.book.mapped,
+            *p.entries, p.corrected, p.notices, p.clock, p.settings.vault_pace, mapped=p.book.mapped
         )
     )
     intents = part(lambda p: RecordIntents(p.state))
@@ -457,15 +443,10 @@ class Parts(Given):
     )
     overviews = part(
         lambda p: Overviews(
-            p.pages,
-            p.catalogue,
-            p.corrected,
-            p.notices,
-            p.primer.overview,
-            english=p.english,
+            p.pages, p.catalogue, p.corrected, p.notices, p.primer.overview, english=p.english
         )
     )
-    archive = part(lambda p: ArchiveStep(p.vault, p.catalogue, p.living, p.handlers, p.clock))
+    archive = part(lambda p: ArchiveStep(*p.entries, p.handlers, p.clock))
     remnants = part(
         lambda p: PurgeRemnants(
             p.files,
@@ -495,20 +476,11 @@ class Parts(Given):
             p.vault,
             p.notices,
             p.clock,
-            DecayStep(p.loop_book, p.vault, p.catalogue, p.living, p.archive),
+            DecayStep(p.loop_book, *p.entries, p.archive),
             MergeStep(p.sleep_store, p.catalogue, p.near, p.archive),
-            DayJournals(
-                p.sleep_store,
-                p.turns,
-                p.vault,
-                p.catalogue,
-                p.living,
-                p.checks,
-                p.acquaintances,
-                p.clock,
-            ),
+            DayJournals(p.sleep_store, p.turns, *p.entries, p.checks, p.acquaintances, p.clock),
             p.overviews,
-            QuestionStep(p.vault, p.catalogue, p.living, p.checks, p.model_calls, p.uses.of),
+            QuestionStep(*p.entries, p.checks, p.model_calls, p.uses.of),
             p.souls.night,
             p.backup,
             p.remnants,
@@ -529,7 +501,7 @@ class Parts(Given):
     staging: cached_property[AdoptionStaging | None] = part(
         lambda p: AdoptionStaging(p.paths.state / "adoption")
     )
-    holdings = part(lambda p: Holdings(p.migration_store, p.vault, p.catalogue, p.living))
+    holdings = part(lambda p: Holdings(p.migration_store, *p.entries))
     migrations = part(lambda p: p._migrations())
     former = part(lambda p: FormerScopes(p.state, p.book, p.catalogue, p.turns))
     bringing = part(
@@ -606,17 +578,11 @@ class Parts(Given):
             _contradicting=ContradictingWrites(p.handlers, p.near, p.corrected, p.weights.newer),
             _bringing=p.bringing,
             _applier=p.learning,
-            _tasks=TaskList(
-                p.vault, p.catalogue, p.living, p.notices, p.checks, p.handlers, p.clock
-            ),
+            _tasks=TaskList(*p.entries, p.notices, p.checks, p.handlers, p.clock),
             _transfer=Transfer(p.transfers, p.catalogue, p.handlers, p.clock, p.version),
             _overviews=p.overviews,
             _role_notes=RoleNotes(
-                p.pages,
-                p.paths.leases,
-                p.settings.privacy_mode,
-                p.private_data,
-                english=p.english,
+                p.pages, p.paths.leases, p.settings.privacy_mode, p.private_data, english=p.english
             ),
             _pauses=p.paused_conversations,
             _transcripts=Transcripts(p.book, p.histories, p.corrected.texts, p.without_private),
