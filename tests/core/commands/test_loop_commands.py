@@ -16,9 +16,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.host.web_api import status_json
 from astrbot_plugin_scoped_memory.core.migrations import memory_scope_migration
-from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import (
-    MemoryScopeMigration,
-)
+from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import bring_memories
 from astrbot_plugin_scoped_memory.core.replies.status_text import (
     fault_words,
     loop_lines,
@@ -281,7 +279,7 @@ async def test_the_route_and_the_log_tell_how_far_it_is_and_of_no_memory(
     settings = replace(QUICK, walk_pace=pace)
     async with running(tmp_path, legacy=source, settings=settings) as rig:
         plugin = cast("Any", FakePlugin(rig))
-        task = asyncio.create_task(MemoryScopeMigration(rig.engine, Texts("zh-CN")).run())
+        task = asyncio.create_task(bring_memories(rig.engine, Texts("zh-CN")))
         await until_status(rig, lambda status: status.waiting == "server_down")
         block = (await status_json(plugin))["migration"]
         assert (block["state"], block["waiting"]) == ("idle", "server_down")
