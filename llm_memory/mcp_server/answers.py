@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..models.data_models import (
+    Reason,
     Refused,
     Reinforced,
     RememberOutcome,
@@ -14,7 +15,7 @@ from ..models.data_models import (
     StoredMemory,
 )
 from ..models.recall import FileText
-from ..models.roles import Noted, NotHeld, NotNoted, RoleLease
+from ..models.roles import NoteOutcome, NotHeld, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..primer.models import Overview, PrimerPart
 from ..text.normalising import estimate_tokens
@@ -24,7 +25,7 @@ from ..texts import Said
 from ..vault.rules.templates import CONSTITUTION
 from .hit_lines import fit, search_line
 from .levels import Level
-from .texts import FATES, NOTE_FAULTS, PARTS
+from .texts import FATES, PARTS
 
 FAILED, MISUSED, PARTLY = 1, 2, 3
 _PREVIEW: Final = 160
@@ -160,15 +161,15 @@ def role_line(role: str, seat: RoleLease | NotHeld) -> str:
     return f"You hold the role {safe(role)}." if isinstance(seat, RoleLease) else _held(role, seat)
 
 
-def note_answer(role: str, noted: Noted | NotHeld | NotNoted | Refused, level: Level) -> Answer:
+def note_answer(role: str, noted: NoteOutcome, level: Level) -> Answer:
     """Returns what became of a session's summary, and each line that was left out."""
     match noted:
+        case Refused(Reason.NOT_WRITTEN, detail=why):
+            return Answer(f"not written: {safe(why)}", FAILED)
         case Refused():
             return Answer(refusal_words(noted).text("en"), FAILED)
         case NotHeld():
             return Answer(f"{_held(role, noted)} Nothing was written.", FAILED)
-        case NotNoted(fault, detail):
-            return Answer(NOTE_FAULTS[fault].format(detail=safe(detail)), FAILED)
     lines = [
         f"left out, {Said(f'objection.{one.reason}').text('en')}: {safe(one.line[:_PREVIEW])}"
         for one in noted.left_out

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+
+from .data_models import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +62,4 @@ class NotHeld:
     since: str = ""
 
 
-class NoteFault(StrEnum):
-    """Why a note was not written."""
-
-    TOO_LONG = "too_long"
-    LINK = "link"
-    """A link, or a file with a second name, stands in its place or on the way."""
-    NOT_TEXT = "not_text"
-    """The day's file is no UTF-8."""
-    OPEN_FENCE = "open_fence"
-    """A code block or comment is not closed there: the note would be a part of it."""
-    BUSY = "busy"
-    """Other programs keep writing the file."""
-    DISK = "disk"
-
-
-@dataclass(frozen=True, slots=True)
-class NotNoted:
-    """``detail``: what the disk said, the line of an open fence, or the most characters."""
-
-    fault: NoteFault
-    detail: str = ""
-
-
-NoteOutcome = Noted | NotHeld | NotNoted
+NoteOutcome = Noted | NotHeld | Refused

@@ -9,13 +9,12 @@ from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
+from ..models.data_models import Reason, Refused
 from ..models.roles import (
     LineLeftOut,
     Noted,
-    NoteFault,
     NoteOutcome,
     NotHeld,
-    NotNoted,
     RoleLease,
     RoleNote,
 )
@@ -46,11 +45,10 @@ MOST_CHARACTERS: Final = 8_000
 _LONGEST_NAME: Final = 40
 _PLACEHOLDERS: Final = tuple(mark for marks in HIDDEN.values() for mark in marks)
 _FAULTS: Final = {
-    AppendFault.NOT_PLAIN: NoteFault.LINK,
-    AppendFault.NOT_TEXT: NoteFault.NOT_TEXT,
-    AppendFault.BUSY: NoteFault.BUSY,
-    AppendFault.DISK: NoteFault.DISK,
-    AppendFault.HIDDEN: NoteFault.OPEN_FENCE,
+    AppendFault.NOT_PLAIN: "a link or a file with a second name stands in its place",
+    AppendFault.NOT_TEXT: "the day's file is not UTF-8",
+    AppendFault.BUSY: "other programs keep writing the day's file",
+    AppendFault.HIDDEN: "a code block or comment is not closed in the day's file, line",
 }
 
 
@@ -85,16 +83,17 @@ class RoleNotes:
         if (refused := self._refused(note.lease)) is not None:
             return refused
         if len(note.text) > MOST_CHARACTERS:
-            return NotNoted(NoteFault.TOO_LONG, str(MOST_CHARACTERS))
+            return Refused(Reason.TOO_LONG, detail=str(MOST_CHARACTERS))
         text, left_out = self._lasting(note.text)
         if not text:
             return Noted("", left_out)
         try:
             again = self._write(shelf, text, note, at)
         except NotAppended as error:
-            return NotNoted(_FAULTS[error.code], error.detail)
+            said = f"{_FAULTS.get(error.code, '')} {error.detail}".strip()
+            return Refused(Reason.NOT_WRITTEN, detail=said)
         except VaultWriteFailed as error:
-            return NotNoted(NoteFault.DISK, str(error))
+            return Refused(Reason.NOT_WRITTEN, detail=str(error))
         file = f"{shelf.folder}/{note_name(at)}"
         return Noted(file, left_out, again=again, page_left=not self._renew(shelf))
 

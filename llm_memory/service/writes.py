@@ -112,9 +112,7 @@ class Writes(Door):
             await self._overviews.run(scope)
 
     @deed
-    async def note_role(
-        self, note: RoleNote, *, conversation_id: ConversationId
-    ) -> NoteOutcome | Refused:
+    async def note_role(self, note: RoleNote, *, conversation_id: ConversationId) -> NoteOutcome:
         """Append what a session did to the day's file of the role that the caller holds, and renew
         that role's MEMORY.md; recall finds it from then on. The same words of today or yesterday
         are one block."""

@@ -53,7 +53,7 @@ class SharedMemory(Protocol):
 
     async def note_role(
         self, note: RoleNote, *, conversation_id: ConversationId
-    ) -> NoteOutcome | Refused: ...
+    ) -> NoteOutcome: ...
 
 
 class OwnerMemory(Protocol):
