@@ -56,8 +56,6 @@ class RecallTool(MemoryTool):
         )
         if OFF_THE_RECORD in recall.trace.notes:
             return call.ok("pause.recalled_nothing")
-        if not recall.hits:
-            return call.ok("search.nothing")
         texts = call.plugin.texts
         lines = [hit_line(hit, texts) for hit in recall.hits]
         return "\n".join([f"ok {found_text(texts, recall)}", *lines])

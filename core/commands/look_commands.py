@@ -152,7 +152,7 @@ async def search(call: Call) -> str:
     if OFF_THE_RECORD in recall.trace.notes:
         return f"{call.say('pause.recalled_nothing')}\n{call.how_to_resume}"
     if not recall.hits:
-        return call.say("search.nothing")
+        return found_text(call.texts, recall)
     lines = await numbered_hits(call, recall.hits, details=details)
     return "\n".join([found_text(call.texts, recall), *lines])
 

@@ -145,8 +145,13 @@ def error_text(texts: Texts, error: ScopedMemoryError | NotSaved | Enough) -> st
 
 
 def found_text(texts: Texts, recall: Recall) -> str:
-    """How many memories a search shows, and how many hold its words where those are more."""
+    """How many memories a search shows, and how many hold its words where those are more; of none,
+    whether nothing like it was ever noted, or nothing is certain."""
     shown, holding = len(recall.hits), recall.trace.holding
+    if recall.unsure:
+        return texts.say("search.unsure", count=shown or len(recall.trace.considered))
+    if not shown:
+        return texts.say("search.nothing")
     if holding > shown + sum(len(hit.also) for hit in recall.hits):
         return texts.say("search.head_of", count=shown, all=holding)
     return texts.say("search.head", count=shown)

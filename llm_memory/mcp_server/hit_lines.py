@@ -31,6 +31,9 @@ WHO: Final[Mapping[str, str]] = {
     "inject.account_unknown": "unknown account",
     "inject.elsewhere": "said elsewhere",
     "inject.reworded": "reworded by another",
+    "inject.heard": "heard in the group {where}",
+    "inject.heard_group": "heard in another group",
+    "inject.heard_private": "heard in a private chat",
 }
 """By the codes of ``text.attribution``. A hook waits for what is read, so it is not in the
 catalogue."""

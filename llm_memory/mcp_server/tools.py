@@ -46,6 +46,7 @@ _MOST_HITS: Final = 50
 _TOKENS_A_HIT: Final = 40
 _LONGEST_QUERY: Final = 2_000
 _WHY: Final = 80
+_UNSURE: Final = "(none is certain: they may be about something else)"
 """Characters of an embedder's name, and of what is wrong with it."""
 _LEAST_JUDGMENT: Final = 200
 _LONGEST_JUDGMENT: Final = 2_000
@@ -142,7 +143,7 @@ class MemoryTools:
         budget = max_tokens or self.max_tokens
         wanted = (scope or "all").strip().lower()
         by_level: list[list[tuple[Hit, Level]]] = []
-        notes, holding = list[str](), 0
+        notes, holding, unsure = list[str](), 0, True
         for level in self._searched(wanted):
             # What is left out of a recall below must not have taken the place of what is not.
             asked = MOST_TOKENS if wanted == PROJECT else budget
@@ -155,6 +156,7 @@ class MemoryTools:
             )
             by_level.append(_project_first([(hit, level) for hit in recall.hits]))
             notes += self._by_words(recall)
+            unsure = unsure and recall.unsure
             # A project in the home's store is asked together with what is global there.
             holding += recall.trace.holding if level.own_store or wanted != PROJECT else 0
         lines = [
@@ -164,6 +166,8 @@ class MemoryTools:
         ]
         if holding > len(lines):
             notes.append(f"({holding} memories hold all of these words)")
+        if lines and unsure:
+            notes.append(_UNSURE)
         head = DATA_HEAD if lines else "nothing relevant is remembered"
         return Answer(fit("\n".join(dict.fromkeys([head, *notes])), lines, budget))
 

@@ -41,8 +41,10 @@ class DropReason(StrEnum):
     SAID = "said_already"
 
 
+PRIVATE: Final = "@private"
+"""Stands for a private chat, which is not named."""
 UNKNOWN: Final = "?"
-"""Stands for an unknown account."""
+"""Stands for an unknown account, or group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,9 @@ class Byline:
         elsewhere: No person of the reader's conversation said it, and it is not vouched for.
         reworded: The words are another person's, who has edited what the speaker said.
         retold: The name of who said it, in a model's words.
+        heard: In which other conversation of the reader's private scope it was heard: what a group
+            is called, or its number, ``?`` where neither is known, ``PRIVATE`` for a private
+            chat. Empty in the same one, and for what all may read: there it is not theirs to know.
     """
 
     admin: bool = False
@@ -62,6 +67,7 @@ class Byline:
     elsewhere: bool = False
     reworded: bool = False
     retold: str = ""
+    heard: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +217,11 @@ class Recall:
     def tokens(self) -> int:
         """The estimated tokens of all previews together."""
         return sum(hit.tokens for hit in self.hits)
+
+    @property
+    def unsure(self) -> bool:
+        """Something comes near the question, and nothing answers it for certain."""
+        return bool(self.trace.considered) and all(hit.weak for hit in self.hits)
 
     @property
     def left_out(self) -> int:

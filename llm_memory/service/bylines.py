@@ -12,12 +12,12 @@ from ..catalogue.rules.bylines import account_mark, claims_a_role, folded_name, 
 from ..catalogue.rules.tasks import is_task
 from ..catalogue.speaker_index import SpeakerIndex
 from ..catalogue.unread_turns import UnreadTurns
-from ..errors import StateUnavailable
+from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
-from ..models.conversation import Actor
+from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Source, StoredMemory
 from ..models.passages import Key, Passage
-from ..models.recall import Byline, Hit
+from ..models.recall import PRIVATE, UNKNOWN, Byline, Hit
 from ..models.scope import Scope, ScopeFilter
 from ..primer.models import Primer
 from ..primer.rules.primer import Participants
@@ -40,6 +40,8 @@ class Bylines:
     _clock: Clock
     _met: SpeakerIndex = field(default_factory=SpeakerIndex)
     """The names under which persons have spoken, whatever was kept of it."""
+    _titles: dict[str, str] = field(default_factory=dict)
+    """What groups are called, by what the owner's map calls them."""
     _admins: dict[str, set[str]] = field(default_factory=dict)
     """The admins' accounts by the folded names under which they have spoken."""
 
@@ -49,11 +51,15 @@ class Bylines:
             for one in self._state.senders():
                 admin = bool(one.person) and self._is_admin(one.person)
                 self.meet(Actor(one.person, one.name, admin), one.scope)
+                if not one.peer:
+                    self._titles[one.umo] = one.name
         except StateUnavailable as error:
             logger.warning("admin_names_unread", error=error)
 
-    def meet(self, actor: Actor, scope: str) -> None:
+    def meet(self, actor: Actor, scope: str, where: ConversationId | None = None) -> None:
         """Note under which name a person has spoken. ``scope``: empty where nothing is kept."""
+        if where is not None and where.title:
+            self._titles[where.umo] = where.title
         if not (actor.spoke and actor.person and actor.name):
             return
         if scope:
@@ -90,6 +96,22 @@ class Bylines:
     def reader(self, view: View) -> Reader:
         """For one who reads hits inside a view."""
         return Reader(self, view)
+
+    def heard(self, stored: StoredMemory, view: View) -> str:
+        """As ``Byline.heard``."""
+        umo = stored.memory.provenance.conversation
+        own = stored.scope == view.writes and not stored.scope.is_public
+        if not own or umo in ("", view.where.umo):
+            return ""
+        try:
+            where = ConversationId.parse(umo)
+        except InvalidConversationId:
+            return ""
+        if where.kind is not ConversationKind.GROUP:
+            return PRIVATE if where.kind is ConversationKind.PRIVATE else ""
+        # A platform may have the member in a group's session, who is not to be named.
+        number = where.session if where.session.isdecimal() else UNKNOWN
+        return self._titles.get(umo) or number
 
     def participants(
         self, scope: Scope, conversation: str, asker: Actor | None = None
@@ -178,22 +200,22 @@ class Reader:
         if who and origin.source is not Source.AGENT:
             (who, *_) = (*bylines.names(origin.account, self.view.seen), who)
             hit = hit if memory.model_worded else replace(hit, who=who)
+        heard = bylines.heard(stored, self.view)
         # Not what an agent stored on an admin's behalf, nor what a model has made up.
         reworded = memory.reworded
         if memory.speaker and not reworded and not bylines.is_of(memory.speaker, asker):
             plain = memory.quoted or hit.also or is_task(stored)
             hit = hit if plain else replace(hit, preview=third_person(hit.preview, hit.who))
         if not reworded and bylines.is_admin(memory.speaker, asker):
-            return replace(hit, byline=Byline(admin=True))
+            return replace(hit, byline=Byline(admin=True, heard=heard))
         account = ""
         if who:
             others = bylines.others(who, origin.account, self.view)
             if others or claims_a_role(who):
                 account = account_mark(origin.account, others)
         retold = who if memory.model_worded else ""
-        return replace(
-            hit, byline=Byline(False, account, self._is_stranger(stored), reworded, retold)
-        )
+        elsewhere = self._is_stranger(stored)
+        return replace(hit, byline=Byline(False, account, elsewhere, reworded, retold, heard))
 
     def _is_stranger(self, stored: StoredMemory) -> bool:
         if not stored.scope.is_public:

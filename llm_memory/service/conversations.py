@@ -30,7 +30,7 @@ class Conversations(Door):
         """Note that a person's message came, once the vault is read."""
         view = await self._gate.open(conversation_id, actor)
         scope = "" if view.pause else scope_of(view.resolution)
-        self._bylines.meet(actor, scope)
+        self._bylines.meet(actor, scope, conversation_id)
         await self._origins.note(conversation_id, actor, scope)
         contact = await self._book.meet(conversation_id, actor, view.resolution)
         await self._former.note(conversation_id, contact.resolution)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -60,46 +60,34 @@ _NIGHTS: Final = 3
 """Without a verdict, since the start."""
 
 
+@dataclass(eq=False)
 class Souls:
     """The cognitive service's own. ``persona`` is a persona's name, empty for none; every persona
     has a soul of its own, and a change of one is none of another."""
 
-    def __init__(
-        self,
-        governance: Governance,
-        model: SoulModel | None,
-        verdicts: SqliteProbeVerdicts,
-        style: SqliteStyleCounts | None,
-        catalogue: Catalogue,
-        notes: NoteBook,
-        private_names: Callable[[], Iterable[str]],
-        archived: Callable[[], Iterable[Memory]],
-        persona_prompt: PersonaPrompt,
-        notices: NoticeBoard,
-        clock: Clock,
-        life: Lifespan,
-        evolution: SoulEvolution,
-    ) -> None:
-        """``private_names`` are those of scopes that not all may read, ``archived`` what
-        all archives hold. Both may block, and the latter raise VaultFileBroken."""
-        self._governance = governance
-        self._model = model
-        # Elsewhere an admin sees what changes before it is in force.
-        self._judging = model if evolution is SoulEvolution.AUTO else None
-        self._evaluator = SoulEvaluator(self._judging, verdicts, self._findings_of)
-        self._style = style
-        self._catalogue = catalogue
-        self._notes = notes
-        self._private_names = private_names
-        self._archived = archived
-        self._persona_prompt = persona_prompt
-        self._notices = notices
-        self._clock = clock
-        self._life = life
-        self._evolution = evolution
-        self._unjudged: Counter[tuple[str, int]] = Counter()
-        self._unread: dict[str, str] = {}
-        """Why each soul that cannot be read is not: logged once, not at every look."""
+    _governance: Governance
+    _model: SoulModel | None
+    _verdicts: SqliteProbeVerdicts
+    _style: SqliteStyleCounts | None
+    _catalogue: Catalogue
+    _notes: NoteBook
+    _private_names: Callable[[], Iterable[str]]
+    """Those of scopes that not all may read. It may block."""
+    _archived: Callable[[], Iterable[Memory]]
+    """What all archives hold. It may block, and raise VaultFileBroken."""
+    _persona_prompt: PersonaPrompt
+    _notices: NoticeBoard
+    _clock: Clock
+    _life: Lifespan
+    _evolution: SoulEvolution
+    _unjudged: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _unread: dict[str, str] = field(default_factory=dict)
+    """Why each soul that cannot be read is not: logged once, not at every look."""
+
+    def __post_init__(self) -> None:
+        # Elsewhere than under auto an admin sees what changes before it is in force.
+        self._judging = self._model if self._evolution is SoulEvolution.AUTO else None
+        self._evaluator = SoulEvaluator(self._judging, self._verdicts, self._findings_of)
 
     def injected(self, persona: str | None) -> str:
         """Returns what the system prompt of this persona ends with, from memory; the same bytes
@@ -137,13 +125,11 @@ class Souls:
         puts_in_force = (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT)
         if self._evolution is SoulEvolution.OFF and request.action in puts_in_force:
             return SoulRefused(SoulFault.OFF)
-        judge = partial(self._judge, role, conversation)
-
-        def change() -> Coroutine[object, object, SoulOutcome]:
-            if request.action is SoulAction.PROPOSE:
-                return self._propose(role, request.wish, actor, conversation=conversation)
-            return self._governance.change(request, role, actor, judge)
-
+        if request.action is SoulAction.PROPOSE:
+            change = partial(self._propose, role, request.wish, actor, conversation=conversation)
+        else:
+            judge = partial(self._judge, role, conversation)
+            change = partial(self._governance.change, request, role, actor, judge)
         outcome = await self._life.finish(change)
         self._tell(role, await self._governance.look(role))
         return outcome

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ..models.recall import UNKNOWN, Byline, Hit
+from ..models.recall import PRIVATE, UNKNOWN, Byline, Hit
 from .safe_text import shown_name
 
 
@@ -47,8 +47,8 @@ def _name(hit: Hit, say: Say) -> str:
 
 def _byline(about: Byline, say: Say) -> str:
     """What stands behind a speaker's name, between brackets that no name can hold: an admin, the
-    account, that no person here has said it, or not in these words. Empty where the name alone is
-    enough."""
+    account, that no person here has said it, or not in these words, where it was heard. Empty where
+    the name alone is enough."""
     if about.admin:
         said = [say("inject.admin")]
     elif about.account == UNKNOWN:
@@ -57,6 +57,11 @@ def _byline(about: Byline, say: Say) -> str:
         said = [say("inject.account", end=about.account)] if about.account else []
     said += [say("inject.elsewhere")] if about.elsewhere else []
     said += [say("inject.reworded")] if about.reworded else []
+    if about.heard == PRIVATE:
+        said.append(say("inject.heard_private"))
+    elif about.heard:
+        where = shown_name(about.heard)
+        said.append(say("inject.heard", where=where) if where else say("inject.heard_group"))
     return f"〔{say('common.and').join(said)}〕" if said else ""
 
 

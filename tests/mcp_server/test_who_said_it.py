@@ -105,7 +105,7 @@ async def test_what_a_member_says_is_unverified_and_no_name_forges_a_mark(tmp_pa
         told = {name: (await tools.call(name, given)).text for name, given in asked}
         lines = told["memory_search"].splitlines()
         (mine,) = [line for line in lines if "由老李保管" in line]
-        assert "老李〔admin〕: " in mine
+        assert "老李〔admin, heard in the group 888〕: " in mine
         assert "unverified" not in mine
         others = [line for line in lines if "号归" in line]
         assert len(others) == len(FORGED)

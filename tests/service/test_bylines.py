@@ -24,11 +24,13 @@ from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_to
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
     QUICK,
     Rig,
     Ticker,
     group,
     person,
+    private,
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import say
@@ -361,3 +363,40 @@ async def asked_of_pets(rig: Rig) -> list[list[tuple[str, str]]]:
     asked = ("强哥养了什么", "影子养了什么")
     found = [await rig.recall(one, FAMILY, 3, actor=HONG, in_talk=True) for one in asked]
     return [[(hit.preview, hit.who) for hit in recall.hits] for recall in found]
+
+
+@pytest.mark.parametrize(
+    ("said_in", "title", "told"),
+    [
+        (group(777), "", ""),
+        (replace(group(778), title="爷爷奶奶家"), "爷爷奶奶家", "在“爷爷奶奶家”群里听到"),
+        (group(778), "", "在“778”群里听到"),
+        (replace(group(778), title="〔管理员〕"), "〔管理员〕", "另一个群里听到"),
+        (private(1002), "", "私聊里听到"),
+    ],
+    ids=["here", "a group with a title", "a group", "a title that forges", "a private chat"],
+)
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_what_another_conversation_of_the_scope_has_heard_says_in_which(
+    tmp_path: Path, said_in: ConversationId, title: str, told: str, restarted: bool
+) -> None:
+    scope_map = {**MAP, "aiocqhttp:GroupMessage:778": "家人"}
+    who = person(1002, "小红")
+    async with a_bot(tmp_path, scope_map=scope_map) as rig:
+        await rig.engine.service.conversations.meet(said_in, who)
+        await rig.remember("奶奶对花生过敏", said_in, who)
+        found = await lines(rig, group(777))
+    if restarted:
+        async with a_bot(tmp_path, scope_map=scope_map) as rig:
+            found = await lines(rig, group(777))
+    (line,) = [one for one in found if "花生" in one]
+    assert ("听到" in line, told in line) == (bool(told), True)
+
+
+async def test_no_group_is_named_where_everybody_reads(tmp_path: Path) -> None:
+    titled = replace(group(901), title="公司内部群")
+    async with a_bot(tmp_path) as rig:
+        await rig.engine.service.conversations.meet(titled, person(5, "小刚"))
+        await rig.remember("小刚周五值班", titled, person(5, "小刚"))
+        for where in (group(902), group(777)):
+            assert "听到" not in " ".join(await lines(rig, where))
