@@ -18,6 +18,10 @@ class ConversationKind(StrEnum):
     PRIVATE = "FriendMessage"
     OTHER = "OtherMessage"
 
+    @classmethod
+    def _missing_(cls, value: object) -> ConversationKind:
+        return cls.OTHER
+
 
 @dataclass(frozen=True, slots=True)
 class ConversationId:
@@ -59,7 +63,7 @@ class ConversationId:
         if len(parts) != 3 or not all(part.strip() for part in parts):
             raise InvalidConversationId(umo)
         account, kind_name, session = parts
-        kind = parse_kind(kind_name)
+        kind = ConversationKind(kind_name)
         peer = _private_peer(session) if kind is ConversationKind.PRIVATE else None
         return cls(umo=umo, adapter=None, account=account, kind=kind, peer=peer)
 
@@ -90,14 +94,6 @@ class ConversationId:
 
     def __str__(self) -> str:
         return self.umo
-
-
-def parse_kind(name: str) -> ConversationKind:
-    """The kind that ``name`` says, OTHER for what we don't know."""
-    try:
-        return ConversationKind(name)
-    except ValueError:
-        return ConversationKind.OTHER
 
 
 def _private_peer(session: str) -> str:

@@ -263,8 +263,6 @@ class EngineSettings:
         dm_scope: None where the panel holds a value that is no policy.
         dm_scope_by_account: The same for single bot accounts; None where it is no table.
         group_scope: As ``dm_scope``.
-        agent_scope: Which scope an unmapped ``mcp:`` conversation has.
-        soul_evolution: Whether the manner of a persona may be changed, and who puts that in force.
         scope_filter_enabled: False is the emergency downgrade: reads see all, learning pauses.
         preview_chars: The longest preview, characters.
         relevance_floor: The least probability, 0 to 1, that a memory answers; None takes 0.5.
@@ -275,21 +273,15 @@ class EngineSettings:
         rerank_within_seconds: The same, from the beginning of the recall on.
         embed_write_seconds: After this long a batch of writes stays in the backlog.
         open_retry_seconds: How long a locked data folder is tried again at start.
-        pace: How the index is followed.
-        vault_pace: How the files are followed.
         chroma_url: Where a Chroma server listens; empty for an index of our own. None where the
             panel holds what is no address: then there is no index until it is put right.
         chroma_headers: Sent with every request to it. They hold secrets.
         model_mirror: Where a model that is not on disk comes from; empty for the hub. None where
             the panel holds what is no address: then nothing is fetched.
-        privacy_mode: What becomes of secrets and numbers in what is to be remembered.
         adopt_legacy: Bring what other plugins left on this machine.
         chroma_collection: Where on that server a pre-scope plugin keeps its memories; empty for
             nowhere.
-        migration_mode: Whether records without a scope are recalled from there meanwhile.
         migration_paused: Nothing is brought from elsewhere meanwhile.
-        walk_pace: How it is brought.
-        loop: What the memory loop does by itself.
     """
 
     scope_map: Mapping[str, object] | None = field(default_factory=dict)
