@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -152,17 +153,18 @@ class Considered:
     terms: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Trace:
-    """How a recall came to its hits. Carries the scopes that it could see.
+    """How a recall came to its hits, written as it goes. Carries the scopes that it could see.
 
-    ``scopes`` are names, ``dropped`` counts by reason. ``considered``
-    are the best candidates, best first; ``chance`` is the probability that any of them answers,
-    None where days were asked for, and ``values`` what that was decided by; ``dense_weight`` is
-    the embedder's share in their order, ``tokens`` what the hits cost. ``reranker`` names the one
-    whose order it is, if there was one. ``topics`` are those whose files were read as a whole.
-    ``talk`` is what of the talk before was used. ``holding`` is how many visible memories hold
-    every word of the question, shown or not; 0 where the index of words did not answer.
+    ``scopes`` are names, ``dropped`` counts by reason, ``notes`` say what could not answer, and
+    why. ``considered`` are the best candidates, best first; ``chance`` is the probability that any
+    of them answers, None where days were asked for, and ``values`` what that was decided by;
+    ``dense_weight`` is the embedder's share in their order, ``tokens`` what the hits cost.
+    ``reranker`` names the one whose order it is, if there was one. ``topics`` are those whose files
+    were read as a whole. ``talk`` is what of the talk before was used. ``holding`` is how many
+    visible memories hold every word of the question, shown or not; 0 where the index of words did
+    not answer.
     """
 
     scopes: tuple[str, ...] = ()
@@ -172,9 +174,9 @@ class Trace:
     dense_weight: float = 0.0
     tokens: int = 0
     reranker: str = ""
-    dropped: dict[DropReason, int] = field(default_factory=dict)
+    dropped: Counter[DropReason] = field(default_factory=Counter)
     milliseconds: float = 0.0
-    notes: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
     topics: tuple[str, ...] = ()
     talk: TalkUsed = NO_TALK
     chance: float | None = None

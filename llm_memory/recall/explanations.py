@@ -61,7 +61,7 @@ class Explanations:
         except BaseException as error:
             why = GIVEN_UP if isinstance(error, asyncio.CancelledError) else type(error).__name__
             spent = (time.perf_counter() - began) * 1000
-            trace = Trace(scopes=scope_filter.names, notes=(why,), milliseconds=spent)
+            trace = Trace(scopes=scope_filter.names, notes=[why], milliseconds=spent)
             self.note(conversation, query, trace)
             raise
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -28,7 +27,7 @@ from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
 from ..models.passages import Key, Passage, moment_of, place_name, said_by
-from ..models.recall import Arm, DropReason
+from ..models.recall import Arm, DropReason, Trace
 from ..models.scope import ScopeFilter
 from ..models.vault_layout import topic_of
 from ..runtime.cooperative import cooperative
@@ -100,37 +99,19 @@ class Heard:
 
 @dataclass(slots=True)
 class Found:
-    """The candidates of a question, and what was decided.
+    """What was found for a question.
 
     Attributes:
         candidates: In no order; then what may be shown, best first, and the ``others``.
-        arm: What answered.
         limit: How many of them are the answer.
-        lost: How many should not have been named, by reason.
-        share: The embedder's part in the order of both arms, 0 to 1.
-        chance: The probability that any of them answers; None where that is no question.
-        values: What that was decided by, see ``of_answer``.
-        topics: Whose files were read.
         whole: All of a topic, a person or days is asked for: no text answers better than another.
-        holding: How many visible passages hold every word of the question, candidates or not; 0
-            where only some of them may answer.
-        notes: What could not answer, and why.
-        reranker: Whose order it is, if one was asked.
     """
 
     candidates: list[Candidate]
-    arm: Arm
     limit: int
-    others: list[Candidate] = field(default_factory=list)
-    lost: Counter[DropReason] = field(default_factory=Counter)
-    share: float = 0.0
-    chance: float | None = None
-    values: dict[str, float] = field(default_factory=dict)
-    topics: tuple[str, ...] = ()
+    trace: Trace
     whole: bool = False
-    holding: int = 0
-    notes: list[str] = field(default_factory=list)
-    reranker: str = ""
+    others: list[Candidate] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -159,16 +140,17 @@ class CandidateFinder:
         question, ahead of the others, and what was said on the days asked for. Never raises for a
         broken index or embedder."""
         whole = await self._whole.of(ask)
+        trace = Trace(scopes=ask.request.scope_filter.names, talk=ask.used, arm=Arm.DATES)
         if whole.limit is not None:
-            found = Found([], Arm.DATES, whole.limit, whole=True)
+            found = Found([], whole.limit, trace, whole=True)
             days = {key_of(one): one for one in whole.best}
             for at, one in enumerate(self._visible(ask, days, found)):
                 found.candidates.append(Candidate(one, place=at))
             return found
-        heard = await self._ask(ask)
-        found = Found([], heard.arm, ask.request.limit, notes=heard.notes, whole=bool(whole.best))
+        heard = await self._ask(ask, trace.notes)
+        trace.arm, trace.dropped[DropReason.SCOPE] = heard.arm, heard.dropped
+        found = Found([], ask.request.limit, trace, whole=bool(whole.best))
         named, covered = await self._named(ask, heard)
-        found.lost[DropReason.SCOPE] = heard.dropped
         # They were waited for: what was forgotten or moved meanwhile is not shown.
         best, beside = ({key_of(one): one for one in some} for some in (whole.best, whole.beside))
         asked = {key: one for key, one in (best | beside).items() if self._passages.get(key) is one}
@@ -182,14 +164,14 @@ class CandidateFinder:
             if candidate.key in asked:
                 candidate.relevance, candidate.weak = max(candidate.relevance, 0.0), False
         if whole.topic:
-            found.topics = (whole.topic.value,)
+            trace.topics = (whole.topic.value,)
         if heard.words and not (ask.request.topic or ask.request.on):
-            found.holding = heard.words.holding
+            trace.holding = heard.words.holding
         return found
 
-    async def _ask(self, ask: Ask) -> Heard:
+    async def _ask(self, ask: Ask, notes: list[str]) -> Heard:
         """Both at the same time; the embedder only where it is trusted, or nothing else answers."""
-        heard, trusted = Heard(), self.trusts(ask)
+        heard, trusted = Heard(notes=notes), self.trusts(ask)
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._indexing.lag() as lag:
             heard.words, _ = await asyncio.gather(
@@ -262,12 +244,12 @@ class CandidateFinder:
         for key, passage in named.items():
             seen = (key.scope, *([] if passage is None else [place_name(passage)]))
             if not all(map(ask.request.scope_filter.admits, seen)):
-                found.lost[DropReason.SCOPE] += 1
+                found.trace.dropped[DropReason.SCOPE] += 1
             elif passage is None:
-                found.lost[DropReason.GONE] += 1
+                found.trace.dropped[DropReason.GONE] += 1
             else:
                 yield passage
-        self.scope_check_drops += found.lost[DropReason.SCOPE]
+        self.scope_check_drops += found.trace.dropped[DropReason.SCOPE]
 
     def _answers(self, ask: Ask, passage: Passage, *, done: bool | None) -> bool:
         """False for what is no answer, whatever it says. What a digest repeats answers by itself,
@@ -337,7 +319,7 @@ class CandidateFinder:
             it in words of his own: 晚饭怎么做, 做饭少放盐."""
             return self._floor * (_SOONER if _speaks_of(shown_text(one.passage), how) else 1.0)
 
-        found.chance, found.values = decide(
+        found.trace.chance, found.trace.values = decide(
             self._weights,
             trust,
             message,
@@ -346,7 +328,7 @@ class CandidateFinder:
             in_talk=ask.request.in_talk,
             floor_of=floor_of,
         )
-        found.share = trust / (1 + trust) if found.arm is Arm.HYBRID else 0.0
+        found.trace.dense_weight = trust / (1 + trust) if heard.arm is Arm.HYBRID else 0.0
         for one in found.candidates:
             if one.weak and _says_all(one.passage, ask.request.query):
                 one.weak = False

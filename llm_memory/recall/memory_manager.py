@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import chain, zip_longest
@@ -65,6 +65,8 @@ class MemoryManager:
         found = joined(
             await asyncio.gather(*(self._ordered(ask, began) for ask in asked)), request.limit
         )
+        trace = found.trace
+        trace.candidates = len(found.candidates) + len(found.others)
         choice = choose(
             found.candidates,
             found.others,
@@ -73,25 +75,12 @@ class MemoryManager:
             preview_chars=self._settings.preview_chars,
             cost=request.cost,
             query=asked[0].request.query,
-            each_day=found.arm is Arm.DATES,
+            each_day=trace.arm is Arm.DATES,
         )
-        trace = Trace(
-            scopes=seen.names,
-            arm=found.arm,
-            candidates=len(found.candidates) + len(found.others),
-            considered=choice.considered,
-            dense_weight=found.share,
-            tokens=sum(hit.tokens for hit in choice.hits),
-            reranker=found.reranker,
-            dropped=dict(+(found.lost + choice.dropped)),
-            milliseconds=(time.perf_counter() - began) * 1000,
-            notes=tuple(found.notes),
-            topics=found.topics,
-            talk=asked[0].used,
-            chance=found.chance,
-            values=found.values,
-            holding=found.holding,
-        )
+        trace.considered = choice.considered
+        trace.tokens = sum(hit.tokens for hit in choice.hits)
+        trace.dropped = +(trace.dropped + choice.dropped)
+        trace.milliseconds = (time.perf_counter() - began) * 1000
         return Recall(choice.hits, trace)
 
     async def _ordered(self, ask: Ask, began: float) -> Found:
@@ -99,25 +88,25 @@ class MemoryManager:
         found = await self._finder.find(ask)
         # What finds them holds the loop for some milliseconds, and so does what follows.
         await asyncio.sleep(0)
-        stands, in_talk = ask.request.stands, ask.request.in_talk
-        ranked = sorted(self._living(found.candidates, found.lost), key=_order)
+        stands, lost = ask.request.stands, found.trace.dropped
+        ranked = sorted(self._living(found.candidates, lost), key=_order)
         best: Sequence[Candidate] = [one for one in ranked if one.relevance >= 0]
         below = [one for one in ranked if one.relevance < 0]
         if not found.whole:
             spent = time.perf_counter() - began
-            order = self._reranking.order(ask.request.query, best, spent, found.notes)
-            best, found.reranker = await order
-            best = [*self._living(best, found.lost)]
+            order = self._reranking.order(ask.request.query, best, spent, found.trace.notes)
+            best, found.trace.reranker = await order
+            best = [*self._living(best, lost)]
         record = partial(self._passages.record, scope_filter=ask.request.scope_filter)
         told = stored_instead(records := records_instead(best, record), self._passages.copied)
-        found.lost[DropReason.SAID] += len(records) - len(told)
-        found.holding = max(found.holding - found.lost[DropReason.SAID], 0)
+        lost[DropReason.SAID] = len(records) - len(told)
+        found.trace.holding = max(found.trace.holding - lost[DropReason.SAID], 0)
         known = {one.key: one for one in ranked}
         best = merge_same_facts(closed_last(told, known, self._passages.get))
-        if found.arm is not Arm.DATES:
+        if found.trace.arm is not Arm.DATES:
             if not ask.times:
                 journals = [one for one in best if is_journal(one.passage)]
-                best = journals_last(best, shown=ask.asks or not in_talk)
+                best = journals_last(best, shown=ask.asks or not ask.request.in_talk)
                 below = [*journals, *below]
             below = _without(below, best)
             if not _names_past_date(ask):
@@ -168,16 +157,12 @@ def joined(each: Sequence[Found], limit: int) -> Found:
         _once(chain(*zip_longest(*some)))
         for some in ([one.candidates for one in each], [one.others for one in each])
     )
-    return replace(
-        max(each, key=lambda one: one.chance or 0.0),
-        candidates=best,
-        others=_without(others, best),
-        limit=limit,
-        lost=sum((one.lost for one in each), Counter()),
-        topics=tuple(dict.fromkeys(chain(*(one.topics for one in each)))),
-        notes=list(dict.fromkeys(chain(*(one.notes for one in each)))),
-        holding=0,  # of the words of one question
-    )
+    trace = max((one.trace for one in each), key=lambda one: one.chance or 0.0)
+    trace.dropped = sum((one.trace.dropped for one in each), Counter())
+    trace.topics = tuple(dict.fromkeys(chain(*(one.trace.topics for one in each))))
+    trace.notes = list(dict.fromkeys(chain(*(one.trace.notes for one in each))))
+    trace.talk, trace.holding = each[0].trace.talk, 0  # holding is of the words of one question
+    return Found(best, limit, trace, others=_without(others, best))
 
 
 def _once(candidates: Iterable[Candidate | None]) -> list[Candidate]:

@@ -74,7 +74,7 @@ class Recalls(Door):
         if asked.limit == 0 or not asked.query:
             return Recall()
         if view.silence:
-            return Recall(trace=Trace(notes=(view.silence,)))
+            return Recall(trace=Trace(notes=[view.silence]))
         await self._life.begun(wait_seconds=self._settings.load_seconds)
         explanations, umo = self._manager.explanations, view.where.umo
         reader = self._bylines.reader(view)

@@ -292,4 +292,4 @@ def _else[T](found: T | BaseException, instead: T) -> T:
 def _unanswered(fault: Exception | None) -> Recall:
     """The explanation of the turn says why nothing was recalled."""
     why = _LATE if isinstance(fault, TimeoutError) else type(fault).__name__
-    return Recall(trace=Trace(notes=(why,)))
+    return Recall(trace=Trace(notes=[why]))

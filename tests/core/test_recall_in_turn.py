@@ -58,12 +58,12 @@ async def test_past_the_deadline_a_recall_is_empty_says_so_and_is_explained(
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
         recall = await recalled(TurnPlugin(rig, recall_deadline_ms=SHORT), "奶奶能吃花生酱吗")
-        assert (recall.hits, recall.trace.notes) == ((), ("deadline",))
+        assert (recall.hits, recall.trace.notes) == ((), ["deadline"])
         assert (embedder.asked, embedder.cancelled) == (1, 1)
         service = rig.engine.service
         (explained,) = await service.explain(conversation_id=group(777))
         assert explained.told.query == "奶奶能吃花生酱吗"
-        assert explained.told.trace.notes == (GIVEN_UP,)
+        assert explained.told.trace.notes == [GIVEN_UP]
         assert explained.told.trace.milliseconds > 0
         assert [told.query for told in service.last_recalls()] == ["奶奶能吃花生酱吗"]
         assert await service.explain(conversation_id=group(888)) == []
@@ -119,9 +119,9 @@ async def test_an_engine_that_is_closed_or_off_recalls_nothing(tmp_path: Path) -
         await rig.engine.close()
         closed = await recalled(TurnPlugin(rig))
         assert closed.hits == ()
-        assert closed.trace.notes == ("EngineClosed",)
+        assert closed.trace.notes == ["EngineClosed"]
     async with running(tmp_path, follow=False) as rig:
         rig.engine.life.failed(EngineOff("directory_in_use", "x"))
         off = await recalled(TurnPlugin(rig))
         assert off.hits == ()
-        assert off.trace.notes == ("EngineOff",)
+        assert off.trace.notes == ["EngineOff"]

@@ -75,7 +75,7 @@ async def test_what_is_relevant_comes_in_the_order_of_the_reranker(tmp_path: Pat
                 ALLERGIES, key=len, reverse=reverse
             )
             assert recall.trace.reranker == "fake"
-            assert recall.trace.notes == ()
+            assert recall.trace.notes == []
             assert [c.reranked for c in recall.trace.considered if c.dropped is None] == [
                 score(f"小明：{hit.preview}") for hit in recall.hits
             ]

@@ -99,7 +99,7 @@ async def test_a_conversation_that_only_reads_public_can_be_paused_and_one_witho
 ) -> None:
     async with running(tmp_path, {"aiocqhttp:GroupMessage:777": "家 人"}) as rig:
         assert isinstance(await pause(rig), Paused)
-        assert (await rig.recall(QUESTION, FAMILY)).trace.notes == (OFF_THE_RECORD,)
+        assert (await rig.recall(QUESTION, FAMILY)).trace.notes == [OFF_THE_RECORD]
         nowhere = await pause(rig, replace(FAMILY, umo="x", group=None))
         assert isinstance(nowhere, Refused)
         unknown = replace(private(5), kind=ConversationKind.OTHER)

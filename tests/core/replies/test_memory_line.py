@@ -41,7 +41,7 @@ def test_who_did_not_wait_is_told_so_and_a_broken_part_names_folders_to_admins_a
     admin: bool,
 ) -> None:
     texts = Texts("zh-CN")
-    trace = Trace(notes=(GIVEN_UP, "lexical: [Errno 28] full: '/srv/bot/index'"))
+    trace = Trace(notes=[GIVEN_UP, "lexical: [Errno 28] full: '/srv/bot/index'"])
     said = why_text(texts, Explained(Told("c", "q", NOW, trace), ()), {}, admin=admin)
     assert texts.say("explain.given_up") in said
     assert texts.say("explain.attached_none") not in said.split("\n")

@@ -46,7 +46,7 @@ async def test_recall_and_its_status_say_that_words_alone_serve(tmp_path: Path) 
         found = await rig.recall("谁对花生过敏？", HERE)
         assert [hit.memory_id for hit in found.hits] == [stored.memory.memory.memory_id]
         assert found.trace.arm is Arm.LEXICAL
-        assert found.trace.notes == ()
+        assert found.trace.notes == []
         status = await rig.engine.status()
         assert (status.index, status.embedder) == (IndexState.LEXICAL, "lexical")
         assert (status.backlog, status.leaving) == (0, 0)
