@@ -32,8 +32,8 @@ from .rules.map_history import (
     OddKey,
     judge_map,
     nearest_ids,
-    odd_keys,
 )
+from .rules.map_notices import OF_THE_MAP, map_notices, odd_notice
 from .rules.scope_map import is_conversation_key, read_scope_map
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
 from .told_once import ToldOnce
@@ -45,14 +45,6 @@ _BY_A_KEY = frozenset(
     {WhyCode.MAPPED, WhyCode.MAPPED_PARENT, WhyCode.MAPPED_GROUP, WhyCode.MAPPED_PERSONA}
 )
 _MEANT_BY_A_KEY = frozenset({WhyCode.ACCOUNT_GONE, WhyCode.UNREADABLE_KEY})
-_OF_THE_MAP = (
-    NoticeCode.MAP_WRONG_TYPE,
-    NoticeCode.MAP_ILLEGAL_NAME,
-    NoticeCode.MAP_ODD_KEY,
-    NoticeCode.MAP_DAMAGED,
-    NoticeCode.MAP_UNKNOWN,
-    NoticeCode.MAP_ACCOUNTS_GONE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,34 +192,16 @@ class ScopeBook:
 
     def _report(self) -> None:
         """Put up what is wrong with the map now, and take down what is not any more."""
-        now = list(self._faults())
+        looked = self._scopes.scope_map, self._health, self._seen, self._nearest
+        now = list(map_notices(*looked, self._present))
+        if self._raw is None:
+            now.append(Notice(NoticeCode.MAP_WRONG_TYPE))
         places = {(one.code, one.subject) for one in now}
         for one in self._notices.standing():
-            if one.code in _OF_THE_MAP and (one.code, one.subject) not in places:
+            if one.code in OF_THE_MAP and (one.code, one.subject) not in places:
                 self._notices.clear(one.code, one.subject)
         for one in now:
             self._notices.post(one)
-
-    def _faults(self) -> Iterator[Notice]:
-        scope_map, health = self._scopes.scope_map, self._health
-        if self._raw is None:
-            yield Notice(NoticeCode.MAP_WRONG_TYPE)
-        for key, value in scope_map.entries.items():
-            if isinstance(value, IllegalName):
-                params = {"key": key, "value": value.value, "fault": str(value.fault)}
-                yield Notice(NoticeCode.MAP_ILLEGAL_NAME, key, params)
-        all_gone = health.withheld is WhyCode.ACCOUNTS_GONE
-        for odd in odd_keys(scope_map, self._seen, self._nearest):
-            if not (all_gone and odd.key in health.gone):  # told below, all of them
-                yield _odd(odd)
-        if health.held:
-            yield _error(NoticeCode.MAP_DAMAGED, count=str(len(health.held)))
-        if all_gone:
-            lost, present = health.lost_accounts, self._present or ()
-            there = {"accounts": "、".join(sorted(lost)), "present": "、".join(sorted(present))}
-            yield _error(NoticeCode.MAP_ACCOUNTS_GONE, **there)
-        if health.unnamed:
-            yield _error(NoticeCode.MAP_UNKNOWN, scopes="、".join(sorted(health.unnamed)))
 
     def _tell_meant(self, key: str, value: str, conversation: str) -> None:
         """A conversation has spoken that a key seems to mean which matches none. Said once."""
@@ -235,7 +209,7 @@ class ScopeBook:
         if conversation not in meant:
             meant.add(conversation)
             self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
-            self._notices.post(_odd(OddKey(key, value, KeyFault.MEANT, conversation)))
+            self._notices.post(odd_notice(OddKey(key, value, KeyFault.MEANT, conversation)))
 
     async def rebind(self, rebindings: Sequence[Rebinding]) -> None:
         """Go by these names from now on. Raises StateUnavailable, and then by the former ones."""
@@ -426,12 +400,3 @@ class ScopeBook:
                 by_scope[value.name] = (*by_scope.get(value.name, ()), key)
         ignored = len(self._entries) - sum(map(len, by_scope.values()))
         return MapSummary(by_scope, ignored, held=len(self._health.held))
-
-
-def _odd(odd: OddKey) -> Notice:
-    params = {"key": odd.key, "value": odd.value, "odd": str(odd.fault), "meant": odd.meant}
-    return Notice(NoticeCode.MAP_ODD_KEY, odd.key, params)
-
-
-def _error(code: NoticeCode, **params: str) -> Notice:
-    return Notice(code, params=params, severity=Severity.ERROR)
