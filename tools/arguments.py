@@ -62,7 +62,7 @@ class Arguments(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             name = str(first["loc"][0]) if first["loc"] else "-"
-            raise Wrong(name[:_SHOWN], first["msg"]) from error
+            raise Wrong(name[:_SHOWN], first["msg"].removeprefix("Value error, ")) from error
 
 
 def _plain(key: str, value: Any) -> Any:
