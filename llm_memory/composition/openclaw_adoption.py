@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import batched
 from pathlib import Path
 from typing import Final
@@ -33,7 +33,7 @@ _FIRST_LINE: Final = 2
 """The number of the first memory's line: the header stands above it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Adopted:
     """What became of the memories of a folder.
 
@@ -47,7 +47,7 @@ class Adopted:
 
     stored: int = 0
     known: int = 0
-    refused: tuple[tuple[str, str], ...] = ()
+    refused: list[tuple[str, str]] = field(default_factory=list)
     redacted: int = 0
     stopped: bool = False
 
@@ -78,7 +78,7 @@ async def adopt(
         async with build_engine(paths, settings, version=version, remembers=False) as engine:
             # So few at a time that the report names each one that is refused.
             for some in batched(new.items(), FIRST):
-                done = await _taken(engine, dict(some), scope, file, done)
+                await _take(engine, dict(some), scope, file, done)
                 if done.stopped:
                     break
     except EngineOff as error:
@@ -88,9 +88,9 @@ async def adopt(
     return done
 
 
-async def _taken(
+async def _take(
     engine: Engine, some: Mapping[str, ForeignMemory], scope: str, file: Path, done: Adopted
-) -> Adopted:
+) -> None:
     report = await engine.service.import_for_owner(
         _lines(some.values()), scope, keep_trust=False, new=True
     )
@@ -104,14 +104,11 @@ async def _taken(
     end = report.stopped_at or len(some) + _FIRST_LINE
     if taken := [mark for line, mark in by_line.items() if line < end and line not in refused]:
         append_durably(file, "".join(f"{mark}\n" for mark in taken).encode())
-    why = ((some[by_line[line]].text[:40], reason) for line, reason in refused.items())
-    return Adopted(
-        done.stored + report.stored + report.replaced,
-        done.known + report.known + report.reinforced,
-        (*done.refused, *why),
-        done.redacted + report.redacted,
-        stopped=bool(report.stopped_at),
-    )
+    done.stored += report.stored + report.replaced
+    done.known += report.known + report.reinforced
+    done.refused += [(some[by_line[line]].text[:40], why) for line, why in refused.items()]
+    done.redacted += report.redacted
+    done.stopped = bool(report.stopped_at)
 
 
 def _noted(file: Path) -> frozenset[str]:

@@ -87,11 +87,14 @@ class Migrations:
     async def run_once(self) -> None:
         """Bring everything to its end, or until it is interrupted."""
         async with self._turn:
-            self._walking = asyncio.create_task(self._run_all(), name="scoped-memory-migration")
+            walking = asyncio.create_task(self._run_all(), name="scoped-memory-migration")
+            self._walking = walking
             try:
-                await asyncio.wait([self._walking])
+                await asyncio.wait([walking])
             finally:
                 await self._stop_walking()
+            if not walking.cancelled():
+                walking.result()  # raises what nobody expected: whoever runs this tells of it
 
     async def _run_all(self) -> None:
         if self._detail:

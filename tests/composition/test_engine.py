@@ -177,3 +177,26 @@ async def test_a_close_whose_caller_goes_away_is_finished(tmp_path: Path) -> Non
     await engine.close()
     async with running(tmp_path) as rig:
         await rig.remember(PEANUTS, group(777))
+
+
+async def test_a_walk_that_dies_within_what_runs_behind_is_seen_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str]
+) -> None:
+    engine = build_engine(EnginePaths.under(tmp_path), QUICK, replacing={"bundled": None})
+    store, asked = engine.parts.migration_store, list[int]()
+    jobs = store.jobs
+
+    def odd() -> Any:
+        asked.append(1)
+        if len(asked) == 1:
+            raise KeyError(ODD)
+        return jobs()
+
+    async with engine:
+        monkeypatch.setattr(store, "jobs", odd)
+        migrating = asyncio.create_task(engine.migrate())
+        async with asyncio.timeout(20):
+            await until_true(lambda: len(asked) > 1)
+        assert told(engine, lines)
+        migrating.cancel()
+        await asyncio.gather(migrating, return_exceptions=True)
