@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -204,7 +204,7 @@ class HomeVouchers:
         replace_durably(self._file, "".join(f"{one}\n" for one in sorted(marks)).encode())
         return True
 
-    def changed(self, entries: Iterator[StoredMemory]) -> list[StoredMemory]:
+    def changed(self, entries: Iterable[StoredMemory]) -> list[StoredMemory]:
         """Returns the entries whose trust is another one since this was asked last."""
         differ, self._followed = self._known() ^ self._followed, self._known()
         if not differ:
