@@ -7,7 +7,6 @@ from functools import partial
 
 from ...llm_memory import BroughtBack, Forgotten, Purged, Reason, Refused, Restored, is_denied
 from ...llm_memory.models.data_models import ForgetOutcome
-from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import place_text, shown_words
 from ..replies.outcome_text import Enough, redacted_text
@@ -31,7 +30,6 @@ _ALL_OF = re.compile(
     re.IGNORECASE,
 )
 _FOR_GOOD = ("purge", "彻底")
-_PREVIEW = 80
 _LIKE = 10
 """So many are listed of what words may mean."""
 _LIKE_BUDGET = 2000
@@ -162,7 +160,7 @@ async def edit(call: Call) -> str:
     done = call.done(await call.service.edit(named, text, **call.by))
     words, before = (
         shown_words(call.texts, done.memory.memory),
-        safe(preview(done.before, _PREVIEW)),
+        cut(done.before),
     )
     said = call.say("edit.done", text=words, before=before)
     return said + redacted_text(call.texts, done.redacted)

@@ -16,8 +16,7 @@ from ...llm_memory.models.soul_requests import (
     SoulRequest,
     SoulView,
 )
-from ...llm_memory.text.normalising import preview
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut
 from ...llm_memory.texts import Spoken
 from .call import Call
 
@@ -44,7 +43,7 @@ async def soul(call: Call) -> str:
     if request is None:
         if action in ("help", "帮助", "propose") and not rest:
             return call.say("soul.usage")
-        said = preview(safe(f"{word} {rest}".rstrip()), _SHOWN)
+        said = cut(f"{word} {rest}", _SHOWN)
         return f"{call.say('soul.unclear', said=said)}\n{call.say('soul.usage')}"
     if not call.actor.admin and request.action is not SoulAction.SHOW:
         return call.say("outcome.admins_only")
@@ -64,7 +63,7 @@ async def soul(call: Call) -> str:
         and isinstance(outcome, SoulRefused)
         and outcome.findings
     ):
-        said = f"“{preview(safe(request.wish), _WISH)}”\n{said}"
+        said = f"“{cut(request.wish, _WISH)}”\n{said}"
     if isinstance(outcome, SoulProposed):
         # What was wished for is shown, and in force after a yes.
         number, ask = outcome.proposal.number, call.service.souls.ask

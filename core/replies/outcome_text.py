@@ -101,7 +101,7 @@ def added_text(texts: Texts, outcome: RememberOutcome) -> str:
 
 
 def _words(stored: StoredMemory) -> str:
-    return safe(preview(stored.memory.judgment, _SHOWN))
+    return cut(stored.memory.judgment, _SHOWN)
 
 
 def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
@@ -214,7 +214,7 @@ def tasks_text(texts: Texts, report: TaskReport, told: Sequence[Hit]) -> str:
 
 
 def _became(texts: Texts, outcome: TaskOutcome) -> str:
-    title = safe(preview(outcome.title, _SHOWN))
+    title = cut(outcome.title, _SHOWN)
     if outcome.rejected is not None:
         return texts.say("tasks.refused", title=title, why=refusal_words(outcome.rejected))
     said = texts.say(f"tasks.{outcome.fate}", title=title)

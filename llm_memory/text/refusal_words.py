@@ -8,7 +8,7 @@ from typing import Final
 from ..models.data_models import PrivateKind, Refused
 from ..models.transfer import RefusedLine
 from ..texts import Said
-from .safe_text import safe
+from .safe_text import cut, safe
 
 _DETAIL: Final = 200
 """Characters of what the disk said, say."""
@@ -20,13 +20,13 @@ def refusal_words(rejected: Refused) -> Said:
     if rejected.why is not None:
         key, value = safe(rejected.why.key), safe(rejected.why.value)
         why = Said(f"why.{rejected.why.code}", key=key, value=value)
-    private, detail = private_words(rejected.private), safe(rejected.detail)[:_DETAIL]
+    private, detail = private_words(rejected.private), cut(rejected.detail, _DETAIL)
     return Said(f"reject.{rejected.reason}", why=why, detail=detail, private=private)
 
 
 def line_words(line: RefusedLine) -> Said:
     """Returns which line of a file was refused, and why."""
-    fault = Said(f"line_fault.{line.fault}", detail=safe(line.detail)[:_DETAIL])
+    fault = Said(f"line_fault.{line.fault}", detail=cut(line.detail, _DETAIL))
     why = refusal_words(line.rejected) if line.rejected else fault
     return Said("transfer.line", line=line.number, why=why)
 

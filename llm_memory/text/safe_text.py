@@ -110,8 +110,9 @@ def unmarked(line: str) -> str:
 
 
 def cut(text: str, most: int = 80) -> str:
-    """The beginning of what a reply repeats, as ``safe`` shows it."""
-    return safe(text)[:most]
+    """The beginning of what a reply repeats, as ``safe`` shows it, with an ellipsis where it ends
+    before its time."""
+    return preview(safe(text), most)
 
 
 def safe(text: str) -> str:

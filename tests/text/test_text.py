@@ -26,6 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.normalising import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.overlap import shortlist
 from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
+from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import cut, safe
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import fold
 
 pytestmark = pytest.mark.unit
@@ -188,3 +189,11 @@ def test_each_reason_is_told_in_one_language_with_what_is_filled_in(reason: Reas
     assert HAN.search(zh)
     assert not HAN.search(en)
     assert zh.count("{0.__class__}") == en.count("{0.__class__}") == zh.count("{")
+
+
+@given(st.text(max_size=120), st.integers(1, 100))
+def test_what_is_cut_shows_its_end_and_forges_nothing(text: str, most: int) -> None:
+    shown = cut(text, most)
+    assert shown == (safe(text) if len(safe(text)) <= most else f"{shown[:-1]}…")
+    assert len(shown) <= most
+    assert safe(shown) == shown

@@ -37,8 +37,7 @@ from ...models.soul_requests import (
     SoulView,
 )
 from ...models.vault_layout import SOUL_PAGE
-from ...text.normalising import preview
-from ...text.safe_text import safe
+from ...text.safe_text import cut, safe
 from ...texts import Texts
 
 type How = Callable[[str], str]
@@ -88,7 +87,7 @@ def view_words(texts: Texts, view: SoulView, how: How, *, all_of_it: bool, off: 
     day, who = shown_day(view.version.at, say("inject.undated")), persona_words(texts, view.role)
     version = "version" if number else "no_version"
     lines = [say(f"soul_view.{version}", who=who, number=number, day=day)]
-    lines += [f"- {preview(safe(rule), _RULE)}" for rule in view.rules[:_RULES]]
+    lines += [f"- {cut(rule, _RULE)}" for rule in view.rules[:_RULES]]
     if (more := len(view.rules) - _RULES) > 0:
         lines.append(say("soul_view.more_rules", count=more))
     if number and not view.rules:
@@ -108,7 +107,7 @@ def _waiting(texts: Texts, view: SoulView, how: How) -> list[str]:
     if view.by_hand:
         lines.append(say("soul_view.edited", adopt=how("adopt"), discard=how("discard")))
     if (proposal := view.open) is not None and view.state is not None:
-        number, aim = proposal.number, preview(safe(proposal.aim), _RULE)
+        number, aim = proposal.number, cut(proposal.aim, _RULE)
         state = say(f"soul_state.{view.state}")
         lines.append(say("soul_view.open", number=number, state=state, aim=aim))
         lines.append(_next(texts, how, number))
