@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import ConversationId
 from ..models.data_models import Reason, Refused
-from ..models.deeds import Done
+from ..models.deeds import Done, Requester
 from ..models.migration import Added
 from ..models.passages import Key
 from ..models.resolution import Brought, BroughtBack, MustBeNamed, Remainder
@@ -17,7 +17,7 @@ from ..models.scope import Scope, is_mapped_name
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.deeds import Deeds
-from ..remember.edit import MemoryEditor, Requester
+from ..remember.edit import MemoryEditor
 from .batch_walks import TURN, Carry, CarryBack
 from .former_scopes import FormerScopes
 from .holdings import Holdings

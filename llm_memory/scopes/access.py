@@ -9,6 +9,7 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import pointed_id
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused, StoredMemory, absent
+from ..models.deeds import Requester
 from ..models.passages import place_name
 from ..models.recall import OFF_THE_RECORD
 from ..models.resolution import ReadPublicOnly, ReadsNothing, Resolution, Usable
@@ -89,6 +90,11 @@ class View:
         """The scopes of which something may be changed from here, its own first: none while the
         scope filter is switched off."""
         return () if self.seen.everything else self.seen.scopes
+
+    @property
+    def requester(self) -> Requester:
+        """Who asks, and where, as the journal of deeds notes it."""
+        return Requester(self.who, self.where.umo)
 
     def sees(self, stored: StoredMemory) -> bool:
         """True if a memory, living or archived, is one that the conversation may read."""

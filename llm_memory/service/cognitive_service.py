@@ -26,7 +26,6 @@ from ..primer.rules.opening import AS_MARKDOWN
 from ..scopes.paused_conversations import PausedConversations
 from .decisions import DecisionDesk
 from .door import deed
-from .file_reading import FileReading
 from .scope_admin import ScopeAdmin
 from .souls import Souls
 from .transcripts import Transcripts
@@ -37,7 +36,7 @@ _RULES_TOLD = 20
 
 
 @dataclass(eq=False)
-class CognitiveService(Writes, DecisionDesk, Turns, FileReading):
+class CognitiveService(Writes, DecisionDesk, Turns):
     """Takes a ConversationId, opens the gate, and does what is asked inside the view it gets.
 
     Every method waits until the vault is read, but recall: that answers from what has been read so

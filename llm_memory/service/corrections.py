@@ -29,13 +29,13 @@ from ..models.data_models import (
     is_absent,
     is_denied,
 )
-from ..models.deeds import DeedKind, Done
+from ..models.deeds import DeedKind, Done, Requester
 from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.deeds import Deeds
-from ..remember.edit import MemoryEditor, Requester, forgotten_words, left_words
+from ..remember.edit import MemoryEditor, forgotten_words, left_words
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.gate import told_in_confidence
 from ..runtime.cooperative import unhurried
@@ -44,7 +44,7 @@ from ..scopes.access import View
 from ..scopes.rules.scope_resolution import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..storage.record_intents import RecordIntents
-from .door import Door, deed, requester
+from .door import Door, deed
 
 
 @dataclass(eq=False)
@@ -118,8 +118,8 @@ class Corrections(Door):
         entries = [one for one in found.values() if entry_key(one) not in done]
         living = [one for one in entries if one.path != ARCHIVE]
         leaving = [*living, *turns]
-        after = "" if for_good else forgotten_words(requester(view), at)
-        numbers = await self._corrected.forgotten(leaving, requester(view), after=after)
+        after = "" if for_good else forgotten_words(view.requester, at)
+        numbers = await self._corrected.forgotten(leaving, view.requester, after=after)
         gone, refused = await self._handlers.archive(living, view.who, at)
         done.update(map(entry_key, gone))
         noted = zip(numbers, leaving, strict=True)
@@ -188,7 +188,7 @@ class Corrections(Door):
         stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
             return stored
-        edited = await self._editor.edit(stored, text, requester(view), own=view.said(stored))
+        edited = await self._editor.edit(stored, text, view.requester, own=view.said(stored))
         await self._follower.follow()
         return edited or absent(memory_id)
 
@@ -210,7 +210,7 @@ class Corrections(Door):
         refused = self._book.no_confidence(target)
         if refused and told_in_confidence(stored.memory):
             return refused
-        moved = await self._editor.move(stored, target, requester(view))
+        moved = await self._editor.move(stored, target, view.requester)
         await self._follower.follow()
         return moved or absent(memory_id)
 
@@ -245,7 +245,7 @@ class Corrections(Door):
 
     async def _undo_last(self, view: View) -> RestoreOutcome:
         changed = ""
-        for done in await self._editor.undo_records(requester(view)):
+        for done in await self._editor.undo_records(view.requester):
             outcome = await self._undo(done, view)
             if not (is_absent(outcome) or is_denied(outcome)):
                 return outcome
@@ -290,7 +290,7 @@ class Corrections(Door):
         if not (view.may_forget(new) and view.may_forget(former)):
             return view.refusal(new)
         # It stays taken back, whatever turn that is not read yet says it.
-        numbers = await self._corrected.forgotten([new], requester(view))
+        numbers = await self._corrected.forgotten([new], view.requester)
         back, refused = await self._restored([former])
         swapped = bool(back) and await self._handlers.supersede(new, back[0])
         if not swapped:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, Concatenate
 
-from ..remember.edit import Requester
 from ..runtime.lifecycle import Lifespan
-from ..scopes.access import Gate, View
+from ..scopes.access import Gate
 
 
 @dataclass(eq=False)
@@ -33,8 +32,3 @@ def deed[D: Door, **P, T](verb: _Verb[D, P, T]) -> _Verb[D, P, T]:
         return door._life.finish(partial(verb, door, *args, **kwargs))
 
     return begin
-
-
-def requester(view: View) -> Requester:
-    """Who asks, and where, as the ledger notes it."""
-    return Requester(view.who, view.where.umo)

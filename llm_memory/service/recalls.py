@@ -1,23 +1,30 @@
-"""What a conversation reads: recall and its explanation, what a pointer points to, lists."""
+"""What a conversation reads: recall and its explanation, pointers, files, lists."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import chain
+from datetime import UTC, datetime
+from itertools import chain, groupby, islice
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import is_note_id, pointed_id
+from ..catalogue.rules.talk_anchor import without_anchor
 from ..catalogue.unread_turns import UnreadTurns
+from ..errors import VaultFileBroken, VaultWriteFailed
 from ..index.pending_records import PendingRecords
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import StoredMemory, Topic, absent
-from ..models.recall import Expansion, Explained, Hit, Recall, Told, Trace
+from ..models.data_models import Refused, StoredMemory, Topic, absent
+from ..models.passages import NoteSection
+from ..models.recall import Expansion, Explained, FileText, Hit, Recall, Told, Trace
+from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.turns import ContextLine, Voice
+from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
 from ..recall.memory_manager import MemoryManager
 from ..recall.question import RecallRequest
 from ..recall.rules.choosing import Candidate, as_hit
@@ -27,14 +34,30 @@ from ..scopes.scope_book import ScopeBook
 from ..text.overlap import holds
 from ..text.scripts import fold
 from ..text.third_person import third_person
+from ..vault.markdown.entry import render
+from ..vault.markdown.marked_block import content_of
+from ..vault.markdown.topic_file import parse_file
 from ..vault.notes.note_book import NoteBook
+from ..vault.pages import PagesOnDisk, text_of
 from .bylines import Bylines
 from .door import Door
+
+_LONGEST_PATH = 300
+_MOST_SESSIONS = 5
+_SESSION = re.compile(r"- (\d{4}-\d\d-\d\d .*) \((\d{4}-\d\d-\d\d\.md)\)")
+"""A line of a role's MEMORY.md: when, how the note begins, its file."""
+_FALLBACK_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_PAGES = (MEMORY_PAGE, PRIMER_PAGE)
+_UNSHOWN = re.compile(r"(?:(?:号|在|历史)：|(?:问法|Asks)\s*[：:])(?:(?! · ).)*(?: · |$)")
+"""Of a person, a conversation and a talk, in an entry's metadata: a reader sees names. And the
+questions that are for search alone."""
 
 
 @dataclass(eq=False)
 class Recalls(Door):
-    """What is found and told."""
+    """What is found and told. A path opens a file of the conversation's own scope, of ``shared/``
+    or of its role's folder, or as ``./…`` a note in a project's memory root, and no other. What
+    is absent and what is another's are answered alike."""
 
     _settings: EngineSettings
     _book: ScopeBook
@@ -45,6 +68,7 @@ class Recalls(Door):
     _unread: UnreadTurns
     _histories: ModelHistories
     _bylines: Bylines
+    _pages: PagesOnDisk
 
     async def recall(
         self,
@@ -243,7 +267,96 @@ class Recalls(Door):
         hits = (as_hit(Candidate(stored, 0.0), chars) for stored in found if view.sees(stored))
         return list(self._bylines.reader(view).told(hits))
 
+    async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused:
+        """What a pointer or a path leads to, without what the conversation may not see."""
+        view = await self._gate.open(conversation_id)
+        found: FileText | Refused | None = None
+        if pointed_id(where) is not None:
+            found = await self._pointed(where, view)
+        elif path := legal_path(where):
+            found = await self._file(path, view)
+        return found or absent(where)
+
+    async def _pointed(self, where: str, view: View) -> FileText | Refused:
+        match await self._expand(where, view):
+            case StoredMemory() as stored:
+                origin = replace(stored.memory.provenance, person="", conversation="")
+                shown = replace(without_anchor(stored.memory), provenance=origin, asks=())
+                return FileText(stored.path, render(shown).rstrip("\n"))
+            case NoteSection() as section:
+                return FileText(section.chunk.file, section.text, section.first)
+            case Refused() as refused:
+                return refused
+
+    async def _file(self, path: str, view: View) -> FileText | None:
+        seen = view.looked_up
+        for shelf in seen.shelves:
+            if shelf.folder and path.startswith(f"{shelf.folder}/"):
+                text = await self._notes.text(shelf, path.removeprefix(f"{shelf.folder}/"))
+                return None if text is None else FileText(path, text.rstrip("\n"))
+        if path.startswith("./") or not seen.scopes:
+            return None
+        return await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
+
+    def _of_scope(self, own: Scope, path: str, view: View) -> FileText | None:
+        """Blocks."""
+        try:
+            page = self._pages.read(own, path)
+            if page is None:
+                return None
+            file = parse_file(page.raw.decode(), fallback_time=_FALLBACK_TIME)
+        except (VaultWriteFailed, VaultFileBroken, OSError, UnicodeDecodeError):
+            return None
+        lines = list(file.lines)
+        for entry in reversed(file.entries):
+            if view.sees(StoredMemory(own, path, entry.memory)):
+                rows = slice(entry.rows, entry.body)
+                lines[rows] = [_UNSHOWN.sub("", line).removesuffix(" · ") for line in lines[rows]]
+            else:
+                del lines[entry.start : entry.end]
+        return FileText(path, "\n".join(lines).rstrip("\n"))
+
+    def _shared_headings(self, view: View) -> tuple[str, ...]:
+        """Returns a line for each file of ``shared/``: its path, and its widest headings."""
+        shared = tuple(shelf for shelf in view.seen.shelves if shelf == SHARED)
+        chunks = self._notes.visible(ScopeFilter((), shelves=shared))
+        lines = []
+        for path, of_file in groupby(chunks, key=lambda chunk: chunk.file):
+            headings = dict.fromkeys(one.headings[0] for one in of_file if one.headings)
+            lines.append(f"{path}: {' · '.join(headings)}" if headings else path)
+        return tuple(lines)
+
+    def _last_sessions(self, view: View) -> tuple[str, ...]:
+        """Returns the newest lines that the role's MEMORY.md keeps of its sessions. Blocks."""
+        roles = (one for one in view.seen.shelves if one.folder.startswith(f"{ROLES_FOLDER}/"))
+        if (role := next(roles, None)) is None:
+            return ()
+        try:
+            text = text_of(self._pages.read(role, MEMORY_PAGE))
+        except VaultWriteFailed:
+            return ()
+        lines = map(_SESSION.fullmatch, content_of(text or "").split("\n"))
+        found = (f"{line[1]} ({role.folder}/{line[2]})" for line in lines if line)
+        return tuple(islice(found, _MOST_SESSIONS))
+
 
 def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
     """To the second, as the file has it; within one, ids grow with time."""
     return stored.memory.created_at.replace(microsecond=0), stored.memory.memory_id
+
+
+def legal_path(text: str) -> str | None:
+    """Returns a path inside a scope's folder, below a shelf's, or as ``./…`` in the memory root, in
+    the form NFC. None for what is absolute, leads upwards, is hidden or archived, has a drive or a
+    control character."""
+    whole = unicodedata.normalize("NFC", text.strip())
+    path = whole.removeprefix("./")
+    if not path or len(path) > _LONGEST_PATH or not path.isprintable():
+        return None
+    if any(mark in path for mark in '\\:~*?"<>|') or path.startswith("/"):
+        return None
+    parts = path.split("/")
+    if any(not part or part.startswith(".") or part != part.strip(" .") for part in parts):
+        return None
+    is_page = path in _PAGES
+    return whole if is_page or is_recalled(path) else None

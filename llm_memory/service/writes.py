@@ -37,7 +37,7 @@ from ..text.normalising import derived_id
 from ..transfer.conversation_transfer import Terms, Transfer
 from ..transfer.line_files import LineFile
 from ..vault.notes.note_book import NoteBook
-from .door import Door, deed, requester
+from .door import Door, deed
 
 
 @dataclass(eq=False)
@@ -84,7 +84,7 @@ class Writes(Door):
             memory_id=memory_id,
         )
         if isinstance(outcome, Replaced):
-            await self._editor.note_replaced(outcome.memory, outcome.former, requester(view))
+            await self._editor.note_replaced(outcome.memory, outcome.former, view.requester)
         return outcome
 
     @deed
@@ -99,7 +99,7 @@ class Writes(Door):
             if isinstance(scope, Refused):
                 return scope
             role = conversation_id.persona or ""
-            by = TaskRequester(scope, requester(view), view.trusts(scope), role)
+            by = TaskRequester(scope, view.requester, view.trusts(scope), role)
             outcomes = await self._tasks.change(change, by, view.seen)
         return self._tasks.report(view.seen, outcomes)
 

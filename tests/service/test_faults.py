@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.llm_memory.recall import arms
+from astrbot_plugin_scoped_memory.llm_memory.recall import find
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
@@ -174,7 +174,7 @@ async def test_whose_words_may_become_instructions(
 async def test_a_small_scope_does_not_starve_behind_a_busy_public_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arms, "SCAN_LIMIT", 20)
+    monkeypatch.setattr(find, "SCAN_LIMIT", 20)
     async with running_on_vectors(tmp_path, follow=False) as rig:
         await rig.remember(PEANUTS, group(777))
         for number in range(30):
