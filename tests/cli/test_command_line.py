@@ -201,7 +201,7 @@ def test_an_import_lets_the_map_be_remembered_as_it_was(tmp_path: Path) -> None:
         state = SqliteStateStore(tmp_path / "state" / "state.sqlite")
         state.open()
         try:
-            return state.remembered_map_keys(), state.lost_map_keys()
+            return state.map_past().keys, state.map_past().lost
         finally:
             state.close()
 
