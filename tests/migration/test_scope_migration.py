@@ -92,7 +92,7 @@ async def test_a_record_is_recalled_from_the_first_second_and_can_be_read_whole(
             expansion = await rig.engine.service.expand(
                 found.hits[0].pointer, conversation_id=ELSEWHERE
             )
-            assert expansion.memory.memory.reasoning == "他自己说的"  # type: ignore[union-attr]
+            assert expansion.memory.reasoning == "他自己说的"  # type: ignore[union-attr]
             assert (await rig.texts("奶奶的存折在哪里", FAMILY))[0] == "奶奶的存折在衣柜里"
             for where in (WORK, ELSEWHERE):
                 assert not [t for t in await rig.texts("奶奶的存折密语", where) if "存折" in t]

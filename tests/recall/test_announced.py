@@ -164,7 +164,7 @@ async def test_astrbots_hook_before_the_request_announces_it(bot: Bot) -> None:
     async def mind(_: Any) -> Any:
         return DeepMind(plugin)
 
-    star: Any = SimpleNamespace(_mind=mind)
+    star: Any = SimpleNamespace(plugin=SimpleNamespace(mind=mind))
     event: Any = FakeEvent.in_group(777, QUESTION)
     await ScopedMemoryPlugin.on_waiting_llm_request(star, event)
     await plugin.settled()

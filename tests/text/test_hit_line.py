@@ -186,7 +186,7 @@ def test_a_whole_entry_forges_no_pointer_and_no_delimiter(
     assert POINTER.findall(text) == ["m-00000000000007"]
     assert "<" not in text
     lines = [line for line in text.splitlines() if not line.startswith("    ")]
-    assert len(lines) == 3 + bool(reasoning) + bool(tags)
+    assert len(lines) == 3 + bool(safe(reasoning)) + bool(tags)
 
 
 @given(hostile)

