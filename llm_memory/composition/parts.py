@@ -73,7 +73,6 @@ from ..reflection.token_budget import TokenBudget
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
-from ..remember.contradictions import ContradictingWrites
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.deeds import Deeds
 from ..remember.draft_checks import DraftChecks, PrivateData
@@ -306,7 +305,15 @@ class Parts(Given):
     )
     corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = part(
-        lambda p: MemoryHandlers(*p.entries, p.notices, p.checks, p.corrected, p.clock, p.near)
+        lambda p: MemoryHandlers(
+            *p.entries,
+            p.notices,
+            p.checks,
+            p.corrected,
+            p.clock,
+            p.near,
+            p.weights.newer,
+        )
     )
     intake = part(lambda p: Intake(*p.entries, p.notices, p.state, p.corrected))
     corrections = part(lambda p: CorrectionFollower(p.corrected, p.unread, p.handlers, p.catalogue))
@@ -509,7 +516,6 @@ class Parts(Given):
             p.former,
             p.turns,
             p.holdings,
-            p.handlers,
             p.corrected,
             p.unread,
             p.corrections,
@@ -575,7 +581,6 @@ class Parts(Given):
             _corrected=p.corrected,
             _follower=p.corrections,
             _intents=p.intents,
-            _contradicting=ContradictingWrites(p.handlers, p.near, p.corrected, p.weights.newer),
             _bringing=p.bringing,
             _applier=p.learning,
             _tasks=TaskList(*p.entries, p.notices, p.checks, p.handlers, p.clock),

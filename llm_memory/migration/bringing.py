@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import ConversationId
 from ..models.data_models import Reason, Refused
-from ..models.deeds import Done, Requester
+from ..models.deeds import DeedKind, Done, Requester
 from ..models.migration import Added
 from ..models.passages import Key
 from ..models.resolution import Brought, BroughtBack, MustBeNamed, Remainder
@@ -17,7 +17,6 @@ from ..models.scope import Scope, is_mapped_name
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.deeds import Deeds
-from ..remember.edit import MemoryEditor
 from .batch_walks import TURN, Carry, CarryBack
 from .former_scopes import FormerScopes
 from .holdings import Holdings
@@ -36,7 +35,6 @@ class Bringing:
         former: FormerScopes,
         turns: SqliteTurnStore,
         holdings: Holdings,
-        editor: MemoryEditor,
         corrected: Deeds,
         unread: UnreadTurns,
         follower: CorrectionFollower,
@@ -46,7 +44,6 @@ class Bringing:
         self._former = former
         self._turns = turns
         self._holdings = holdings
-        self._editor = editor
         self._corrected = corrected
         self._unread = unread
         self._follower = follower
@@ -108,7 +105,9 @@ class Bringing:
         batch = f"bring-{source.name}:{target.name}"  # no scope's name holds a colon
         await asyncio.to_thread(self._holdings.vault.ensure, target)
         if undoable:
-            await self._editor.note_batch(batch, source, target, requester)
+            await self._corrected.note_done(
+                DeedKind.BROUGHT, source.name, batch, requester, target=target.name
+            )
         else:  # it does not go back with what is brought the same way later
             batch = f"kept-{batch}"
         # What was corrected there must not come back here with turns that were said before.
@@ -149,7 +148,7 @@ class Bringing:
         await self._run(back)
         await asyncio.to_thread(self._take_turns_back, undo_record)
         self._unread.drop_scope(undo_record.target)
-        await self._editor.drop_undo_records(undo_record.memory_id, undo_record.target)
+        await self._corrected.no_undo(undo_record.memory_id, undo_record.target)
         return BroughtBack(undo_record.source, undo_record.target, back.done, back.left)
 
     def _take_turns_back(self, undo_record: Done) -> None:

@@ -322,6 +322,18 @@ class Deeds:
                 found.setdefault(one.batch or str(one.number), []).append(one)
         return [Done(tuple(reversed(deeds))) for deeds in found.values()]
 
+    async def no_undo(self, memory_id: str, target: str) -> None:
+        """No undo of what stood in this scope: a memory that was purged, or a batch that was
+        undone."""
+        for one in [] if self._failure else self.undoable(memory_id=memory_id):
+            if one.target == target:
+                await self.undone(one)
+
+    async def replaced(self, new: StoredMemory, former: StoredMemory, requester: Requester) -> None:
+        """Note that an entry took the place of another one of its scope."""
+        scope, memory_id, before = new.scope.name, new.memory.memory_id, former.memory.memory_id
+        await self.note_done(DeedKind.REPLACED, scope, memory_id, requester, before=before)
+
     async def undone(self, done: Done) -> None:
         """Note that a deed was undone, or can be no more: what it corrected stays corrected until
         it is withdrawn."""

@@ -17,7 +17,7 @@ from ..catalogue.rules.day_journal import NOTHING
 from ..catalogue.rules.proposals import is_accepted, is_decided
 from ..catalogue.rules.talk_anchor import without_anchor
 from ..catalogue.rules.tasks import done, is_task, reopened
-from ..errors import StateUnavailable, VaultWriteFailed
+from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
@@ -240,7 +240,7 @@ class MemoryEditor:
         deleted, and why; empty if nothing is left. What is left is tried again at night."""
         for memory_id in memory_ids:
             await self._deeds.note_purged(scope.name, memory_id)
-            await self.drop_undo_records(memory_id, scope.name)
+            await self._deeds.no_undo(memory_id, scope.name)
 
         def is_one(memory: Memory) -> bool:
             return memory.memory_id in memory_ids
@@ -274,61 +274,6 @@ class MemoryEditor:
 
     # Undo
 
-    async def undo_record(self, memory_id: str, sources: Collection[Scope]) -> Done | None:
-        """Returns what was done last to a memory in these scopes: not that it was to be forgotten,
-        where a kill came before it was."""
-        names = {source.name for source in sources}
-        for one in self._of_entry(memory_id):
-            stands = one.kind is DeedKind.FORGOTTEN and self.standing(one.source, memory_id)
-            if one.source in names and not stands:
-                return one
-        return None
-
-    async def undo_records(self, requester: Requester) -> list[Done]:
-        """Returns what this person did in this conversation, the last first. Raises
-        StateUnavailable."""
-        person, door = requester.actor.person, requester.conversation
-        return self._deeds.undoable(person=person, door=door) if person else []
-
-    async def drop_undo_record(self, undone: Done) -> None:
-        """Note that a change was undone."""
-        await self._deeds.undone(undone)
-
-    async def drop_undo_records(self, memory_id: str, target: str) -> None:
-        """No undo of what stood in this scope: a memory that was purged, or a batch that was
-        undone."""
-        for one in self._of_entry(memory_id):
-            if one.target == target:
-                await self._deeds.undone(one)
-
-    def _of_entry(self, memory_id: str) -> list[Done]:
-        try:
-            return self._deeds.undoable(memory_id=memory_id)
-        except StateUnavailable as error:
-            logger.warning("undo_unread", error=error)
-            return []
-
-    async def note_replaced(
-        self, new: StoredMemory, former: StoredMemory, requester: Requester
-    ) -> None:
-        """Note that an entry took the place of another one of its scope."""
-        key, before = entry_key(new), former.memory.memory_id
-        await self._deeds.note_done(
-            DeedKind.REPLACED, key.scope, key.memory_id, requester, before=before
-        )
-
-    async def note_batch(
-        self, batch: str, source: Scope, target: Scope, requester: Requester
-    ) -> None:
-        """Note a batch that is about to be brought from one scope to another."""
-        await self._deeds.note_done(
-            DeedKind.BROUGHT, source.name, batch, requester, target=target.name
-        )
-
-    def standing(self, scope: str, memory_id: str) -> StoredMemory | None:
-        """Returns the living memory of that scope and id, if any."""
-        return self._catalogue.get(Key(scope, memory_id))
-
     async def scopes(self) -> list[Scope]:
         """Returns the scopes that have a folder."""
         return list(await asyncio.to_thread(self._vault.scopes))
@@ -343,7 +288,7 @@ class MemoryEditor:
 
     async def take_back(self, deed: Done) -> Undone | Refused | None:
         """Undo an edit or a move, unless the entry was changed since."""
-        stored = self.standing(deed.target, deed.memory_id)
+        stored = self._catalogue.get(Key(deed.target, deed.memory_id))
         if stored is None:
             return None
         moved = deed.kind is DeedKind.MOVED

@@ -41,10 +41,12 @@ from ..models.data_models import (
     StoredMemory,
     Topic,
 )
+from ..models.deeds import DeedKind
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..models.status import NoticeCode
 from ..models.vault_layout import topic_of
+from ..recall.weights import Linear
 from ..text.dates.date_annotation import resolve_dates, stands_weekly
 from ..text.normalising import same_words
 from ..text.overlap import is_model_worded
@@ -53,6 +55,7 @@ from .corrected_texts import EVER
 from .draft_checks import not_written
 from .edit import MemoryEditor
 from .near_duplicates import NearDuplicates
+from .rules.contradiction import Taking, contradicted, takes_back
 from .rules.gate import MAX_TAGS, is_quotation
 from .rules.routing import beside
 
@@ -65,6 +68,7 @@ class MemoryHandlers(MemoryEditor):
     cancelled."""
 
     _near: NearDuplicates
+    _newer: Linear
 
     async def write(
         self,
@@ -108,6 +112,44 @@ class MemoryHandlers(MemoryEditor):
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
         return replace(outcome, redacted=passed.hidden)
+
+    async def remember(
+        self,
+        draft: MemoryDraft,
+        scope: Scope,
+        *,
+        conversation: str,
+        trusted: bool,
+        role: str,
+        memory_id: str = "",
+    ) -> RememberOutcome:
+        """As ``write``, without the words by which the draft calls itself a correction. Returns
+        Replaced where the draft contradicts what the same speaker said for certain,
+        ``Stored.conflict`` where it may contradict anything else. A crash in between leaves
+        both."""
+        taken = await asyncio.to_thread(takes_back, draft)
+        outcome = await self.write(
+            replace(draft, judgment=taken.said) if taken.named else draft,
+            scope,
+            conversation=conversation,
+            trusted=trusted,
+            role=role,
+            memory_id=memory_id,
+        )
+        again = isinstance(outcome, Reinforced) and taken.how is Taking.TELLS
+        if again or not isinstance(outcome, Stored | Reinforced):
+            return outcome
+        new = outcome.memory
+        near = await self._near.sharing_words(new, latest=taken.named)
+        find = partial(contradicted, new.memory, taken, near, self._newer)
+        sure, found = await asyncio.to_thread(find)
+        if sure and found and await self.supersede(found, new):
+            # Earlier turns that are still unread may say the old words again.
+            await self._deeds.note(DeedKind.TAKEN_BACK, found, at=new.memory.created_at)
+            return Replaced(new, found, outcome.redacted)
+        if isinstance(outcome, Reinforced):
+            return outcome
+        return replace(outcome, conflict=found, missed=found is None and taken.named)
 
     async def as_memory(
         self, draft: MemoryDraft, scope: Scope, *, conversation: str, role: str, memory_id: str

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..catalogue.catalogue import entry_key, key_of
+from ..catalogue.catalogue import Catalogue, entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import proposal_key
 from ..catalogue.unread_turns import UnreadTurns
@@ -52,6 +52,7 @@ class Corrections(Door):
     """Who asks, and from where, is told by the view."""
 
     _book: ScopeBook
+    _catalogue: Catalogue
     _handlers: MemoryHandlers
     _editor: MemoryEditor
     _corrected: Deeds
@@ -231,11 +232,11 @@ class Corrections(Door):
         named = pointed_id(memory_id)
         if named is None:
             return absent(memory_id)
-        done = await self._editor.undo_record(named, view.changeable)
+        done = self._last_deed(named, view)
         if done is not None and done.kind is not DeedKind.FORGOTTEN:
             if done.kind is DeedKind.MOVED and not actor.admin:
                 return absent(memory_id)  # whether it still lives there is not for everybody
-            if self._editor.standing(done.target, done.memory_id) is not None:
+            if self._catalogue.get(Key(done.target, done.memory_id)) is not None:
                 return await self._undo(done, view)
             done = None
         archived = await self._archived(memory_id, view)
@@ -243,9 +244,20 @@ class Corrections(Door):
             return absent(memory_id)
         return await self._bring_back([archived], done, view)
 
+    def _last_deed(self, memory_id: str, view: View) -> Done | None:
+        """What was done last to a memory of these scopes: not that it was to be forgotten, where a
+        kill came before it was."""
+        names = {scope.name for scope in view.changeable}
+        for done in self._corrected.undoable(memory_id=memory_id):
+            living = self._catalogue.get(Key(done.source, memory_id))
+            if done.source in names and not (living and done.kind is DeedKind.FORGOTTEN):
+                return done
+        return None
+
     async def _undo_last(self, view: View) -> RestoreOutcome:
         changed = ""
-        for done in await self._editor.undo_records(view.requester):
+        person, door = view.who.person, view.where.umo
+        for done in self._corrected.undoable(person=person, door=door) if person else ():
             outcome = await self._undo(done, view)
             if not (is_absent(outcome) or is_denied(outcome)):
                 return outcome
@@ -268,7 +280,7 @@ class Corrections(Door):
             return await self._bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
         if done.kind is DeedKind.FORGOTTEN:
             return await self._recover(done, view)
-        standing = self._editor.standing(done.target, done.memory_id)
+        standing = self._catalogue.get(Key(done.target, done.memory_id))
         scope = changeable.get(done.source)
         if scope is None or standing is None:
             return absent(done.memory_id if scope and view.who.admin else "")
@@ -296,10 +308,10 @@ class Corrections(Door):
         if not swapped:
             await self._corrected.drop(numbers)
         if back:
-            await self._editor.drop_undo_record(done)
+            await self._corrected.undone(done)
             nobody = replace(view.who, person="")
             again = Requester(nobody, done.deeds[0].door)  # by its id alone
-            await self._editor.note_replaced(back[0], new, again)
+            await self._corrected.replaced(back[0], new, again)
         await self._follower.follow()
         return Restored(back[0], swapped=swapped) if back else refused or absent(done.memory_id)
 
@@ -312,7 +324,7 @@ class Corrections(Door):
             archived = {_id(one): one for one in await self._gone(scope, ids)}
             async for memory_id in unhurried(ids):
                 one = archived.get(memory_id)
-                stands = self._editor.standing(scope.name, memory_id) is not None
+                stands = self._catalogue.get(Key(scope.name, memory_id)) is not None
                 if stands or one is None or not _is_left(one, done):
                     changed = memory_id
                 else:
@@ -333,7 +345,7 @@ class Corrections(Door):
         if not back:
             return refused or absent(_id(first))
         if done is not None:
-            await self._editor.drop_undo_record(done)
+            await self._corrected.undone(done)
         turns = {_id(one) for one in mine if one.path != ARCHIVE}
         told = [one for one in back if _id(one) not in turns] or back
         return Restored(told[0], len(told) - 1)

@@ -24,7 +24,6 @@ from ..models.tasks import TaskAction, TaskChange, TaskOutcome, TaskReport
 from ..models.transfer import Exported, Imported
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.feedback_applier import FeedbackApplier
-from ..remember.contradictions import ContradictingWrites
 from ..remember.deeds import Deeds
 from ..remember.edit import MemoryEditor
 from ..remember.memory_handlers import MemoryHandlers
@@ -47,7 +46,6 @@ class Writes(Door):
     _settings: EngineSettings
     _book: ScopeBook
     _handlers: MemoryHandlers
-    _contradicting: ContradictingWrites
     _applier: FeedbackApplier
     _editor: MemoryEditor
     _corrected: Deeds
@@ -75,7 +73,7 @@ class Writes(Door):
                 return Stored(known)
             if known or self._corrected.was_taken_out(scope.name, memory_id):
                 return Refused(Reason.CORRECTED)
-        outcome = await self._contradicting.write(
+        outcome = await self._handlers.remember(
             draft,
             scope,
             conversation=conversation_id.umo,
@@ -84,7 +82,7 @@ class Writes(Door):
             memory_id=memory_id,
         )
         if isinstance(outcome, Replaced):
-            await self._editor.note_replaced(outcome.memory, outcome.former, view.requester)
+            await self._corrected.replaced(outcome.memory, outcome.former, view.requester)
         return outcome
 
     @deed

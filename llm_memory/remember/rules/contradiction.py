@@ -9,17 +9,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from enum import IntEnum
 from typing import Final
 
-from ...text.overlap import content
+from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.event_day import is_another_event
+from ...index.rules.deduplication import same_speaker
+from ...models.data_models import Memory, MemoryDraft, StoredMemory
+from ...recall.rules.newer import Statement as Read
+from ...recall.rules.newer import features, may_follow, weight
+from ...recall.weights import Linear
+from ...text.overlap import content, is_model_worded
 from ...text.same_meaning import LIGHT, NEGATIONS, PERSONS
 from ...text.scripts import WIDE, fold
 from ...text.statements import Statement, Words, agree, statement
+from .corrected import named
 
+_LIKELY: Final = 1.0
+"""Log-odds at which a statement that takes something back is about another one."""
+_AHEAD: Final = 1.0
+"""Of anything else that it may be about: nobody guesses which of two is meant."""
+_CERTAIN: Final = 100.0
+_POINTS: Final = 3.0
+"""Log-odds for what a correction names."""
+_OF_DATES: Final = frozenset("年月日号號点點")
+_MOST: Final = 0.6
+"""Of what a statement tells of: so much has ended where it has."""
 _COMPARED: Final = 60
 """Words of a clause: the time goes by their square."""
 _ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -123,14 +141,6 @@ class Taken:
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A statement and when it was said, aware."""
-
-    text: str
-    at: datetime
-
-
 def taken_back(text: str) -> Taken:
     """Returns how a text takes back what was said before."""
     said = _CORRECTED.sub("", text).strip()
@@ -144,6 +154,107 @@ def taken_back(text: str) -> Taken:
     if ended := " ".join(one for one in _CLAUSE.findall(text) if _ENDED.search(one)):
         return Taken(Taking.ENDS, ended)
     return Taken(Taking.CHANGED if _CHANGED.search(text) else Taking.TELLS, text)
+
+
+def takes_back(draft: MemoryDraft) -> Taken:
+    """How a draft takes something back, by its words or by those that a model has heard."""
+    found = taken_back(draft.judgment)
+    if draft.heard is None or found.how is Taking.CORRECTS:
+        return found
+    name = "" if draft.actor is None else draft.actor.name
+    heard = taken_back(draft.heard)
+    if heard.how is Taking.CORRECTS and not is_model_worded(draft.judgment, draft.heard, name):
+        return replace(heard, said=draft.judgment)
+    return found
+
+
+def contradicted(
+    new: Memory, taken: Taken, near: Sequence[StoredMemory], model: Linear
+) -> tuple[bool, StoredMemory | None]:
+    """Returns what a statement contradicts, and whether it may take its place: what a person
+    vouches for, or another speaker said, stays, and so does what may be meant as well as another
+    one."""
+    mine, found = _read(replace(new, judgment=taken.said)), []
+    for place, stored in enumerate(near):
+        old = stored.memory
+        if closed_by(old) or old.created_at > new.created_at:
+            continue
+        yours = _read(old)
+        if not (same_speaker(new, old) or may_follow(yours, mine)):
+            continue
+        certain = not is_another_event(new, old) and contradicts(mine.memory, yours.memory)
+        score = _CERTAIN if certain else _score(mine, yours, taken, model)
+        if score is not None:
+            found.append((_may_replace(new, old), score, -place, stored, yours))
+    if not found:
+        return False, None
+    (own, best, _, stored, yours), *others = sorted(found, key=lambda one: one[:3], reverse=True)
+    if not own or any(best - other[1] < _AHEAD for other in others if other[0]):
+        return False, stored
+    same = subject(mine.memory.judgment, new.who) == subject(yours.memory.judgment, new.who)
+    match taken.how:
+        case _ if best >= _CERTAIN:
+            sure = True
+        case Taking.CORRECTS:
+            sure = same
+        case Taking.ENDS:
+            sure = weight(mine.about & yours.about) >= _MOST * yours.size
+        case _:
+            sure = same and taken.how is Taking.CHANGED and features(yours, mine)["value"] > 0
+    return sure, stored
+
+
+def _read(memory: Memory) -> Read:
+    """A memory with its speaker's name for the first person; his own if it speaks of him."""
+    text, who = named(memory.judgment, memory.provenance.who), memory.provenance.who
+    read = Read.of(replace(memory, judgment=text), frozenset({who} - {""}))
+    own = bool(who) and who in text
+    return replace(read, own=own, named=frozenset({who}) if own else frozenset())
+
+
+def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
+    """Returns the log-odds that the new statement says how it stands now with what the old one
+    says, None where it does not. Who corrects himself begins with the same words on purpose, and
+    when it was said is no matter."""
+    mine, yours = new.memory, old.memory
+    said = (statement(one.judgment, one.created_at).words for one in (mine, yours))
+    points = taken.how is Taking.CORRECTS and _points_at(new, old, taken)
+    if agree(*said) or not (may_follow(old, new) or (points and same_speaker(mine, yours))):
+        return None
+    found = features(old, new) | {"speaker": 1.0, "days": 0.5, "names": 0.5}
+    if taken.how is Taking.CHANGED and is_another_event(mine, yours):
+        return None
+    if taken.how in (Taking.CORRECTS, Taking.CHANGED):
+        if taken.dropped and not points:
+            return None
+        found |= {"corrects": found["cosine"], "beyond": max(found["cosine"], found["beyond"])}
+        score = model.score(found) + _POINTS * points
+        return score if score >= _LIKELY else None
+    if taken.how is Taking.ENDS:
+        ended = ends(mine.judgment, yours.judgment, content(mine.who))
+        return model.score(found) if ended else None
+    if is_another_event(mine, yours):
+        return None
+    score = model.score(found)
+    same = subject(mine.judgment, mine.who) == subject(yours.judgment, yours.who)
+    told = (same and score >= 2 * _LIKELY) or tell_a_value(mine.judgment, yours.judgment)
+    return score if told else None
+
+
+def _points_at(new: Read, old: Read, taken: Taken) -> bool:
+    """Whether a correction names what the old statement says as what is not so; or, where it names
+    nothing, says no more than another value of the same: 不对，是三片."""
+    if taken.dropped:
+        dropped = content(taken.dropped) - _OF_DATES
+        return bool(dropped) and 2 * len(dropped & content(old.memory.judgment)) > len(dropped)
+    units = old.values.keys() & new.values.keys()
+    other = any(old.values[unit].isdisjoint(new.values[unit]) for unit in units)
+    return other and new.about <= old.about
+
+
+def _may_replace(new: Memory, old: Memory) -> bool:
+    vouched = old.provenance.vouched and not new.provenance.vouched
+    return same_speaker(new, old) and not vouched and not new.model_worded
 
 
 def ends(new: str, old: str, names: frozenset[str]) -> bool:
@@ -172,7 +283,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(word.rstrip("s") if word.isascii() else word for word in words)
 
 
-def contradicts(new: Said, old: Said) -> bool:
+def contradicts(new: Memory, old: Memory) -> bool:
     """Whether both say the same word for word, but for a negation, or for one number or date at the
     end of what is said first: a reason may follow."""
     mine, yours = _statement(new), _statement(old)
@@ -181,7 +292,7 @@ def contradicts(new: Said, old: Said) -> bool:
     one, other = mine.clauses[0][:_COMPARED], yours.clauses[0][:_COMPARED]
     if _is_negated(one, other):
         return True
-    tell = _IS.match(new.text) and _IS.match(old.text)
+    tell = _IS.match(new.judgment) and _IS.match(old.judgment)
     return _differ(one, other, least=_LEAST - 1 if tell else _LEAST)
 
 
@@ -193,10 +304,12 @@ def tell_a_value(new: str, old: str) -> bool:
     return len(content(one[0])) > _LEAST
 
 
-def _statement(said: Said) -> Statement:
+def _statement(said: Memory) -> Statement:
     # ``statement`` takes the 不过 of 不过敏 for "but".
-    text = said.text.replace("不过敏", "没过敏")
-    return statement(_NO_MORE.sub(lambda one: "not" if one[0][0] in "nN" else "", text), said.at)
+    text = said.judgment.replace("不过敏", "没过敏")
+    return statement(
+        _NO_MORE.sub(lambda one: "not" if one[0][0] in "nN" else "", text), said.created_at
+    )
 
 
 def _is_negated(one: Words, other: Words) -> bool:

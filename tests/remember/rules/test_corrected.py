@@ -13,16 +13,14 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import journal_without
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed, DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules import corrected
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.contradiction import (
-    Said,
-    contradicts,
-)
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.contradiction import contradicts
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.corrected import (
     Removed,
     named,
     says,
     without,
 )
+from astrbot_plugin_scoped_memory.tests.support.memories import memory
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -160,7 +158,7 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
 def held(new: str, old: str) -> bool:
-    return contradicts(Said(new, NOW), Said(old, NOW - timedelta(days=1)))
+    return contradicts(memory(new, at=NOW), memory(old, at=NOW - timedelta(days=1)))
 
 
 @pytest.mark.parametrize(
