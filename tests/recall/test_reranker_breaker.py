@@ -74,14 +74,6 @@ async def test_the_more_it_fails_the_longer_it_rests() -> None:
     assert list(RESTS) == sorted(RESTS)
 
 
-async def test_one_failure_now_and_then_rests_nobody() -> None:
-    bench = Bench()
-    for _ in range(6):
-        await bench.fail(1)
-        bench.now += 601.0
-    assert (await bench.ask())[0] == "fake"
-
-
 @pytest.mark.parametrize("late", [False, True])
 async def test_who_is_not_loaded_or_has_no_time_left_is_asked_at_once_when_it_can(
     late: bool,
