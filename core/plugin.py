@@ -19,7 +19,8 @@ from .plugin_names import ROOT, plugin_version
 from .turn.group_events import GroupChatter, MovedChats
 
 if TYPE_CHECKING:
-    from ..tools.base import MemoryTool
+    from astrbot.api import FunctionTool
+
     from .commands.commands import Commands
     from .deepmind import DeepMind
     from .plugin_context import PluginContext
@@ -39,7 +40,7 @@ class Code(NamedTuple):
     plugin: type[PluginContext]
     mind: type[DeepMind]
     commands: type[Commands]
-    tools: tuple[type[MemoryTool], ...]
+    tools: tuple[Callable[..., FunctionTool[Any]], ...]
 
 
 class Loaded(NamedTuple):
@@ -106,7 +107,9 @@ class Plugin(LateStart[Code, Loaded]):
         self._installs.begin(self.again)
         return parts
 
-    async def _add_tools(self, tools: tuple[type[MemoryTool], ...], plugin: PluginContext) -> None:
+    async def _add_tools(
+        self, tools: tuple[Callable[..., FunctionTool[Any]], ...], plugin: PluginContext
+    ) -> None:
         # AstrBot applies the owner's choice of tools before it calls `initialize`.
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
         manager = self._context.get_llm_tool_manager()

@@ -60,8 +60,8 @@ class CorrectionFollower:
                 if left and self._deeds.was_taken_out(scope.name, by):
                     await self._editor.reopen(stored)
         entries = self._catalogue.of_scope(scope)
-        for stored, left in await asyncio.to_thread(self._less, entries, new):
-            await self._editor.rewrite_journal(stored, left)
+        for stored, rest in await asyncio.to_thread(self._less, entries, new):
+            await self._editor.rewrite_journal(stored, rest)
 
     def _less(
         self, entries: Sequence[StoredMemory], new: Sequence[Deed]

@@ -382,10 +382,11 @@ class Deeds:
         for deed in deeds:
             before, removed = self._all.get(deed.number), Removed(deed)
             self._all[deed.number] = deed
-            for place in before.places if before else ():
-                self._of_entry[place, before.memory_id].pop(deed.number, None)
-            if before is not None and not deed.places:
-                self._forget(before)
+            if before is not None:
+                for place in before.places:
+                    self._of_entry[place, before.memory_id].pop(deed.number, None)
+                if not deed.places:
+                    self._forget(before)
             for place in deed.places:
                 self._of_scope.setdefault(place, {})[deed.number] = removed
                 self._of_entry.setdefault((place, deed.memory_id), {})[deed.number] = removed

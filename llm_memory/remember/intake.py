@@ -83,7 +83,7 @@ class Intake:
         async with self._recallable.writing:
             for memory in memories:
                 stored = self._catalogue.get(Key(scope.name, memory.memory_id))
-                stronger = stored and merged_memory(stored.memory, memory)
+                stronger = merged_memory(stored.memory, memory) if stored else None
                 if stored is None or stronger is None or stronger == stored.memory:
                     continue
                 try:

@@ -12,11 +12,12 @@ from ..migration.bringing import Bringing
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Reason, Refused
+from ..models.deeds import Requester
 from ..models.resolution import Brought, MustBeNamed, Rebinding, Rebound, Usable
 from ..models.scope import is_mapped_name
 from ..models.settings import EngineSettings, IllegalName
 from ..models.status import MapChange, MapSummary
-from ..remember.edit import MemoryEditor, Requester
+from ..remember.edit import MemoryEditor
 from ..runtime.lifecycle import Lifespan
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.rules.rebinding import fault_of, renamed, with_moved

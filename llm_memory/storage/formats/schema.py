@@ -33,8 +33,9 @@ class Schema:
         stamp = _stamp(connection)
         if stamp is None or stamp.format < self.format:
             with all_or_nothing(connection):
-                for number, statements in self.older.items() if stamp else ():
-                    for statement in statements if stamp.format < number else ():
+                before = self.format if stamp is None else stamp.format
+                for number, statements in self.older.items():
+                    for statement in statements if before < number else ():
                         connection.execute(statement)
                 for name, value in (("format", str(self.format)), ("written_by", written_by)):
                     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
