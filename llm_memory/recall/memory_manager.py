@@ -101,7 +101,7 @@ class MemoryManager:
         told = stored_instead(records := records_instead(best, record), self._passages.copied)
         lost[DropReason.SAID] = len(records) - len(told)
         found.trace.holding = max(found.trace.holding - lost[DropReason.SAID], 0)
-        known = {one.key: one for one in ranked}
+        known = {one.key: one for one in (*ranked, *told)}
         best = merge_same_facts(closed_last(told, known, self._passages.get))
         if found.trace.arm is not Arm.DATES:
             if not ask.times:
