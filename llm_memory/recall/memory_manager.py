@@ -98,8 +98,8 @@ class MemoryManager:
             best, found.trace.reranker = await order
             best = [*self._living(best, lost)]
         record = partial(self._passages.record, scope_filter=ask.request.scope_filter)
-        told = stored_instead(records := records_instead(best, record), self._passages.copied)
-        lost[DropReason.SAID] = len(records) - len(told)
+        told = stored_instead(records_instead(best, record), self._passages.copied)
+        lost[DropReason.SAID] = len(best) - len(told)
         found.trace.holding = max(found.trace.holding - lost[DropReason.SAID], 0)
         known = {one.key: one for one in (*ranked, *told)}
         best = merge_same_facts(closed_last(told, known, self._passages.get))

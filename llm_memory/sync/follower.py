@@ -49,6 +49,8 @@ class VaultFollower:
                 while True:
                     seconds = await self._round()
                     await self._wait(seconds)
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from failed  # the first of the two ends both
         finally:
             self._reconciler.stop()
 

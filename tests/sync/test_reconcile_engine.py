@@ -11,7 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
