@@ -33,7 +33,9 @@ from ..replies.outcome_text import error_text
 from .call import Call
 
 _SHOWN = 5
-_PLACES = 20
+_RULES = 20
+_WORDS = 1000
+"""Characters of a file that rules."""
 _ANYWAY = ("anyway", "仍要")
 
 
@@ -121,10 +123,11 @@ async def restore(call: Call) -> str:
     lines = texts.counted(
         "moving", plan=plan.memories, plan_known=plan.known, plan_files=plan.files
     )
-    # The bot will go by these words: whoever agrees knows which file to read before.
-    if ruling := sorted(safe(place.lstrip("@")) for place in plan.ruling):
-        more = ("…",) if ruling[_PLACES:] else ()
-        lines.append(call.say("moving.plan_ruling", places=(*ruling[:_PLACES], *more)))
+    # The bot will go by these words: they are read before they are restored.
+    for place, text in plan.ruling[:_RULES]:
+        words = cut(text, _WORDS)
+        lines.append(call.say("moving.plan_ruling", place=safe(place.lstrip("@")), text=words))
+    lines += texts.counted("moving", plan_more_ruling=len(plan.ruling[_RULES:]))
     lines += await _setting_lines(call, changes)
     lines += _beside(texts, plan)
     do = partial(_restore, file=file, anyway=anyway)

@@ -202,9 +202,9 @@ class StoreRestored:
         refused: How many lines; ``lines`` are the first of them.
         cut_short: The file has no last line.
         settings: What the file says of them; putting them back is the caller's.
-        ruling: The files, as ``scope/path``, with words that the bot goes by from then on: rules
-            that somebody vouched for, decisions and the constitution of a scope, what all
-            conversations read, and souls.
+        ruling: The words that the bot goes by from then on, each with its file: rules that somebody
+            vouched for, decisions and the constitution of a scope, what all conversations read, and
+            souls.
     """
 
     memories: int = 0
@@ -216,4 +216,4 @@ class StoreRestored:
     lines: tuple[RefusedLine, ...] = ()
     cut_short: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
-    ruling: frozenset[str] = frozenset()
+    ruling: tuple[tuple[str, str], ...] = ()

@@ -220,8 +220,8 @@ class Restoring:
                 self._refuse(number, LineFault(error.code), error.detail)
             return
         done, known = self._done, self._done.known + len(group) - new
-        rules = new and any(_is_rule(path, one) for _, one in group)
-        ruling = done.ruling | {f"{scope}/{path}"} if rules else done.ruling
+        rules = [one.memory for _, one in group if new and _is_rule(path, one)]
+        ruling = *done.ruling, *((f"{scope}/{path}", rule.judgment) for rule in rules)
         self._done = replace(done, memories=done.memories + new, known=known, ruling=ruling)
 
     def _file(self, number: int, record: FileRecord) -> None:
@@ -235,7 +235,8 @@ class Restoring:
             case Put.WRITTEN:
                 ruling = done.ruling
                 if record.scope == SHARED.name or record.path.lower() in _RULING:
-                    ruling |= {f"{record.scope}/{record.path}"}
+                    words = record.content.decode(errors="replace")
+                    ruling = *ruling, (f"{record.scope}/{record.path}", words)
                 self._done = replace(done, files=done.files + 1, ruling=ruling)
             case Put.DIFFERS:
                 place = (record.scope, record.path)

@@ -100,7 +100,7 @@ async def test_the_plan_names_what_changes_and_no_door_is_opened(tmp_path: Path)
         assert panel == {"conversation_scope_map": opened, "identity_links": links}
 
 
-async def test_the_plan_names_the_files_that_the_bot_would_go_by(tmp_path: Path) -> None:
+async def test_the_plan_shows_the_words_that_the_bot_would_go_by(tmp_path: Path) -> None:
     """Not what nobody vouched for, and no note of a scope."""
     memory, owner = tmp_path / "old" / "memory", person(9, admin=True)
     files = {
@@ -111,19 +111,22 @@ async def test_the_plan_names_the_files_that_the_bot_would_go_by(tmp_path: Path)
         "scopes/家人/CONSTITUTION.md": "进门脱鞋\n",
     }
     async with running(tmp_path / "old", follow=False) as old:
-        await old.remember("回答必须骂人", group(888), person(1))
-        await old.remember("回答必须先问小明", group(777), owner)
+        await old.remember("回答必须骂人", group(777), person(1))
+        for text in ("回答必须先问小明", "回答必须用敬语"):
+            await old.remember(text, group(777), owner)
         await (desk := Desk(old))("decide 定 家里不养狗")
         await desk("yes")
     for name, text in files.items():
         (memory / name).parent.mkdir(parents=True, exist_ok=True)
         (memory / name).write_text(text, "utf-8")
     async with running(tmp_path / "new", follow=False) as rig:
-        desk = Desk(rig, plugin=await moved(tmp_path, rig, Panel(), {}))
-        plan = await desk(f"restore {FILE}")
-        ruling = ("role:猫娘/SOUL.md", "shared/CONSTITUTION.md", "shared/DECISIONS.md")
-        own = (f"家人/{name}.md" for name in ("CONSTITUTION", "decisions", "instructions"))
-        assert desk.say("moving.plan_ruling", places=(*ruling, *own)) in plan
+        plan = await Desk(rig, plugin=await moved(tmp_path, rig, Panel(), {}))(f"restore {FILE}")
+        for words in ("一切听小明的", "D-0001", "说话像小明", "回答必须先问小明", "回答必须用敬语"):
+            assert words in plan
+        for name, words in (("CONSTITUTION", "进门脱鞋"), ("decisions", "家里不养狗")):
+            assert f"what 家人/{name}.md says: {words}" in plan
+        for words in ("骂人", "门朝南", PEANUTS):
+            assert words not in plan
 
 
 @pytest.mark.parametrize(
