@@ -590,7 +590,9 @@ class Parts(Given):
                 p.pages, p.paths.leases, p.settings.privacy_mode, p.private_data, english=p.english
             ),
             _pauses=p.paused_conversations,
-            _transcripts=Transcripts(p.book, p.histories, p.corrected.texts, p.without_private),
+            _transcripts=Transcripts(
+                p.book, p.catalogue, p.histories, p.corrected.texts, p.without_private
+            ),
             _former=p.former,
             conversations=p.conversations,
             admin=p.admin,

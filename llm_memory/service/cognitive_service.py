@@ -55,14 +55,14 @@ class CognitiveService(Writes, DecisionDesk, Turns):
     async def transcript(
         self, pointer: str, *, conversation_id: ConversationId, kept: KeptHistory
     ) -> Transcript | Refused:
-        """The talk that a memory came from, only in the conversation and the scope in which it was
-        said. Nothing is stored. Raises what ``kept`` raises."""
+        """The talk that a memory or a decision came from, only in the conversation and the scope in
+        which it was said. Nothing is stored. Raises what ``kept`` raises."""
         view = await self._gate.open(conversation_id)
         match await self._expand(pointer, view):
             case StoredMemory() as stored:
                 return await self._transcripts.of(stored, view, kept)
-            case NoteSection():
-                return Refused(Reason.NEVER_KEPT)
+            case NoteSection() as section:
+                return await self._transcripts.of_record(section, view, kept)
             case Refused() as refused:
                 return refused
 

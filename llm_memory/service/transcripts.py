@@ -7,9 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.proposals import is_accepted, proposal_key
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..catalogue.rules.talk_history import TalkTurn, find_turn, turns_of
 from ..models.data_models import Reason, Refused, StoredMemory
+from ..models.decisions import RECORD_PATHS
+from ..models.passages import NoteSection
 from ..models.turns import KeptHistory, QueuedTurn, ShownTurn, Transcript
 from ..reflection.model_histories import ModelHistories
 from ..remember.corrected_texts import CorrectedTexts
@@ -17,6 +21,7 @@ from ..remember.rules.gate import is_confidence
 from ..scopes.access import View
 from ..scopes.scope_book import ScopeBook
 from ..text.normalising import estimate_tokens
+from ..vault.markdown.decision_record import records_of
 
 _BESIDE: Final = 2
 """Turns before and behind."""
@@ -31,6 +36,7 @@ class Transcripts:
     what is off the record, corrected, private or said in confidence."""
 
     _book: ScopeBook
+    _catalogue: Catalogue
     _histories: ModelHistories
     _corrected: CorrectedTexts
     _hide: Callable[[str], str]
@@ -53,6 +59,15 @@ class Transcripts:
         beside = _BESIDE if whole else 0
         turns = await asyncio.to_thread(self._shown, text or "", digest, stored, beside)
         return Transcript(turns, alone=not whole) if turns else Refused(Reason.GONE)
+
+    async def of_record(
+        self, section: NoteSection, view: View, kept: KeptHistory
+    ) -> Transcript | Refused:
+        """A record names no talk: it is that of its proposal, for those who see that entry. Raises
+        what ``kept`` raises."""
+        seen = self._catalogue.visible(view.seen) if section.chunk.file in RECORD_PATHS else ()
+        found = await asyncio.to_thread(_proposal_of, section.text, tuple(seen))
+        return await self.of(found, view, kept) if found else Refused(Reason.NEVER_KEPT)
 
     def _shown(
         self, text: str, digest: str, stored: StoredMemory, beside: int
@@ -90,6 +105,13 @@ class Transcripts:
         return ShownTurn(
             _cut(left.user_text), _cut(left.reply_text), queued.who, turn.at, origin=origin
         )
+
+
+def _proposal_of(record: str, entries: Sequence[StoredMemory]) -> StoredMemory | None:
+    """Returns the entry that became the record with this text."""
+    keys = [found.record.proposal for found in records_of(record)[:1] if found.record.proposal]
+    accepted = (one for one in entries if keys and is_accepted(one.memory))
+    return next((one for one in accepted if proposal_key(one.memory.memory_id) in keys), None)
 
 
 def _within_budget(turns: Sequence[ShownTurn], origin: int) -> tuple[ShownTurn, ...]:
