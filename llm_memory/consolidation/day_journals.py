@@ -24,7 +24,7 @@ from ..catalogue.rules.day_journal import (
     is_journal,
     start_of,
 )
-from ..catalogue.rules.timeline import DIGEST_TAG, MADE_OF_ENTRIES
+from ..catalogue.rules.timeline import DIGEST_TAG, MADE_OF_ENTRIES, is_digest
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import (
@@ -132,7 +132,7 @@ class DayJournals:
     async def _listed(self, scope: Scope, day: date, now: datetime) -> Memory | None:
         """Returns a digest of that day's memories, None where they are too few."""
         found = self._catalogue.of_days(day, day, ScopeFilter((scope,)), now.tzinfo)
-        entries = [stored for stored in found if not is_journal(stored)]
+        entries = [one for one in found if not (is_journal(one) or is_digest(one.memory))]
         words = from_entries(day, entries) if len(entries) >= LEAST_ENTRIES else None
         if words is None:
             return None
