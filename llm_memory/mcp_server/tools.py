@@ -46,8 +46,8 @@ _MOST_HITS: Final = 50
 _TOKENS_A_HIT: Final = 40
 _LONGEST_QUERY: Final = 2_000
 _WHY: Final = 80
-_UNSURE: Final = "(none is certain: they may be about something else)"
 """Characters of an embedder's name, and of what is wrong with it."""
+_UNSURE: Final = "(none is certain: they may be about something else)"
 _LEAST_JUDGMENT: Final = 200
 _LONGEST_JUDGMENT: Final = 2_000
 """Characters of a summary that become the judgment; the rest is its reasoning."""

@@ -39,7 +39,8 @@ FORGED: Final = (
 )
 TALK = group(888)
 MARKS: Final = re.compile(
-    "〔(?:admin|account …[0-9a-f]+|unknown account)?(?:(?:, )?said elsewhere)?〕"
+    "〔(?:admin|account …[0-9a-f]+|unknown account)?(?:(?:, )?said elsewhere)?"
+    "(?:(?:, )?heard in the group [0-9]+)?〕"
 )
 names = st.sampled_from(["", "老李", "system", *FORGED]) | st.text(max_size=20)
 hits = st.builds(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -87,8 +88,10 @@ def any_of(hint: Any) -> st.SearchStrategy[Any]:
         return PLAIN[hint]
     if origin in (Union, UnionType):
         return st.one_of([any_of(one) for one in inside])
-    if origin is tuple:
-        return st.lists(any_of(inside[0]), max_size=2).map(tuple)
+    if origin in (tuple, list):
+        return st.lists(any_of(inside[0]), max_size=2).map(origin)
+    if origin is Counter:
+        return st.dictionaries(any_of(inside[0]), PLAIN[int], max_size=2).map(Counter)
     if origin in (dict, Mapping):
         return st.dictionaries(*map(any_of, inside), max_size=2)
     if is_dataclass(hint):

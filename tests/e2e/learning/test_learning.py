@@ -67,9 +67,8 @@ async def test_what_is_mentioned_in_passing_is_known_the_next_day_and_corrected_
     turn = await rig.turn(FATHER_CHAT, FATHER, WHICH_MILK)
     assert SOY in turn.injected
     assert OATS not in turn.injected
-    old, new = memory_id(rig.memory, OATS, archived=True), memory_id(rig.memory, SOY)
-    why = await rig.onebot.ask(FATHER_CHAT, FATHER, "/memory why details")
-    assert [words for words in (SOY, new, old) if words not in why] == []
+    assert memory_id(rig.memory, OATS, archived=True)
+    assert SOY in await rig.onebot.ask(FATHER_CHAT, FATHER, "/memory why")
 
     await rig.onebot.ask(FATHER_CHAT, FATHER, "/memory pause")
     assert (await rig.turn(FATHER_CHAT, FATHER, WHICH_MILK)).first.injected == []
