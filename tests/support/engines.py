@@ -23,7 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     Notice,
     Recall,
-    Refused,
     RememberOutcome,
     Stored,
     StoredMemory,
@@ -170,7 +169,7 @@ class Rig:
 
     async def forget(
         self, memory_id: str, where: ConversationId, who: Actor, *, for_good: bool = False
-    ) -> ForgetOutcome | Refused:
+    ) -> ForgetOutcome:
         """Somebody wants it forgotten, or out of the archive, too."""
         return await self.engine.service.forget(
             memory_id, conversation_id=where, actor=who, for_good=for_good
@@ -178,21 +177,19 @@ class Rig:
 
     async def edit(
         self, memory_id: str, text: str, where: ConversationId, who: Actor
-    ) -> EditOutcome | Refused:
+    ) -> EditOutcome:
         """Somebody gives it other words."""
         service = self.engine.service
         return await service.edit(memory_id, text, conversation_id=where, actor=who)
 
     async def move(
         self, memory_id: str, scope: str, where: ConversationId, who: Actor
-    ) -> MoveOutcome | Refused:
+    ) -> MoveOutcome:
         """Somebody moves it to another scope."""
         service = self.engine.service
         return await service.move(memory_id, scope, conversation_id=where, actor=who)
 
-    async def restore(
-        self, memory_id: str, where: ConversationId, who: Actor
-    ) -> RestoreOutcome | Refused:
+    async def restore(self, memory_id: str, where: ConversationId, who: Actor) -> RestoreOutcome:
         """Somebody takes back what was done last to it, or, without an id, what they did last."""
         return await self.engine.service.restore(memory_id, conversation_id=where, actor=who)
 
