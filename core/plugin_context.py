@@ -25,7 +25,7 @@ from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import BackgroundInitializer
 from .commands.typing_rate import TypingRate
 from .config import ConfigWarning, read_config
-from .host.bot_facts import PersonaReader, adapter_of, bot_accounts, clock_of, is_admin, zone_of
+from .host.bot_facts import PersonaReader, adapter_of, bot_accounts, clock_of, is_admin
 from .host.late_start import providers_are_loaded
 from .host.logging_bridge import bridge_logs
 from .host.package_installer import (
@@ -119,9 +119,7 @@ class PluginContext:
             persona_prompt=personas.prompt,
             carried_settings=lambda: carried(self.panel_map.all()),
         )
-        self.schedule = SleepSchedule(
-            self.engine, config.engine.loop.sleep_at, zone_of(context), self.texts
-        )
+        self.schedule = SleepSchedule(self.engine, config.engine.loop.sleep_at, self.clock)
         self._initializer = BackgroundInitializer(
             self.engine,
             self.choose_embedder,

@@ -116,7 +116,7 @@ def _last_night(call: Call, report: SleepReport) -> str:
             "sleep", unmerged=report.unmerged, weak=report.waiting, left=report.left
         )
         lines += [say("sleep.error", detail=safe(error)) for error in report.errors[:_ERRORS]]
-    return "\n".join(lines + call.texts.counted("sleep", no_timer=call.plugin.schedule.no_timer))
+    return "\n".join(lines)
 
 
 def _done_at_night(call: Call, report: SleepReport) -> str:

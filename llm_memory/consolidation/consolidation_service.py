@@ -105,15 +105,11 @@ class ConsolidationService:
         if self._counted_from is None:
             await self._count_from(self._clock())
             return False
-        return self.is_due(at)
-
-    def is_due(self, at: tuple[int, int], *, early: timedelta = timedelta()) -> bool:
-        """Returns True if a run is due and none was made since, or shortly before. An autumn night
-        has its hour twice, and a clock may have been set back."""
         counted = self._counted_from
-        if counted is not None and self.slept_at is not None:
+        if self.slept_at is not None:
+            # An autumn night has its hour twice, and a clock may have been set back.
             counted = max(counted, self.slept_at + _SAME_NIGHT)
-        return counted is None or was_missed(self._clock() + early, at, counted)
+        return was_missed(self._clock(), at, counted)
 
     async def is_unfinished(self) -> bool:
         """Returns True if a run was begun and has not ended. Raises StateUnavailable."""
@@ -254,8 +250,8 @@ class ConsolidationService:
         return SleepReport()
 
     async def _count_from(self, at: datetime) -> None:
+        self._counted_from = at  # a night comes, and makes its backup, where this cannot be written
         await asyncio.to_thread(self._book.put_fact, _COUNTED_FROM, at.isoformat())
-        self._counted_from = at
 
     def _failed(self, detail: str) -> None:
         self.error = detail

@@ -6,7 +6,6 @@ import sys
 import checkout
 
 HEAVY = {
-    "apscheduler",
     "chromadb",
     "jieba",
     "numpy",

@@ -77,7 +77,7 @@ class Bot(TurnPlugin):
         self.astrbot.send_message = self._send
         self.astrbot.get_config = lambda **_: {"admins_id": [number_of(ADMINS[0])]}
         pace = SchedulePace(catch_up_seconds=PATIENT, retry_seconds=PATIENT)
-        self.schedule = SleepSchedule(rig.engine, None, UTC, self.texts, pace=pace)
+        self.schedule = SleepSchedule(rig.engine, None, rig.clock, pace)
 
     async def _send(self, _: str, chain: Any) -> bool:
         self.sent.append(chain.get_plain_text())

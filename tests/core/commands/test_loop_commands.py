@@ -73,7 +73,7 @@ class NightPlugin(FakePlugin):
     def __init__(self, rig: Rig, language: str) -> None:
         super().__init__(rig, language)
         pace = SchedulePace(catch_up_seconds=0.0, retry_seconds=60.0)
-        self.schedule = SleepSchedule(rig.engine, None, UTC, self.texts, pace=pace)
+        self.schedule = SleepSchedule(rig.engine, None, rig.clock, pace)
 
 
 @contextlib.asynccontextmanager
