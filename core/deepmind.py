@@ -13,7 +13,7 @@ from astrbot.core.agent.message import TextPart
 
 from ..llm_memory import ContextLine, EngineClosed, EngineOff, Ticket, Turn, Voice
 from ..llm_memory.models.turns import PAUSED_VIEW
-from ..llm_memory.remember.rules.off_the_record import is_off_the_record
+from ..llm_memory.remember.rules.gate import is_off_the_record
 from ..llm_memory.service.turns import TurnPart, TurnRequest, TurnStart
 from .commands.rebind_command import rebind_moved
 from .plugin_context import PluginContext

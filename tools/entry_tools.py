@@ -12,7 +12,7 @@ from ..core.replies.outcome_text import entry_text, note_text, refusal_text, tal
 from ..llm_memory import Forgotten, NoteSection, Purged, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.data_models import is_absent
-from ..llm_memory.remember.rules.off_the_record import asks_to_forget
+from ..llm_memory.remember.rules.gate import asks_to_forget
 from ..llm_memory.text.refusal_words import refusal_words
 from .arguments import ANY_CASE, LINES, Arguments, Wrong
 from .base import Call, MemoryTool

@@ -16,8 +16,7 @@ from ..models.settings import PrivacyMode
 from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
-from .rules.gate import flaw, is_confidence, tidy
-from .rules.off_the_record import is_off_the_record
+from .rules.gate import flaw, is_confidence, is_off_the_record, tidy
 from .rules.private import Finder, Protected, Span, find, may_be_phone, protect, searchable
 
 

@@ -23,7 +23,7 @@ from ..primer.primer_service import PrimerService
 from ..primer.rules.opening import as_told, frame_tokens, opening
 from ..recall.question import WEEK, RecallRequest
 from ..reflection.turn_queue import TurnQueue
-from ..remember.rules.off_the_record import (
+from ..remember.rules.gate import (
     drops_the_last,
     is_off_the_record,
     without_forget_wishes,

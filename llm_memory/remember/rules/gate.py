@@ -1,5 +1,5 @@
-"""What a draft must be to become a memory: tidied, worth one, not told in confidence; and what
-reads like an order to the bot.
+"""What a draft must be to become a memory: tidied, worth one, neither off the record nor told in
+confidence; and what reads like an order to the bot. The words are in ``gate.txt``.
 
 Refusing a text that the speaker wanted kept costs more than keeping a line of chatter: a text is
 refused only if *all* of it is chatter, or a block of code or data.
@@ -24,6 +24,7 @@ from ...models.data_models import (
     Refused,
 )
 from ...text.normalising import clean, normalise, one_line
+from ...text.numerals import narrowed
 from ...text.scripts import WIDE, fold
 from ...text.traditional import simplified
 from . import GATE
@@ -107,6 +108,40 @@ def passing(text: str) -> dict[str, str]:
     said = GATE["mentioned"].sub("", text)
     found = {reason: GATE[reason].search(said) for reason in ("dispute", "stale")}
     return {reason: match[0] for reason, match in found.items() if match is not None}
+
+
+def is_off_the_record(text: str) -> bool:
+    """True if the words ask that they, or those before, are not kept."""
+    plain = _plain(text)
+    asks = any(GATE[name].search(plain) for name in ("unkept_zh", "unkept_en"))
+    return asks or drops_the_last(text)
+
+
+def drops_the_last(text: str) -> bool:
+    """True if they ask it of what was said just before."""
+    plain = _plain(text)
+    asked = GATE["unkept_zh"].search(plain)
+    if asked is not None and GATE["past"].search(asked[0]):
+        return True
+    return any(GATE[name].search(plain) for name in ("last_unkept_zh", "last_unkept_en"))
+
+
+def asks_to_forget(text: str) -> bool:
+    """True if the words hold a wish that something is forgotten or deleted. What is asked for
+    besides is the model's to read."""
+    return GATE["to_be_forgotten"].search(_plain(text).casefold()) is not None
+
+
+_SENTENCES: Final = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
+
+
+def without_forget_wishes(text: str) -> str:
+    """Returns the sentences that hold no such wish."""
+    return "".join(one for one in _SENTENCES.split(text) if not asks_to_forget(one)).strip()
+
+
+def _plain(text: str) -> str:
+    return simplified(narrowed(text)).replace("\u2019", "'")
 
 
 _EACH_END: Final = 5_000

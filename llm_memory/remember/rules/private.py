@@ -1,5 +1,5 @@
 """Finds and hides private data in a draft: keys, tokens and passwords; card, identity and telephone
-numbers, by their form and by the words before them.
+numbers, by their form and by the words before them. The patterns are in ``gate.txt``.
 
 Judgment, reasoning, tags, questions and context are treated alike. Private data in a speaker's name
 is always hidden: it is no reason to refuse the draft.
@@ -39,10 +39,9 @@ def find(text: str, more: Iterable[Span] = ()) -> tuple[Span, ...]:
     ``more``: spans from other finders. Of two overlapping spans the graver kind is taken (see
     PrivateKind), over the range of both.
     """
-    plain = searchable(text)
-    found = (*_keys(plain), *_passwords(plain), *_documents(plain), *_cards(plain), *_phones(plain))
     merged: list[Span] = []
-    for kind, start, end in sorted((*found, *more), key=lambda span: span[1]):
+    found = (*_found(searchable(text)), *more)
+    for kind, start, end in sorted(found, key=lambda span: span[1]):
         if merged and start < merged[-1][2]:
             known, since, until = merged[-1]
             merged[-1] = (min(known, kind, key=_RANK.__getitem__), since, max(until, end))
@@ -100,18 +99,16 @@ def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Pro
     )
     if kinds and (mode is PrivacyMode.REJECT or not _says_more(cleared.judgment)):
         return Refused(Reason.PRIVATE, private=tuple(kinds))
-    hidden = tuple(kinds)
+    hidden = tuple(kinds)  # of a name it is not told
     if draft.actor is not None:
         cleared = replace(cleared, actor=replace(draft.actor, name=without(draft.actor.name)))
     return Protected(cleared, hidden)
 
 
 def _says_more(judgment: str) -> bool:
-    rest = judgment
-    for marks in HIDDEN.values():
-        for mark in marks:
-            rest = rest.replace(mark, " ")
-    return any(letter.isalnum() for letter in GATE["names_of_private"].sub(" ", rest))
+    for mark in (mark for marks in HIDDEN.values() for mark in marks):
+        judgment = judgment.replace(mark, " ")
+    return any(letter.isalnum() for letter in GATE["names_of_private"].sub(" ", judgment))
 
 
 # Full-width forms to ASCII, the many dashes and blanks that people put between digits, and Chinese
@@ -134,41 +131,30 @@ def searchable(text: str) -> str:
     return _RUN.sub(lambda match: match[0].translate(_SPOKEN), text.translate(_PLAIN))
 
 
-def _all(kind: PrivateKind, names: Iterable[str], text: str) -> Iterator[Span]:
-    """What the patterns find: their last group, or all that they match."""
-    for name in names:
-        for match in GATE[name].finditer(text):
-            group = match.lastindex or 0
-            yield kind, match.start(group), match.end(group)
+def _found(text: str) -> Iterator[Span]:
+    """What the patterns find in a searchable text: their last group, or all that they match."""
+    for kind, names, is_one in _FORMS:
+        for match in (match for name in names for match in GATE[name].finditer(text)):
+            if is_one(match):
+                group = match.lastindex or 0
+                yield kind, match.start(group), match.start(group) + _length(kind, match[group])
 
 
-def _keys(text: str) -> Iterator[Span]:
-    yield from _all(PrivateKind.PRIVATE_KEY, ("private_key",), text)
-    yield from _all(PrivateKind.TOKEN, ("token", "named_key"), text)
-    inside = (f"key_inside_{number}" for number in range(1, 7))
-    for kind, start, end in _all(PrivateKind.TOKEN, inside, text):
-        if any(map(str.isdigit, text[start:end])):
-            yield kind, start, end
+def _length(kind: PrivateKind, value: str) -> int:
+    """How much of a value is private: of a password not what ends the sentence."""
+    if kind is PrivateKind.PASSWORD:
+        kept = value.rstrip(_EDGE.replace("!", "")) or value
+        bare = kept if re.search(r"\d|[@#$%^&*]", kept) else kept.rstrip("!")
+        return len(bare or kept)
+    return _iban_length(value) if value[:1].isalpha() and kind is PrivateKind.CARD else len(value)
 
 
 _EDGE = "\"'`,.;:!?()[]{}<>"
 
 
-def _passwords(text: str) -> Iterator[Span]:
-    """Yields the passwords, codes and PINs that a searchable text names as such."""
-    found = [
-        *(match for match in GATE["password_said"].finditer(text) if _is_said(match)),
-        *(match for match in GATE["password_beside"].finditer(text) if _is_beside(match)),
-        *(match for match in GATE["password_named"].finditer(text) if _is_named(match)),
-    ]
-    for name in ("pin", "cvv", "pin_beside", "pass_phrase", "login"):
-        found += GATE[name].finditer(text)
-    for match in found:
-        value = match["v"]
-        kept = value.rstrip(_EDGE.replace("!", "")) or value
-        if not re.search(r"\d|[@#$%^&*]", kept):
-            kept = kept.rstrip("!") or kept
-        yield PrivateKind.PASSWORD, match.start("v"), match.start("v") + len(kept)
+def _core(match: re.Match[str]) -> str:
+    """A value without the signs around it; empty where it only stands for one that is not told."""
+    return "" if GATE["masked"].fullmatch(match["v"].strip(",.;")) else match["v"].strip(_EDGE)
 
 
 def _behind(match: re.Match[str], name: str) -> bool:
@@ -177,8 +163,8 @@ def _behind(match: re.Match[str], name: str) -> bool:
 
 def _is_said(match: re.Match[str]) -> bool:
     """After "密码是": True for a value with a digit or a sign, or a last word."""
-    core = match["v"].strip(_EDGE)
-    if len(core) < 3 or GATE["masked"].fullmatch(match["v"].strip(",.;")):
+    core = _core(match)
+    if len(core) < 3:
         return False
     if core.isdigit():
         return len(core) >= 4 and not _behind(match, "units")
@@ -190,8 +176,8 @@ def _is_said(match: re.Match[str]) -> bool:
 
 def _is_beside(match: re.Match[str]) -> bool:
     """Right after "密码", without a word between: True for four digits, or digits with letters."""
-    core = match["v"].strip(_EDGE)
-    if not core or _behind(match, "units") or GATE["masked"].fullmatch(core):
+    core = _core(match)
+    if not core or _behind(match, "units"):
         return False
     if core.isdigit():
         return len(core) >= 4
@@ -202,11 +188,8 @@ def _is_beside(match: re.Match[str]) -> bool:
 def _is_named(match: re.Match[str]) -> bool:
     """After "password is": True for a value that is no plain word, or one that ends the
     sentence."""
-    value, name, quoted = match["v"], match["name"].lower(), bool(match["q"])
-    core = value.strip(_EDGE)
-    if len(core) < 3 or GATE["masked"].fullmatch(value.strip(",.;")):
-        return False
-    if GATE["no_secret"].fullmatch(core.lower()):
+    core, name, quoted = _core(match), match["name"].lower(), bool(match["q"])
+    if len(core) < 3 or GATE["no_secret"].fullmatch(core.lower()):
         return False
     marked = match["is"] in (":", "=")
     if quoted or not GATE["plain_word"].fullmatch(core):
@@ -215,7 +198,7 @@ def _is_named(match: re.Match[str]) -> bool:
         return quoted or marked or GATE["secret_sign"].search(core) is not None
     if name.startswith(("pin", "comb", "otp", "key", "code")) or (name == "pass" and marked):
         return False  # "the pin is loose", "first pass: done"
-    if value == value.rstrip(_EDGE) and not _behind(match, "sentence_end"):
+    if match["v"] == match["v"].rstrip(_EDGE) and not _behind(match, "sentence_end"):
         return False
     if marked:
         return len(core) >= 4
@@ -227,11 +210,8 @@ _WEIGHTS = tuple(pow(2, 17 - place, 11) for place in range(17))
 
 def has_luhn(digits: str) -> bool:
     """True if the last digit is the Luhn check digit of the others (ISO/IEC 7812-1, annex B)."""
-    total = 0
-    for place, digit in enumerate(reversed(digits)):
-        value = int(digit) * (1 + place % 2)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
+    doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
 
 
 def has_id_checksum(number: str) -> bool:
@@ -251,48 +231,33 @@ def _iban_length(written: str) -> int:
     return 0
 
 
-def _documents(text: str) -> Iterator[Span]:
-    for match in GATE["identity"].finditer(text):
-        plain = re.sub(r"[ -]", "", match[0])
-        if GATE["provinces"].match(plain) and has_id_checksum(plain):
-            yield PrivateKind.ID_NUMBER, match.start(), match.end()
-    for match in GATE["ssn"].finditer(text):
-        if not _is_other(text, match.start(), match.end()):
-            yield PrivateKind.ID_NUMBER, match.start(), match.end()
-    yield from _all(PrivateKind.ID_NUMBER, ("document",), text)
+def _is_identity(match: re.Match[str]) -> bool:
+    plain = re.sub(r"[ -]", "", match[0])
+    return GATE["provinces"].match(plain) is not None and has_id_checksum(plain)
 
 
-def _cards(text: str) -> Iterator[Span]:
-    for match in GATE["iban"].finditer(text):
-        if length := _iban_length(match[0]):
-            yield PrivateKind.CARD, match.start(), match.start() + length
-    for match in GATE["card"].finditer(text):
-        if _is_card(match[0], _before(text, match.start())):
-            yield PrivateKind.CARD, match.start(), match.end()
-
-
-def _is_card(written: str, ahead: str) -> bool:
-    digits = re.sub(r"\D", "", written)
+def _is_card(match: re.Match[str]) -> bool:
+    digits, ahead = re.sub(r"\D", "", match[0]), _before(match.string, match.start())
     if len(set(digits)) < 2 or not has_luhn(digits):
         return False
     if GATE["card_words"].search(ahead):
         return True
     if GATE["other_number"].search(ahead) or GATE["money_before"].search(ahead):
         return False
-    in_groups = GATE["card_in_groups"].fullmatch(written) is not None
+    in_groups = GATE["card_in_groups"].fullmatch(match[0]) is not None
     return in_groups and GATE["card_issuer"].match(digits) is not None
 
 
-def _phones(text: str) -> Iterator[Span]:
-    for kind, start, end in _all(PrivateKind.PHONE, ("mobile", "landline", "abroad"), text):
-        if not text[start:end].endswith("0000000") and not _is_other(text, start, end):
-            yield kind, start, end
-    for kind, start, end in _all(PrivateKind.PHONE, ("number",), text):
-        written = text[start:end]
-        said = GATE["phone_words"].search(_before(text, start, most=14)) is not None
-        counts = 7 <= sum(map(str.isdigit, written)) <= 15 and not GATE["date_like"].match(written)
-        if said and counts and not _is_free(written) and not _is_other(text, start, end):
-            yield kind, start, end
+def _is_own(match: re.Match[str]) -> bool:
+    """True unless the words around it call the number something else."""
+    return not match[0].endswith("0000000") and not _is_other(match.string, *match.span())
+
+
+def _is_said_phone(match: re.Match[str]) -> bool:
+    text, written = match.string, match[0]
+    said = GATE["phone_words"].search(_before(text, match.start(), most=14)) is not None
+    counts = 7 <= sum(map(str.isdigit, written)) <= 15 and not GATE["date_like"].match(written)
+    return said and counts and not _is_free(written) and not _is_other(text, *match.span())
 
 
 def may_be_phone(text: str, start: int, end: int) -> bool:
@@ -314,16 +279,39 @@ def _is_free(written: str) -> bool:
 
 
 def _is_other(text: str, start: int, end: int) -> bool:
-    """True if the words call the number something else, or it is an amount."""
+    """True if the words call the number something else, it is an amount, or a name in an
+    address."""
     ahead = _before(text, start)
-    if text[end : end + 1] == "@":  # the name in an address
-        return True
     if GATE["money_before"].search(ahead) or GATE["money_behind"].match(text, end):
         return True
     named = GATE["other_number"].search(ahead) is not None
-    return named and not GATE["phone_words"].search(ahead)
+    return text[end : end + 1] == "@" or (named and not GATE["phone_words"].search(ahead))
 
 
 def _before(text: str, at: int, most: int = 16) -> str:
     """Returns the text before ``at`` in the same sentence: at most ``most`` characters."""
     return re.split(r"[。！!？?；;\n]", text[max(at - most, 0) : at])[-1]
+
+
+def _has_digit(match: re.Match[str]) -> bool:
+    return any(map(str.isdigit, match[match.lastindex or 0]))
+
+
+_INSIDE = tuple(f"key_inside_{number}" for number in range(1, 7))
+_FORMS: tuple[tuple[PrivateKind, tuple[str, ...], Callable[[re.Match[str]], bool]], ...] = (
+    (PrivateKind.PRIVATE_KEY, ("private_key",), bool),
+    (PrivateKind.TOKEN, ("token", "named_key"), bool),
+    (PrivateKind.TOKEN, _INSIDE, _has_digit),
+    (PrivateKind.PASSWORD, ("password_said",), _is_said),
+    (PrivateKind.PASSWORD, ("password_beside",), _is_beside),
+    (PrivateKind.PASSWORD, ("password_named",), _is_named),
+    (PrivateKind.PASSWORD, ("pin", "cvv", "pin_beside", "pass_phrase", "login"), bool),
+    (PrivateKind.ID_NUMBER, ("identity",), _is_identity),
+    (PrivateKind.ID_NUMBER, ("ssn",), _is_own),
+    (PrivateKind.ID_NUMBER, ("document",), bool),
+    (PrivateKind.CARD, ("iban",), lambda match: _iban_length(match[0]) > 0),
+    (PrivateKind.CARD, ("card",), _is_card),
+    (PrivateKind.PHONE, ("mobile", "landline", "abroad"), _is_own),
+    (PrivateKind.PHONE, ("number",), _is_said_phone),
+)
+"""Of each kind the patterns, and what tells whether a match is one."""

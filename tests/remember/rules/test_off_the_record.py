@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.off_the_record import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     asks_to_forget,
     drops_the_last,
     is_off_the_record,
