@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
-from typing import Any, Self
+from typing import Final, Self
 
 from ..consolidation.rules.questions import wants_questions
 from ..errors import (
@@ -26,44 +25,38 @@ from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.loop import LoopStatus
 from ..models.scope import folder_of
-from ..models.settings import EngineSettings
 from ..models.status import EngineStatus, IndexState, Notice, NoticeCode, Severity
 from ..models.transfer import StoreExported
 from ..recall.embedder_trust import Trust
-from ..recall.reranking import Reranker
-from ..reflection.chat_port import ChatModel
 from ..runtime.gc_freeze import LONG_LIVED
-from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..runtime.supervisor import Supervisor
-from ..scopes.scope_book import ScopeBook
 from ..storage.directory_lock import DirectoryLock
-from ..storage.state_store import SqliteStateStore
 from ..text.lazy_pattern import compile_all
-from .parts import Parts, no_prompt
-from .paths import EnginePaths, local_now
+from .parts import Parts
+
+_LOCK_POLL_SECONDS: Final = 0.2
 
 
 class Engine:
     """``open``, then ``run`` with an embedder as long as the owner likes, then ``close``.
 
-    ``service`` may be called at once: its methods wait for ``open``.
+    ``service`` may be called at once: its methods wait for ``open``. From now on the log of all
+    engines is in the language of these settings.
     """
 
     def __init__(self, parts: Parts) -> None:
+        logger.speak("en" if parts.english else "zh")
+        parts.connect()
         self.parts = parts
         self.life = parts.life
         self.service = parts.service
         self.reflection = parts.reflection
         self.sleep = parts.sleep
         self.migrations = parts.migrations
-        """What comes from elsewhere: ``migrate`` brings it; ``python -m llm_memory`` and the
-        commands of admins ask here for what is done with it."""
-        self._notices = parts.notices
         self._behind = Supervisor(parts.notices, parts.settings.pace.retry)
         self._opening: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
-        parts.queue.follow_with(parts.reflection.wake)
 
     async def __aenter__(self) -> Self:
         """Opened, for a program that asks once; see ``open``."""
@@ -107,54 +100,87 @@ class Engine:
         if notice is None:
             self._behind.tell("opening", error)
             return EngineOff(NoticeCode.PART_FAILED, str(error))
-        self._notices.post(notice)
+        self.parts.notices.post(notice)
         return EngineOff(notice.code, str(error))
 
     async def _open(self) -> None:
         parts = self.parts
-        timeout = parts.settings.open_retry_seconds
-        await own_folders(parts.locks, timeout, given_up=lambda: self.life.is_closing)
-        for folder in parts.private:
-            await asyncio.to_thread(folder.restrict_folder)
-        await asyncio.to_thread(compile_all)
-        # Before the index and a search import numpy at the same time, each half of it.
-        with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
-            await asyncio.to_thread(parts.scanner.prepare)
-        await asyncio.to_thread(parts.formats.open)
-        await asyncio.to_thread(parts.vault.open)
-        names = await asyncio.to_thread(parts.vault.inhabited)
-        await asyncio.to_thread(open_state, parts.state, parts.book, self._notices, names)
-        await asyncio.to_thread(parts.corrected.take_over, parts.vault.ledger)
-        await asyncio.to_thread(parts.corrected.load)
+        for lock in parts.locks:
+            await self._own(lock)
+        steps: tuple[Callable[[], object], ...] = (
+            *(folder.restrict_folder for folder in parts.private),
+            compile_all,
+            # Before the index and a search import numpy at the same time, each half of it.
+            self._prepare_scanner,
+            parts.formats.open,
+            parts.vault.open,
+            self._open_state,
+            partial(parts.corrected.take_over, parts.ledger),
+            parts.corrected.load,
+        )
+        for step in steps:
+            await asyncio.to_thread(step)
         await parts.paused_conversations.load()
         # Before any turn goes on: what it is told of names and manner stays the same.
-        for part, step in (
+        for part, needless in (
             ("former scopes", _in_thread(parts.former.open)),
             ("names", _in_thread(parts.bylines.open)),
             ("use counts", parts.uses.load),
             ("learning", self._open_loop),
             ("manner", self._open_souls),
         ):
-            await self._behind.attempt(part, step)
+            await self._behind.attempt(part, needless)
         self.life.opened()
         await parts.reconciler.load()
         await self._behind.attempt("decisions", parts.recorder.recover)
         await self._behind.attempt("migrations", self.migrations.open)
+
+    async def _own(self, lock: DirectoryLock) -> None:
+        """A reload may find its predecessor still closing: so try for a while."""
+        deadline = time.monotonic() + self.parts.settings.open_retry_seconds
+        while True:
+            try:
+                return await asyncio.to_thread(lock.acquire)
+            except DirectoryInUse:
+                if self.life.is_closing or time.monotonic() >= deadline:
+                    raise
+            await asyncio.sleep(_LOCK_POLL_SECONDS)
+
+    def _prepare_scanner(self) -> None:
+        with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
+            self.parts.scanner.prepare()
+
+    def _open_state(self) -> None:
+        """Memories do not depend on the state, so a broken one stops nothing. What does depend on
+        it is the safety of the scope map: where the state is new, or tells nothing, the book finds
+        that no scope was ever known, and publishes none for want of a key."""
+        state, book, folders = self.parts.state, self.parts.book, self.parts.vault.inhabited()
+        try:
+            if not state.open():
+                self.parts.notices.post(Notice(NoticeCode.STATE_RESET))
+            book.open(folders)
+        except StateUnavailable as error:
+            self._tell(NoticeCode.STATE_UNAVAILABLE, error)
+            state.close()
+            state.open_in_memory()
+            book.open(folders)
 
     async def _open_loop(self) -> None:
         """Where its file cannot be opened nothing is queued, and a notice says so."""
         try:
             kept = await asyncio.to_thread(self.parts.loop_file.open)
         except StateUnavailable as error:
-            params = {"path": error.path, "detail": error.cause}
-            code = NoticeCode.LOOP_UNAVAILABLE
-            self._notices.post(Notice(code, params=params, severity=Severity.ERROR))
+            self._tell(NoticeCode.LOOP_UNAVAILABLE, error)
             return
         if not kept:
-            self._notices.post(Notice(NoticeCode.LOOP_RESET, severity=Severity.ERROR))
+            self.parts.notices.post(Notice(NoticeCode.LOOP_RESET, severity=Severity.ERROR))
         await self.sleep.load()
         with contextlib.suppress(StateUnavailable):  # the next look takes it in
             await self.reflection.follow()
+
+    def _tell(self, code: NoticeCode, error: StateUnavailable) -> None:
+        params = {"path": error.path, "detail": error.cause}
+        self.parts.notices.post(Notice(code, params=params, severity=Severity.ERROR))
 
     async def _open_souls(self) -> None:
         if self.parts.soul_state is not self.parts.state:
@@ -214,7 +240,7 @@ class Engine:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What the owner should know now."""
-        return self._notices.standing()
+        return self.parts.notices.standing()
 
     @property
     def trust(self) -> Trust:
@@ -239,16 +265,13 @@ class Engine:
             [self._behind.close],
             [parts.uses.write],
             [parts.queue.close],
-            [
-                parts.indexing.close,
-                parts.lexical.close,
-                _in_thread(parts.state.close),
-                _in_thread(parts.soul_state.close),
-                _in_thread(parts.loop_file.close),
-                _in_thread(parts.vault.ledger.close),
+            [parts.indexing.close, parts.lexical.close]
+            + [
+                _in_thread(one.close)
+                for one in (parts.state, parts.soul_state, parts.loop_file, parts.ledger)
             ],
             [_in_thread(parts.files.close), self._forget],
-            [self._disown],
+            [_in_thread(lock.release) for lock in parts.locks],
             # Last: the next process that opens the folder need not wait for it.
             [parts.catalogue.release],
         ):
@@ -259,11 +282,6 @@ class Engine:
     async def _opened(self) -> None:
         if self._opening is not None:
             await asyncio.wait([self._opening])
-
-    async def _disown(self) -> None:
-        for lock in self.parts.locks:
-            with contextlib.suppress(OSError):
-                await asyncio.to_thread(lock.release)
 
     async def _forget(self) -> None:
         parts = self.parts
@@ -284,7 +302,7 @@ class Engine:
             queue=loop.queue.waiting,
             scope_check_drops=parts.manager.scope_check_drops,
             words=parts.lexical.state,
-            notices=self._notices.standing(),
+            notices=self.notices,
             migration=self.migrations.status(),
             loop=loop,
             left=tuple(await parts.former.count(await parts.former.everywhere())),
@@ -292,7 +310,14 @@ class Engine:
 
     async def _loop_status(self) -> LoopStatus:
         parts, reflection, sleep = self.parts, self.reflection, self.sleep
-        plain = LoopStatus(
+        unasked, counted = 0, LoopStatus()
+        if reflection.label:
+            living = list(parts.catalogue.all())
+            unasked = await asyncio.to_thread(lambda: sum(map(wants_questions, living)))
+        with contextlib.suppress(StateUnavailable, EngineClosed):
+            counted = await asyncio.to_thread(self._counted)
+        return replace(
+            counted,
             provider=reflection.label,
             resting=reflection.resting,
             error=reflection.error or sleep.error,
@@ -301,115 +326,17 @@ class Engine:
             slept_at=sleep.slept_at,
             sleeping=sleep.sleeping,
             next_sleep=sleep.next_at,
+            unasked=unasked,
         )
-        if plain.provider:
-            living = list(parts.catalogue.all())
-            unasked = await asyncio.to_thread(lambda: sum(map(wants_questions, living)))
-            plain = replace(plain, unasked=unasked)
-        try:
-            return await asyncio.to_thread(self._counted, plain)
-        except (StateUnavailable, EngineClosed):
-            return plain
 
-    def _counted(self, status: LoopStatus) -> LoopStatus:
+    def _counted(self) -> LoopStatus:
         book, day = self.parts.loop_book, self.parts.clock().date()
         shares = tuple(one for one in book.shares(day) if one.tokens or one.dropped)
-        queue = self.parts.turns.size()
-        return replace(status, queue=queue, spent=book.spent(day), shares=shares)
+        return LoopStatus(queue=self.parts.turns.size(), spent=book.spent(day), shares=shares)
 
 
 def _in_thread(work: Callable[[], object]) -> Callable[[], Awaitable[object]]:
     return partial(asyncio.to_thread, work)
-
-
-def build_engine(
-    paths: EnginePaths,
-    settings: EngineSettings,
-    *,
-    on_notice: Callable[[Notice], None] | None = None,
-    clock: Callable[[], datetime] = local_now,
-    version: str = "",
-    reranker: Reranker | None = None,
-    remembers: bool = True,
-    chat: ChatModel | None = None,
-    accounts: Callable[[], frozenset[str] | None] = lambda: None,
-    is_admin: Callable[[str], bool] = lambda _: False,
-    persona_prompt: Callable[[str], Awaitable[str]] = no_prompt,
-    carried_settings: Callable[[], Mapping[str, object]] = dict,
-    replacing: Mapping[str, Any] | None = None,
-) -> Engine:
-    """An engine over real parts, not opened yet. Touches neither disk nor heavy packages. From now
-    on the log of all engines is in the language of these settings.
-
-    ``version`` is the plugin's: what it writes first, it signs. ``remembers`` is False for one that
-    knows nothing of the bot's conversations: what the state remembers of them stays as it is.
-    ``chat`` reads finished turns; without it nothing is learned from them. ``accounts`` tells which
-    bot accounts exist now, None where it cannot.
-    ``is_admin`` tells by a person's id who is one now. ``persona_prompt`` gives a persona's own
-    prompt by its folder. ``carried_settings`` are the owner's, for
-    backups to carry. ``replacing`` puts other parts, by their names in ``Parts``, in the places of
-    real ones: a test's store, or its watcher of files.
-    """
-    logger.speak("en" if settings.loop.english else "zh")
-    parts = Parts(
-        paths,
-        settings,
-        NoticeBoard(on_notice),
-        clock,
-        version,
-        reranker,
-        remembers,
-        chat,
-        accounts,
-        is_admin,
-        persona_prompt,
-        carried_settings,
-    )
-    vars(parts).update(replacing or {})
-    return Engine(parts)
-
-
-_LOCK_POLL_SECONDS = 0.2
-
-
-async def own_folders(
-    locks: Sequence[DirectoryLock], seconds: float, *, given_up: Callable[[], bool]
-) -> None:
-    """Acquire all. A reload may find its predecessor still closing: so try for a while.
-
-    Raises DirectoryInUse after ``seconds``, or once it is ``given_up``.
-    """
-    deadline = time.monotonic() + seconds
-    for lock in locks:
-        while True:
-            try:
-                await asyncio.to_thread(lock.acquire)
-                break
-            except DirectoryInUse:
-                if given_up() or time.monotonic() >= deadline:
-                    raise
-                await asyncio.sleep(_LOCK_POLL_SECONDS)
-
-
-def open_state(
-    state: SqliteStateStore, book: ScopeBook, notices: NoticeBoard, folders: Collection[str]
-) -> None:
-    """Read what the state remembers into ``book``. Blocks.
-
-    Memories do not depend on the state, so a broken one stops nothing. What does depend on it is
-    the safety of the scope map: where the state is new, or tells nothing, ``book`` finds that no
-    scope was ever known, and publishes none for want of a key.
-    """
-    try:
-        if not state.open():
-            notices.post(Notice(NoticeCode.STATE_RESET))
-        book.open(folders)
-    except StateUnavailable as error:
-        params = {"path": error.path, "detail": error.cause}
-        notices.post(Notice(NoticeCode.STATE_UNAVAILABLE, params=params, severity=Severity.ERROR))
-        state.close()
-        state.open_in_memory()
-        book.open(folders)
 
 
 def refusal(error: Exception) -> Notice | None:
@@ -426,3 +353,15 @@ def refusal(error: Exception) -> Notice | None:
         case _:
             return None
     return Notice(code, params=params, severity=Severity.ERROR)
+
+
+def _building[**P](parts: Callable[P, Parts]) -> Callable[P, Engine]:
+    def build(*args: P.args, **kwargs: P.kwargs) -> Engine:
+        return Engine(parts(*args, **kwargs))
+
+    return build
+
+
+build_engine = _building(Parts)
+"""An engine over real parts, not opened yet, of what ``Parts`` is given. Touches neither disk nor
+heavy packages."""

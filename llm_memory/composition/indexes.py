@@ -21,12 +21,13 @@ from ..index.ports import VectorStore
 from ..index.vector.embedded import CHROMA_TRIED, EmbeddedChroma
 from ..index.vector.server import ChromaServer
 from ..index.vector.vector_store import ChromaVectorStore
-from ..index.vector.worker_store import WorkerStore
+from ..index.vector.worker_store import WorkerStore, worker_command
 from ..index.vector.write_pace import WritePace
 from ..migration.legacy_collection import LegacyCollection
 from ..migration.ports import ForeignCollection
 from ..models.settings import EngineSettings
 from ..storage.state_store import SqliteStateStore
+from ..texts import Spoken
 from .paths import EnginePaths
 
 _DOWNLOAD_SECONDS = 3600.0
@@ -49,14 +50,23 @@ def make_vector_store(
     if settings.chroma_url == "":
         if worker is not None:
             return worker
-        native = NativeProbe("chromadb", CHROMA_TRIED, chroma_record(paths))
+        native = NativeProbe("chromadb", CHROMA_TRIED, _chroma_record(paths))
         return ChromaVectorStore(EmbeddedChroma(paths.index / "chroma", native=native))
     server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
     # A call to a server blocks no other call, so it may take its time.
     return ChromaVectorStore(server, pace=WritePace(long=1.0))
 
 
-def chroma_record(paths: EnginePaths) -> Path:
+def chroma_worker(paths: EnginePaths, settings: EngineSettings) -> WorkerStore | None:
+    """Chroma over a folder and models, in a process of their own; None where this Python can start
+    none."""
+    folder = paths.index / "chroma"
+    language: Spoken = "en" if settings.loop.english else "zh"
+    command = worker_command(folder, _chroma_record(paths), language)
+    return WorkerStore(command, folder=folder) if command else None
+
+
+def _chroma_record(paths: EnginePaths) -> Path:
     return paths.index / "native-chromadb.json"
 
 

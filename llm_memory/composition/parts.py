@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import cached_property, partial
+from inspect import Parameter, signature
+from operator import attrgetter
+from typing import Any
 
 from ..catalogue.acquaintances import Acquaintances
 from ..catalogue.catalogue import Catalogue, entry_key
@@ -35,7 +38,6 @@ from ..index.lexical_service import LexicalService
 from ..index.manifest import JsonManifest
 from ..index.passages import Passages
 from ..index.pending_records import PendingRecords
-from ..index.vector.worker_store import WorkerStore, worker_command
 from ..migration.adoption import Adoption
 from ..migration.adoption_staging import AdoptionStaging
 from ..migration.batch_intake import BatchIntake
@@ -49,9 +51,8 @@ from ..migration.migrations import Migrations
 from ..migration.ports import ForeignCollection
 from ..migration.record_walker import RecordWalker
 from ..migration.scope_migration import ScopeMigration
-from ..migration.source import Source
 from ..models.settings import EngineSettings
-from ..models.status import IndexState
+from ..models.status import IndexState, Notice
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..primer.changed_rules import ChangedRules
 from ..primer.primer_service import PrimerService
@@ -118,7 +119,6 @@ from ..sync.reconciler import Reconciler
 from ..sync.watcher import FolderWatcher
 from ..tasks.task_list import TaskList
 from ..text.tokenizer import Tokenizer
-from ..texts import Spoken
 from ..transfer.conversation_transfer import Transfer
 from ..transfer.line_files import TransferFolders
 from ..vault.ledger import SqliteLedger
@@ -129,7 +129,7 @@ from ..vault.notes.root_notes import RootNotices
 from ..vault.pages import PagesOnDisk
 from .indexes import (
     bundled_embedder,
-    chroma_record,
+    chroma_worker,
     legacy_collection,
     local_embedder,
     make_vector_store,
@@ -144,11 +144,23 @@ async def no_prompt(_: str) -> str:
 
 @dataclass(eq=False)
 class Given:
-    """What an engine is told from outside: see ``build_engine``."""
+    """What an engine is told from outside.
+
+    Attributes:
+        on_notice: Hears what the owner should know, once, when it is new.
+        version: The plugin's: what the engine writes first, it signs.
+        remembers: False for one that knows nothing of the bot's conversations: what the state
+            remembers of them stays as it is.
+        chat: Reads finished turns; without it nothing is learned from them.
+        accounts: Which bot accounts exist now, None where nobody can tell.
+        carried_settings: The owner's, for backups to carry.
+        replacing: Parts in the places of others, by the names of rows: a test's store.
+    """
 
     paths: EnginePaths
     settings: EngineSettings
-    notices: NoticeBoard = field(default_factory=NoticeBoard)
+    _: KW_ONLY
+    on_notice: Callable[[Notice], None] | None = None
     clock: Callable[[], datetime] = local_now
     version: str = ""
     reranker: Reranker | None = None
@@ -158,12 +170,10 @@ class Given:
     is_admin: Callable[[str], bool] = lambda _: False
     persona_prompt: Callable[[str], Awaitable[str]] = no_prompt
     carried_settings: Callable[[], Mapping[str, object]] = dict
-    life: Lifespan = field(default_factory=Lifespan)
+    replacing: Mapping[str, Any] | None = None
 
-    @property
-    def english(self) -> bool:
-        """The language of what the store writes by itself."""
-        return self.settings.loop.english
+    def __post_init__(self) -> None:
+        vars(self).update(self.replacing or {})
 
 
 def part[T](make: Callable[[Parts], T]) -> cached_property[T]:
@@ -171,30 +181,51 @@ def part[T](make: Callable[[Parts], T]) -> cached_property[T]:
     return cached_property(make)
 
 
+def wired[T](kind: Callable[..., T], **rows: str) -> cached_property[T]:
+    """A row of a class that takes many others: what its constructor cannot do without are the rows
+    that are called so, but for those that ``rows`` names."""
+    return cached_property(partial(_wire, kind, rows))
+
+
+def _wire[T](kind: Callable[..., T], rows: Mapping[str, str], parts: Parts) -> T:
+    return kind(**{name: attrgetter(row)(parts) for name, row in taken(kind, rows).items()})
+
+
+def taken(kind: Callable[..., object], rows: Mapping[str, str]) -> dict[str, str]:
+    """Returns which row each parameter of a class takes."""
+    found = {}
+    for name, parameter in signature(kind).parameters.items():
+        plain = name.lstrip("_")
+        if plain in rows or parameter.default is Parameter.empty:
+            found[name] = rows.get(plain, plain)
+    return found
+
+
 class Parts(Given):
     """What an engine is made of: nothing is made before it is asked for, and nothing is opened.
 
-    A row stands below those that it is made of; what goes the other way is a method. Tests put
-    others in the places of parts, by the names of the rows: ``build_engine(replacing=)``.
+    A row stands below those that it is made of; what goes the other way is a method.
     """
+
+    life = part(lambda _: Lifespan())
+    notices = part(lambda p: NoticeBoard(p.on_notice))
+    english = part(lambda p: p.settings.loop.english)
+    """The language of what the store writes by itself."""
 
     # Files, and what watches them.
     locks = part(lambda p: [DirectoryLock(folder) for folder in p.paths.owned])
     private = part(lambda p: [PrivateFolder(folder) for folder in p.paths.owned])
     files = part(lambda p: StoreFiles(p.paths.data, p.paths.memory))
-    vault = part(
-        lambda p: MarkdownVault(p.paths.memory, SqliteLedger(p.paths.state / "vault.sqlite"))
-    )
+    ledger = part(lambda p: SqliteLedger(p.paths.state / "vault.sqlite"))
+    vault = part(lambda p: MarkdownVault(p.paths.memory, p.ledger))
     watcher: cached_property[Watcher] = part(lambda p: FolderWatcher(p.paths.memory))
-    notes = part(lambda p: MarkdownNotes(p.paths.memory, reads_root=not p.paths.owns_memory))
     pages = part(lambda p: PagesOnDisk(p.paths.memory))
-    shared = part(lambda p: SharedFiles(p.paths.memory, english=p.english))
-    soul_files = part(lambda p: SoulFiles(p.paths.memory))
     backups = part(lambda p: DailyBackups(p.paths.daily_backups, p.paths.memory))
     transfers = part(lambda p: TransferFolders(p.paths.data))
     vouchers = part(lambda p: None if p.paths.owns_memory else HomeVouchers(p.paths.state))
     is_bots = part(lambda p: p.vouchers is None)
     """Of a bot, and not of a project's agents: those vouch for entries, and read the root."""
+    at_home = part(lambda p: not p.is_bots)
 
     # Databases beside the vault.
     state: cached_property[SqliteStateStore] = part(
@@ -213,21 +244,18 @@ class Parts(Given):
     turns = part(lambda p: SqliteTurnStore(p.loop_file))
     loop_book = part(lambda p: SqliteLoopFacts(p.loop_file))
     sleep_store = part(lambda p: SqliteSleepStore(p.loop_file))
-    formats = part(
-        lambda p: StoreFormats(
-            p.paths.memory,
-            p.version,
-            index=p.paths.index,
-            databases={
-                p.paths.state / "state.sqlite": STATE,
-                p.paths.state / "migration.sqlite": MIGRATION,
-                p.paths.state / "loop.sqlite": LOOP,
-            },
-        )
+    databases = part(
+        lambda p: {
+            p.paths.state / "state.sqlite": STATE,
+            p.paths.state / "migration.sqlite": MIGRATION,
+            p.paths.state / "loop.sqlite": LOOP,
+        }
     )
+    formats = wired(StoreFormats, vault="paths.memory", index="paths.index", databases="databases")
 
     # Indexes: files that may be deleted.
-    worker = part(lambda p: p._worker())
+    worker = part(lambda p: chroma_worker(p.paths, p.settings))
+    """Chroma's own process, and that of models; None where this Python can start none."""
     store = part(lambda p: make_vector_store(p.paths, p.settings, p.state, p.worker))
     manifest = part(lambda p: JsonManifest(p.paths.index / MANIFEST))
     cache = part(lambda p: SqliteVectorCache(p.paths.vectors))
@@ -241,170 +269,84 @@ class Parts(Given):
     trust = part(lambda p: JsonTrustBook(p.paths.index / "trust.json"))
     weights = part(lambda _: shipped())
     bundled = part(lambda p: bundled_embedder(p.worker, p.settings) if p.worker else None)
-    """The model that comes as a package, where this Python can start the process it lives in."""
+    """The model that comes as a package."""
     local = part(lambda p: partial(local_embedder, p.paths, settings=p.settings, worker=p.worker))
     """A model on disk by its folder or name, or on a hub."""
 
     # What is held in memory.
-    book = part(lambda p: ScopeBook(p.settings, p.state, p.notices, p.accounts))
+    book = wired(ScopeBook)
     catalogue = part(lambda p: Catalogue(p.vouchers.as_held) if p.vouchers else Catalogue())
-    note_book = part(
-        lambda p: NoteBook(
-            p.notes, p.notices, RootNotices(p.notices, p.state, reads_root=not p.is_bots)
-        )
-    )
+    note_source = part(lambda p: MarkdownNotes(p.paths.memory, reads_root=p.at_home))
+    root_notices = wired(RootNotices, reads_root="at_home")
+    note_book = wired(NoteBook, source="note_source")
     pending = part(lambda p: PendingRecords(p.catalogue))
     unread = part(lambda _: UnreadTurns())
     passages = part(lambda p: Passages(p.catalogue, p.note_book, p.pending, p.unread))
-    indexing = part(lambda p: p._indexing())
-    lexical = part(lambda p: p._lexical())
-    living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
-    entries = part(lambda p: (p.vault, p.catalogue, p.living))
-    """What whoever changes an entry works with: its file, what is held of it, what follows it."""
-    acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
-    bylines = part(
-        lambda p: Bylines(p.catalogue, p.unread, p.state, p.book.ids_of, p.is_admin, p.clock)
+    embedded = part(lambda p: Passages(p.catalogue, p.note_book, unread=p.unread))
+    indexing = wired(
+        IndexingService,
+        passages="embedded",
+        pace="settings.pace",
+        embed_query_seconds="settings.embed_query_seconds",
     )
+    searched = part(lambda p: Passages(p.catalogue, p.note_book, p.pending))
+    lexical = wired(LexicalService, passages="searched", index="words", pace="settings.pace")
+    living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
+    acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
+    bylines = wired(Bylines, linked="book.ids_of")
     paused_conversations = part(lambda p: PausedConversations(p.paths.memory, p.notices, p.clock))
 
     # Recall.
     embedder_trust = part(lambda p: EmbedderTrust(p.trust, p.settings.pace))
     uses = part(lambda p: UseCounts(p.passages, p.state, p.loop_book))
-    finder = part(
-        lambda p: CandidateFinder(
-            p.catalogue,
-            p.passages,
-            p.lexical,
-            p.indexing,
-            p.scanner,
-            p.embedder_trust,
-            p.uses,
-            p.weights,
-            p.settings.relevance_floor,
-        )
-    )
-    manager = part(
-        lambda p: MemoryManager(
-            p.passages,
-            p.finder,
-            Reranking(p.reranker, p.settings),
-            p.uses,
-            p.settings,
-            p.clock,
-            p.weights,
-        )
-    )
+    finder = wired(CandidateFinder, trust="embedder_trust", least="settings.relevance_floor")
+    reranking = part(lambda p: Reranking(p.reranker, p.settings))
+    manager = wired(MemoryManager)
 
     # Writing.
     private_data: cached_property[Finder] = part(lambda _: PrivateData())
     checks = part(lambda p: DraftChecks(p.book, p.settings.privacy_mode, p.private_data))
-    near = part(
-        lambda p: NearDuplicates(
-            p.catalogue, p.indexing, p.lexical, seconds=p.settings.embed_draft_seconds
-        )
-    )
+    near = wired(NearDuplicates, words="lexical", seconds="settings.embed_draft_seconds")
     corrected = part(lambda p: Deeds(p.state, p.clock))
-    handlers = part(
-        lambda p: MemoryHandlers(
-            *p.entries,
-            p.notices,
-            p.checks,
-            p.corrected,
-            p.clock,
-            p.near,
-            p.weights.newer,
-        )
-    )
-    intake = part(lambda p: Intake(*p.entries, p.notices, p.state, p.corrected))
+    handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
+    intake = wired(Intake, recallable="living", deeds="corrected")
     corrections = part(lambda p: CorrectionFollower(p.corrected, p.unread, p.handlers, p.catalogue))
-    reconciler = part(
-        lambda p: Reconciler(
-            *p.entries, p.corrected, p.notices, p.clock, p.settings.vault_pace, mapped=p.book.mapped
-        )
+    reconciler = wired(
+        Reconciler, recallable="living", pace="settings.vault_pace", mapped="book.mapped"
     )
     intents = part(lambda p: RecordIntents(p.state))
-    recorder = part(
-        lambda p: Recorder(
-            p.shared,
-            p.intents,
-            p.catalogue,
-            p.handlers,
-            p.note_book,
-            p.notices,
-            p.clock,
-            english=p.english,
-        )
-    )
+    shared = part(lambda p: SharedFiles(p.paths.memory, english=p.english))
+    recorder = wired(Recorder, files="shared", editor="handlers", notes="note_book")
 
     # Finished turns, and the first one after a pause.
-    primer = part(
-        lambda p: PrimerService(
-            p.catalogue,
-            p.loop_book,
-            p.pages,
-            p.note_book,
-            p.settings.loop,
-            p.acquaintances,
-            p.clock,
-            p.bylines.participants,
-            p.corrected,
-            ChangedRules(p.state),
-            owners_pages=p.is_bots,
-        )
+    changed_rules = part(lambda p: ChangedRules(p.state))
+    primer = wired(
+        PrimerService,
+        book="loop_book",
+        notes="note_book",
+        settings="settings.loop",
+        participants="bylines.participants",
+        owners_pages="is_bots",
     )
-    queue = part(
-        lambda p: TurnQueue(
-            p.book, p.turns, p.vault, p.clock, p.without_private, p.settings.loop, p.notices
-        )
-    )
+    queue = wired(TurnQueue, hide="without_private", settings="settings.loop")
     style = part(
         lambda p: (
             SqliteStyleCounts(p.loop_file, p.pseudonym) if p.settings.loop.counts_manner else None
         )
     )
-    learning = part(
-        lambda p: FeedbackApplier(
-            p.turns,
-            p.vault,
-            p.catalogue,
-            ResultApplier(p.catalogue, p.handlers, p.corrected, p.book),
-            p.uses,
-            p.unread,
-            p.clock,
-            p.style.count if p.style else None,
-        )
-    )
-    model_calls = part(
-        lambda p: ModelCalls(
-            p.chat,
-            TokenBudget(p.loop_book, p.settings.loop.daily_tokens, p.clock),
-            p.loop_book,
-            p.settings.loop,
-            p.clock,
-        )
-    )
+    results = part(lambda p: ResultApplier(p.catalogue, p.handlers, p.corrected, p.book))
+    learning = wired(FeedbackApplier, style="style")
+    token_budget = part(lambda p: TokenBudget(p.loop_book, p.settings.loop.daily_tokens, p.clock))
+    model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
     batches = part(lambda p: Batches(p.turns, p.paused_conversations.of_key, p.settings.loop))
-    reflection = part(
-        lambda p: ReflectionService(
-            p.batches,
-            p.model_calls,
-            p.learning,
-            BatchReader(
-                p.batches,
-                p.model_calls,
-                p.learning,
-                p.corrected,
-                p.apply,
-                daily_tokens=p.settings.loop.daily_tokens,
-                proposes=p.settings.loop.proposes,
-                manner=p.settings.loop.counts_manner,
-            ),
-            p.clock,
-            UnreadFollower(
-                p.unread, p.turns, p.vault, p.handlers, p.corrected, p.paused_conversations
-            ).follow,
-            learns=p.settings.scope_filter_enabled,
-        )
+    batch_reader = wired(BatchReader, applier="learning", settings="settings.loop")
+    unread_follower = wired(UnreadFollower)
+    reflection = wired(
+        ReflectionService,
+        applier="learning",
+        reader="batch_reader",
+        followed="unread_follower.follow",
+        learns="settings.scope_filter_enabled",
     )
 
     # The night.
@@ -412,88 +354,49 @@ class Parts(Given):
     """Where the ends of the souls' chains lie: a program of the owner's keeps nothing else."""
     governance = part(
         lambda p: Governance(
-            p.soul_files,
+            SoulFiles(p.paths.memory),
             SoulHeads(p.soul_state),
             p.clock,
             seed=seed("en" if p.english else "zh").encode(),
             evolution=p.settings.soul_evolution,
         )
     )
-    souls = part(
-        lambda p: Souls(
-            p.governance,
-            SoulCalls(p.model_calls, p.life) if p.remembers else None,
-            SqliteProbeVerdicts(p.loop_file),
-            p.style if p.remembers else None,
-            p.catalogue,
-            p.note_book,
-            p.private_names,
-            p.vault.archived_anywhere,
-            p.persona_prompt,
-            p.notices,
-            p.clock,
-            p.life,
-            p.settings.soul_evolution,
-        )
+    soul_model = part(lambda p: SoulCalls(p.model_calls, p.life) if p.remembers else None)
+    verdicts = part(lambda p: SqliteProbeVerdicts(p.loop_file))
+    counted_style = part(lambda p: p.style if p.remembers else None)
+    souls = wired(
+        Souls,
+        model="soul_model",
+        style="counted_style",
+        notes="note_book",
+        archived="vault.archived_anywhere",
+        evolution="settings.soul_evolution",
     )
-    backup = part(
-        lambda p: NightlyBackup(
-            p.backups,
-            p.living,
-            p.notices,
-            p.clock,
-            keep=p.settings.loop.backups_keep,
-            may_rotate=p.may_rotate,
-            version=p.version,
-            settings=p.carried_settings,
-        )
+    backup = wired(
+        NightlyBackup,
+        folder="backups",
+        keep="settings.loop.backups_keep",
+        settings="carried_settings",
     )
-    overviews = part(
-        lambda p: Overviews(
-            p.pages, p.catalogue, p.corrected, p.notices, p.primer.overview, english=p.english
-        )
+    overviews = wired(Overviews, primer="primer.overview")
+    archive = wired(ArchiveStep, editor="handlers")
+    walks = part(
+        lambda p: {
+            "state/migration.sqlite": p.migration_store.forget,
+            **({"state/adoption/": p.staging.forget} if p.staging else {}),
+        }
     )
-    archive = part(lambda p: ArchiveStep(*p.entries, p.handlers, p.clock))
-    remnants = part(
-        lambda p: PurgeRemnants(
-            p.files,
-            p.state,
-            p.turns,
-            p.loop_file,
-            p.sleep_store,
-            p.lexical,
-            p.indexing,
-            {
-                "state/migration.sqlite": p.migration_store.forget,
-                **({"state/adoption/": p.staging.forget} if p.staging else {}),
-            },
-            p.vault,
-            p.catalogue,
-            p.note_book,
-            p.living,
-            p.corrected,
-            p.backup,
-            p.notices,
-        )
-    )
-    sleep = part(
-        lambda p: ConsolidationService(
-            p.sleep_store,
-            p.loop_book,
-            p.vault,
-            p.notices,
-            p.clock,
-            DecayStep(p.loop_book, *p.entries, p.archive),
-            MergeStep(p.sleep_store, p.catalogue, p.near, p.archive),
-            DayJournals(p.sleep_store, p.turns, *p.entries, p.checks, p.acquaintances, p.clock),
-            p.overviews,
-            QuestionStep(*p.entries, p.checks, p.model_calls, p.uses.of),
-            p.souls.night,
-            p.backup,
-            p.remnants,
-            p.busy,
-            p.may_learn,
-        )
+    remnants = wired(PurgeRemnants, sleep="sleep_store", words="lexical", notes="note_book")
+    fading = wired(DecayStep, book="loop_book")
+    merging = part(lambda p: MergeStep(p.sleep_store, p.catalogue, p.near, p.archive))
+    journals = wired(DayJournals, store="sleep_store")
+    questions = wired(QuestionStep, uses="uses.of")
+    sleep = wired(
+        ConsolidationService,
+        store="sleep_store",
+        book="loop_book",
+        souls="souls.night",
+        learns="may_learn",
     )
 
     # What comes from elsewhere.
@@ -508,172 +411,70 @@ class Parts(Given):
     staging: cached_property[AdoptionStaging | None] = part(
         lambda p: AdoptionStaging(p.paths.state / "adoption")
     )
-    holdings = part(lambda p: Holdings(p.migration_store, *p.entries))
-    migrations = part(lambda p: p._migrations())
-    former = part(lambda p: FormerScopes(p.state, p.book, p.catalogue, p.turns))
-    bringing = part(
-        lambda p: Bringing(
-            p.former,
-            p.turns,
-            p.holdings,
-            p.corrected,
-            p.unread,
-            p.corrections,
-            p.migrations.run_aside,
-        )
+    holdings = wired(Holdings, store="migration_store", recallable="living")
+    batch_intake = part(lambda p: BatchIntake(p.holdings, p.intake))
+    walker = wired(
+        RecordWalker,
+        store="migration_store",
+        pace="settings.walk_pace",
+        paused="settings.migration_paused",
     )
+    scope_migration = wired(
+        ScopeMigration,
+        collection="legacy",
+        store="migration_store",
+        intake="batch_intake",
+        words="lexical",
+        mode="settings.migration_mode",
+    )
+    adoption = wired(
+        Adoption,
+        stores="others",
+        store="migration_store",
+        intake="batch_intake",
+        words="lexical",
+        enabled="settings.adopt_legacy",
+    )
+    sources = part(
+        lambda p: [
+            *([] if p.legacy is None else [p.scope_migration]),
+            *([] if None in (p.others, p.staging) else [p.adoption]),
+        ]
+    )
+    migrations = wired(Migrations, mode="settings.migration_mode")
+    former = part(lambda p: FormerScopes(p.state, p.book, p.catalogue, p.turns))
+    bringing = wired(Bringing, follower="corrections", run="migrations.run_aside")
 
     # The front door.
     histories = part(lambda p: ModelHistories(p.state))
-    gate = part(
-        lambda p: Gate(
-            p.life, p.settings, p.book, p.catalogue, p.paused_conversations, not p.is_bots
-        )
+    gate = wired(Gate, paused="paused_conversations", reads_root="at_home")
+    origins = part(lambda p: Origins(p.state, p.book))
+    conversations = wired(Conversations, pauses="paused_conversations")
+    admin = wired(ScopeAdmin, editor="handlers", paused="paused_conversations")
+    tasks = wired(TaskList, recallable="living", editor="handlers")
+    transfer = wired(Transfer, files="transfers")
+    role_notes = wired(
+        RoleNotes, leases="paths.leases", mode="settings.privacy_mode", finder="private_data"
     )
-    conversations = part(
-        lambda p: Conversations(
-            p.life,
-            p.gate,
-            p.book,
-            Origins(p.state, p.book),
-            p.former,
-            p.paused_conversations,
-            p.bylines,
-        )
+    transcripts = wired(Transcripts, corrected="corrected.texts", hide="without_private")
+    service = wired(
+        CognitiveService,
+        notes="note_book",
+        primers="primer",
+        editor="handlers",
+        follower="corrections",
+        applier="learning",
+        pauses="paused_conversations",
     )
-    admin = part(
-        lambda p: ScopeAdmin(
-            p.settings,
-            p.book,
-            p.former,
-            p.bringing,
-            p.handlers,
-            p.catalogue,
-            p.reconciler,
-            p.paused_conversations,
-            p.unread,
-            p.life,
-        )
-    )
-    service = part(
-        lambda p: CognitiveService(
-            p.life,
-            p.gate,
-            _settings=p.settings,
-            _book=p.book,
-            _catalogue=p.catalogue,
-            _clock=p.clock,
-            _manager=p.manager,
-            _notes=p.note_book,
-            _pending=p.pending,
-            _unread=p.unread,
-            _histories=p.histories,
-            _bylines=p.bylines,
-            _pages=p.pages,
-            _primers=p.primer,
-            _queue=p.queue,
-            _recorder=p.recorder,
-            _private_data=p.private_data,
-            _at_home=not p.is_bots,
-            _english=p.english,
-            _handlers=p.handlers,
-            _editor=p.handlers,
-            _corrected=p.corrected,
-            _follower=p.corrections,
-            _intents=p.intents,
-            _bringing=p.bringing,
-            _applier=p.learning,
-            _tasks=TaskList(*p.entries, p.notices, p.checks, p.handlers, p.clock),
-            _transfer=Transfer(p.transfers, p.catalogue, p.handlers, p.clock, p.version),
-            _overviews=p.overviews,
-            _role_notes=RoleNotes(
-                p.pages, p.paths.leases, p.settings.privacy_mode, p.private_data, english=p.english
-            ),
-            _pauses=p.paused_conversations,
-            _transcripts=Transcripts(
-                p.book, p.catalogue, p.histories, p.corrected.texts, p.without_private
-            ),
-            _former=p.former,
-            conversations=p.conversations,
-            admin=p.admin,
-            souls=p.souls,
-        )
-    )
-    follower = part(
-        lambda p: VaultFollower(p.reconciler, p.watcher, p.settings.vault_pace, also=p.follow_files)
-    )
+    follower = wired(VaultFollower, pace="settings.vault_pace", also="follow_files")
 
-    def _worker(self) -> WorkerStore | None:
-        folder = self.paths.index / "chroma"
-        language: Spoken = "en" if self.english else "zh"
-        command = worker_command(folder, chroma_record(self.paths), language)
-        return WorkerStore(command, folder=folder) if command else None
-
-    def _indexing(self) -> IndexingService:
-        indexing = IndexingService(
-            Passages(self.catalogue, self.note_book, unread=self.unread),
-            self.store,
-            self.manifest,
-            self.cache,
-            self.notices,
-            self.settings.pace,
-            embed_query_seconds=self.settings.embed_query_seconds,
-        )
-        self.unread.follow_with(indexing)
-        return indexing
-
-    def _lexical(self) -> LexicalService:
-        lexical = LexicalService(
-            Passages(self.catalogue, self.note_book, self.pending),
-            self.unread,
-            self.words,
-            self.notices,
-            self.settings.pace,
-        )
-        self.pending.follow_with(lexical)
-        # The indexes ask the note book, which is told of them afterwards.
-        self.note_book.follow_with(self.indexing, lexical)
-        return lexical
-
-    def _migrations(self) -> Migrations:
-        settings = self.settings
-        walker = RecordWalker(self.migration_store, settings.walk_pace)
-        walker.paused = settings.migration_paused
-        intake = BatchIntake(self.holdings, self.intake)
-        sources: list[Source] = []
-        if self.legacy is not None:
-            sources.append(
-                ScopeMigration(
-                    self.legacy,
-                    self.migration_store,
-                    walker,
-                    intake,
-                    self.pending,
-                    self.lexical,
-                    self.clock,
-                    settings.migration_mode,
-                )
-            )
-        if self.others is not None and self.staging is not None:
-            sources.append(
-                Adoption(
-                    self.others,
-                    self.staging,
-                    self.migration_store,
-                    walker,
-                    intake,
-                    self.catalogue,
-                    self.lexical,
-                    self.book,
-                    self.notices,
-                    self.clock,
-                    enabled=settings.adopt_legacy,
-                )
-            )
-        mode = settings.migration_mode
-        migrations = Migrations(walker, sources, self.holdings, self.clock, mode=mode)
-        migrations.wait_for(self.sleep.over)
-        return migrations
+    def connect(self) -> None:
+        """Tell those that are followed by what was made of them."""
+        self.unread.follow_with(self.indexing)
+        self.pending.follow_with(self.lexical)
+        self.note_book.follow_with(self.indexing, self.lexical)
+        self.queue.follow_with(self.reflection.wake)
+        self.migrations.wait_for(self.sleep.over)
 
     def without_private(self, text: str) -> str:
         """Returns a text without numbers and keys that are hidden in this store."""

@@ -43,11 +43,13 @@ class RecordWalker:
     """Runs walks, one after the other or several at once. Every walk can be cancelled anywhere: the
     batch under way is brought to its end, and the next ``run`` goes on with what is left."""
 
-    def __init__(self, store: SqliteMigrationStore, pace: WalkPace) -> None:
+    def __init__(
+        self, store: SqliteMigrationStore, pace: WalkPace, *, paused: bool = False
+    ) -> None:
         self._store = store
         self._pace = pace
         self._going = asyncio.Event()
-        self._going.set()
+        self.paused = paused
         self._progress: dict[str, Progress] = {}
         self.others_done: Callable[[], Awaitable[None]] = _at_once
         """Waits for the other task that goes over all memories; awaited before each batch."""

@@ -13,6 +13,7 @@ from ..errors import ChatFailed, ScopedMemoryError
 from ..log import logger
 from ..models.data_models import Reason, Refused, Replaced, Stored
 from ..models.loop import BatchState, ReflectionReport, Resting
+from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.deeds import Deeds
 from .batches import Batches, Reading
@@ -41,10 +42,7 @@ class Apply(Protocol):
 class BatchReader:
     """Processes a batch as far as possible now, and adds the result to a report.
 
-    Args:
-        daily_tokens: The most tokens of a prompt: what a whole day allows.
-        proposes: The decisions among what is learned are proposals.
-        manner: The model is asked who wished for another manner of the bot.
+    A prompt has at most the tokens that a whole day allows.
     """
 
     def __init__(
@@ -54,19 +52,16 @@ class BatchReader:
         applier: FeedbackApplier,
         corrected: Deeds,
         apply: Apply,
-        *,
-        daily_tokens: int,
-        proposes: bool,
-        manner: bool = False,
+        settings: LoopSettings,
     ) -> None:
         self._batches = batches
         self._model_calls = model_calls
         self._applier = applier
         self._corrected = corrected
         self._apply = apply
-        self._most = daily_tokens - REPLY_TOKENS
-        self._proposes = proposes
-        self._manner = manner
+        self._most = settings.daily_tokens - REPLY_TOKENS
+        self._proposes = settings.proposes
+        self._manner = settings.counts_manner
 
     async def read(
         self, reading: Reading, report: ReflectionReport, *, urgent: bool

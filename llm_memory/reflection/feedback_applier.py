@@ -7,9 +7,8 @@ trusted: not who spoke, not which memories it may change, and never a scope.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
@@ -17,10 +16,10 @@ from ..log import logger
 from ..models.data_models import Reason, Refused, RememberOutcome, StoredMemory
 from ..models.loop import Batch, BatchState
 from ..models.scope import Scope
-from ..models.soul import MannerWish
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..recall.use_counts import UseCounts
 from ..runtime.identifiers import Clock
+from ..soul.style_counts import SqliteStyleCounts
 from ..text.normalising import derived_id
 from ..text.overlap import content
 from ..vault.markdown_vault import MarkdownVault
@@ -35,10 +34,6 @@ _MOST_KNOWN = 30
 _MOST_COMPARED = 3_000
 _MOST_OF_A_RULE = 0.6
 
-type CountManner = Callable[[str, str, datetime, Sequence[MannerWish]], None]
-"""Counts wishes by scope, persona and week. It blocks, and raises StateUnavailable; the same wish
-of a person counts once a week, however often it is handed on."""
-
 
 class FeedbackApplier:
     """Settles tickets one at a time. After a crash the ticket is settled again, idempotently."""
@@ -52,7 +47,7 @@ class FeedbackApplier:
         uses: UseCounts,
         unread: UnreadTurns,
         clock: Clock,
-        count_manner: CountManner | None = None,
+        style: SqliteStyleCounts | None = None,
     ) -> None:
         self._turns = turns
         self._vault = vault
@@ -61,7 +56,7 @@ class FeedbackApplier:
         self._uses = uses
         self._unread = unread
         self._clock = clock
-        self._count_manner = count_manner
+        self._style = style
         self._lock = asyncio.Lock()
 
     async def scope_of(self, name: str) -> Scope | None:
@@ -134,9 +129,8 @@ class FeedbackApplier:
         """Count what was asked of the bot's manner, by those who spoke."""
         persons = {turn.person for turn in turns}
         wishes = [wish for wish in feedback.manner if wish.person in persons]
-        if self._count_manner is not None and wishes:
-            first = turns[0]
-            count = self._count_manner
+        if self._style is not None and wishes:
+            first, count = turns[0], self._style.count
             await asyncio.to_thread(count, scope.name, first.persona, first.observed_at, wishes)
 
     def _put_aside(self, turns: Sequence[QueuedTurn]) -> None:

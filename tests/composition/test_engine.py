@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from functools import cached_property, partial
+from inspect import isclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -17,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NoticeCode,
     build_engine,
 )
+from astrbot_plugin_scoped_memory.llm_memory.composition.parts import taken
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, group, running
@@ -37,6 +41,14 @@ def lines() -> Iterator[list[str]]:
         logger.remove(sink)
 
 
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """Not opened yet; closed behind the test."""
+    made = build_engine(EnginePaths.under(tmp_path), QUICK, replacing={"bundled": None})
+    yield made
+    await made.close()
+
+
 def told(engine: Engine, lines: list[str]) -> bool:
     """The owner is told of it, and the log has the way to it."""
     notices = [one for one in engine.notices if one.code is NoticeCode.PART_FAILED]
@@ -44,8 +56,9 @@ def told(engine: Engine, lines: list[str]) -> bool:
     return logged and [one.params["detail"] for one in notices] == [repr(ODD)]
 
 
-def breaks(monkeypatch: pytest.MonkeyPatch, engine: Engine, row: str, name: str) -> None:
-    """A method of a part raises what no signature promises."""
+def breaks(monkeypatch: pytest.MonkeyPatch, engine: Engine, method: str) -> None:
+    """A method of a part raises what no signature promises, once."""
+    row, name = method.split(".")
     part = getattr(engine.parts, row)
     is_async = asyncio.iscoroutinefunction(getattr(part, name))
 
@@ -58,145 +71,123 @@ def breaks(monkeypatch: pytest.MonkeyPatch, engine: Engine, row: str, name: str)
     monkeypatch.setattr(part, name, fail_later if is_async else fail)
 
 
-@pytest.mark.parametrize(
-    ("row", "name"),
-    [
-        ("former", "open"),
-        ("bylines", "open"),
-        ("uses", "load"),
-        ("loop_file", "open"),
-        ("sleep", "load"),
-        ("reflection", "follow"),
-        ("souls", "load"),
-        ("recorder", "recover"),
-        ("migrations", "open"),
-    ],
-)
-async def test_what_memories_do_not_need_stops_no_opening(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], row: str, name: str
-) -> None:
-    engine = build_engine(EnginePaths.under(tmp_path), QUICK, replacing={"bundled": None})
-    breaks(monkeypatch, engine, row, name)
-    try:
-        await engine.open()
-        assert told(engine, lines)
-        assert (await engine.status()).ready
-    finally:
-        await engine.close()
-    async with running(tmp_path) as rig:
+async def works(root: Path) -> None:
+    """Another engine opens the folder, keeps a memory and finds it."""
+    async with running(root) as rig:
         await rig.remember(PEANUTS, group(777))
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+
+
+def test_each_part_is_given_what_its_constructor_says(engine: Engine) -> None:
+    checked = 0
+    for row in vars(type(engine.parts)).values():
+        if not isinstance(row, cached_property) or not isinstance(row.func, partial):
+            continue
+        kind, rows = row.func.args
+        try:
+            hints = get_type_hints(kind.__init__)
+        except NameError:  # it imports a type for mypy alone
+            continue
+        for name, taken_from in taken(kind, rows).items():
+            hint, given = hints[name], attrgetter(taken_from)(engine.parts)
+            if isclass(hint) and not getattr(hint, "_is_protocol", False) and given is not None:
+                assert isinstance(given, hint), f"{kind.__name__}.{name} is {taken_from}"
+                checked += 1
+    assert checked > 100
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "former.open", "bylines.open", "uses.load", "loop_file.open", "sleep.load",
+        "reflection.follow", "souls.load", "recorder.recover", "migrations.open",
+    ],
+)  # fmt: skip
+async def test_what_memories_do_not_need_stops_no_opening(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], method: str
+) -> None:
+    breaks(monkeypatch, engine, method)
+    await engine.open()
+    assert told(engine, lines)
+    assert (await engine.status()).ready
+    await engine.close()
+    await works(tmp_path)
 
 
 async def test_an_opening_that_memories_need_is_told_with_its_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str]
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, lines: list[str]
 ) -> None:
-    engine = build_engine(EnginePaths.under(tmp_path), QUICK, replacing={"bundled": None})
-    breaks(monkeypatch, engine, "corrected", "load")
-    try:
-        with pytest.raises(Exception, match=ODD) as raised:
-            await engine.open()
-        assert getattr(raised.value, "code", "") == NoticeCode.PART_FAILED
-        assert told(engine, lines)
-    finally:
-        await engine.close()
+    breaks(monkeypatch, engine, "corrected.load")
+    with pytest.raises(Exception, match=ODD) as raised:
+        await engine.open()
+    assert getattr(raised.value, "code", "") == NoticeCode.PART_FAILED
+    assert told(engine, lines)
 
 
 @pytest.mark.parametrize(
-    "row", ["lexical", "indexing", "embedder_trust", "uses", "follower", "migrations"]
-)
+    "method",
+    [
+        "lexical.run", "indexing.run", "embedder_trust.run", "uses.run", "follower.run",
+        "migrations.run", "migration_store.jobs",
+    ],
+)  # fmt: skip
 async def test_what_runs_behind_is_seen_to_die_and_begins_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], row: str
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, lines: list[str], method: str
 ) -> None:
-    engine = build_engine(EnginePaths.under(tmp_path), QUICK, replacing={"bundled": None})
-    part, states = getattr(engine.parts, row), list[object]()
-    run = part.run
+    at_work = method == "migration_store.jobs"  # an opening asks for them, too
+    if at_work:
+        await engine.open()
+    part, states = getattr(engine.parts, method.split(".")[0]), list[object]()
+    goes_on = getattr(part, method.split(".")[1])
 
-    async def runs(*args: Any) -> None:
+    def runs(*args: Any) -> Any:
         states.append(getattr(part, "state", None))
         if len(states) == 1:
             part.state = IndexState.READY
             raise KeyError(ODD)
-        await run(*args)
+        return goes_on(*args)
 
-    monkeypatch.setattr(part, "run", runs)
-    behind: list[asyncio.Task[None]] = []
-    try:
+    monkeypatch.setattr(part, method.split(".")[1], runs)
+    if not at_work:
         await engine.open()
-        works = engine.run(FakeEmbedder()), engine.follow(), engine.migrate()
-        behind = [asyncio.create_task(work) for work in works]
+    works = engine.run(FakeEmbedder()), engine.follow(), engine.migrate()
+    behind = [asyncio.create_task(work) for work in works]
+    try:
         async with asyncio.timeout(30):
             await until_true(lambda: len(states) > 1)
         assert told(engine, lines)
-        if row in ("lexical", "indexing"):
+        if method in ("lexical.run", "indexing.run"):
             assert states[1] is IndexState.OFF
     finally:
         for task in behind:
             task.cancel()
         await asyncio.gather(*behind, return_exceptions=True)
-        await engine.close()
 
 
 @pytest.mark.parametrize(
-    ("row", "name"),
+    "method",
     [
-        ("sleep", "close"),
-        ("life", "close"),
-        ("migrations", "close"),
-        ("intake", "close"),
-        ("uses", "write"),
-        ("queue", "close"),
-        ("indexing", "close"),
-        ("files", "close"),
-        ("manager", "clear"),
-        ("primer", "clear"),
-        ("catalogue", "release"),
+        "sleep.close", "life.close", "migrations.close", "intake.close", "uses.write",
+        "queue.close", "indexing.close", "files.close", "manager.clear", "primer.clear",
+        "catalogue.release",
     ],
-)
+)  # fmt: skip
 async def test_a_step_of_a_close_that_fails_leaves_the_folder_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], row: str, name: str
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], method: str
 ) -> None:
-    engine = build_engine(EnginePaths.under(tmp_path), QUICK, replacing={"bundled": None})
     await engine.open()
-    breaks(monkeypatch, engine, row, name)
+    breaks(monkeypatch, engine, method)
     await engine.close()
     monkeypatch.undo()
     assert told(engine, lines)
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-    await engine.close()
+    await works(tmp_path)
 
 
-async def test_a_close_whose_caller_goes_away_is_finished(tmp_path: Path) -> None:
-    engine = build_engine(EnginePaths.under(tmp_path), QUICK, replacing={"bundled": None})
+async def test_a_close_whose_caller_goes_away_is_finished(engine: Engine, tmp_path: Path) -> None:
     await engine.open()
     closing = asyncio.create_task(engine.close())
     await asyncio.sleep(0)
     closing.cancel()
     await asyncio.gather(closing, return_exceptions=True)
     await engine.close()
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-
-
-async def test_a_walk_that_dies_within_what_runs_behind_is_seen_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str]
-) -> None:
-    engine = build_engine(EnginePaths.under(tmp_path), QUICK, replacing={"bundled": None})
-    store, asked = engine.parts.migration_store, list[int]()
-    jobs = store.jobs
-
-    def odd() -> Any:
-        asked.append(1)
-        if len(asked) == 1:
-            raise KeyError(ODD)
-        return jobs()
-
-    async with engine:
-        monkeypatch.setattr(store, "jobs", odd)
-        migrating = asyncio.create_task(engine.migrate())
-        async with asyncio.timeout(20):
-            await until_true(lambda: len(asked) > 1)
-        assert told(engine, lines)
-        migrating.cancel()
-        await asyncio.gather(migrating, return_exceptions=True)
+    await works(tmp_path)

@@ -275,11 +275,11 @@ def assemblies(subject: Module) -> list[str]:
     """Calls that put an engine together. Tests name what they replace: a second assembly would
     itself be what is tested."""
     return [
-        f"{node.lineno} {node.func.id}"
+        f"{node.lineno} {one.id}"
         for node in ast.walk(subject.tree)
         if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "Parts"
+        for one in (node.func, *node.args)
+        if isinstance(one, ast.Name) and one.id == "Parts"
     ]
 
 
