@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from ..core.replies.memory_line import shown_words
 from ..core.replies.outcome_text import entry_text, note_text, refusal_text, talk_text, tasks_text
-from ..llm_memory import Forgotten, NoteSection, Purged, Refused, TaskAction, TaskChange
+from ..llm_memory import Changed, DeedKind, NoteSection, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.data_models import is_absent
 from ..llm_memory.remember.rules.gate import asks_to_forget
@@ -89,12 +89,12 @@ class ForgetTool(MemoryTool):
             pointer, conversation_id=call.where, actor=call.said.who
         )
         match outcome:
-            case Forgotten(stored):
+            case Changed(DeedKind.FORGOTTEN, stored):
                 call.forgot.append(stored.memory.memory_id)
                 call.plugin.talk.clear(call.where)
                 words = shown_words(call.plugin.texts, stored.memory)
                 return call.ok("forget.tool_done", text=words, id=stored.memory.memory_id)
-            case Purged():
+            case Changed():
                 return call.ok("forget.purged", count=1)
         return f"error {refusal_text(call.plugin.texts, 'forget.not_allowed', outcome)}"
 

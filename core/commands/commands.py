@@ -12,12 +12,13 @@ from astrbot.api.event import AstrMessageEvent
 from ...llm_memory import (
     Actor,
     EngineClosed,
+    How,
     MemoryDraft,
     Reason,
     Refused,
     ScopedMemoryError,
     Source,
-    Stored,
+    is_stored,
 )
 from ...llm_memory.models.data_models import Topic
 from ...llm_memory.models.vault_layout import topic_of
@@ -73,7 +74,7 @@ async def add(call: Call) -> str:
     said = added_text(call.texts, outcome)
     if isinstance(outcome, Refused) and outcome.reason is Reason.OFF_THE_RECORD:
         return f"{said}\n{call.how_to_resume}"
-    if isinstance(outcome, Stored):
+    if is_stored(outcome, How.NEW):
         stored = outcome.memory
         if topic_of(stored.path) is Topic.INSTRUCTIONS and stored.memory.provenance.trusted:
             call.list_of([stored.memory.memory_id])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from ...llm_memory import BroughtBack, Forgotten, Purged, Reason, Refused, Restored, is_denied
-from ...llm_memory.models.data_models import ForgetOutcome
+from ...llm_memory import BroughtBack, Changed, DeedKind, Reason, Refused, is_changed, is_denied
+from ...llm_memory.models.data_models import ChangeOutcome
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import place_text, shown_words
 from ..replies.outcome_text import Enough, redacted_text
@@ -61,17 +61,17 @@ async def forget(call: Call) -> str:
         named = await _meant(call, words, how if for_good else "")
     outcomes = await call.service.forget_many(named, **call.by, for_good=for_good)
     lines = [said for one in outcomes if (said := _forgotten(call, one))]
-    purged = sum(isinstance(one, Purged) and not one.unfinished for one in outcomes)
-    back = any(isinstance(one, Forgotten) for one in outcomes)
+    purged = sum(is_changed(one, DeedKind.PURGED) and not one.unfinished for one in outcomes)
+    back = any(is_changed(one, DeedKind.FORGOTTEN) for one in outcomes)
     return "\n".join(lines + call.texts.counted("forget", purged=purged, back=back))
 
 
-def _forgotten(call: Call, outcome: ForgetOutcome) -> str:
+def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
     """What became of one; empty for what is gone for good, which is counted."""
-    if isinstance(outcome, Purged):
+    if is_changed(outcome, DeedKind.PURGED):
         why = safe(outcome.unfinished)
         return call.say("forget.purge_unfinished", detail=why) if why else ""
-    if isinstance(outcome, Forgotten):
+    if isinstance(outcome, Changed):
         return call.say("forget.done", text=shown_words(call.texts, outcome.memory.memory))
     same = is_denied(outcome) and outcome.who == call.actor.name
     return call.refused(outcome, "forget.another" if same else "forget.not_allowed")
@@ -109,7 +109,7 @@ async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> str | None:
 async def _forget_all(call: Call, *, person: str, for_good: bool) -> str:
     ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
     outcomes = await call.service.forget_many([*ids, *turns], **call.by, for_good=for_good)
-    gone = [isinstance(one, Forgotten | Purged) for one in outcomes]
+    gone = [isinstance(one, Changed) for one in outcomes]
     for one in outcomes:
         if isinstance(one, Refused) and one.reason is Reason.NOT_WRITTEN and not any(gone):
             return call.refused(one)
@@ -163,7 +163,7 @@ async def edit(call: Call) -> str:
         cut(done.before),
     )
     said = call.say("edit.done", text=words, before=before)
-    return said + redacted_text(call.texts, done.redacted)
+    return said + redacted_text(call.texts, done.hidden)
 
 
 async def move(call: Call) -> str:
@@ -173,9 +173,18 @@ async def move(call: Call) -> str:
         return call.say("move.usage")
     named = named_one(call, first, call.rest.split()[:-1]) or first
     done = call.done(await call.service.move(named, scope_named(more), **call.by))
-    source, scope = (place_text(call.texts, one) for one in (done.source, done.memory.scope.name))
+    source, scope = (place_text(call.texts, one) for one in (done.before, done.memory.scope.name))
     words = shown_words(call.texts, done.memory.memory)
     return call.say("move.done", text=words, source=source, scope=scope)
+
+
+_UNDONE = {
+    DeedKind.FORGOTTEN: "done",
+    DeedKind.EDITED: "edited",
+    DeedKind.AMENDED: "edited",
+    DeedKind.MOVED: "moved",
+    DeedKind.REPLACED: "swapped",
+}
 
 
 async def undo(call: Call) -> str:
@@ -197,12 +206,6 @@ async def undo(call: Call) -> str:
         case BroughtBack(memories=memories, left=left):
             said = call.say("undo.brought_back", count=memories)
             return "\n".join([said, *call.texts.counted("undo", left=left)])
-        case Restored():
-            code, count = (
-                "swapped" if done.swapped else "several" if done.more else "done",
-                done.more,
-            )
-        case _:
-            code, count = "moved" if done.moved else "edited", 0
+    code = "several" if done.more else _UNDONE[done.kind]
     words = shown_words(call.texts, done.memory.memory)
-    return call.say(f"undo.{code}", text=words, count=count + 1)
+    return call.say(f"undo.{code}", text=words, count=done.more + 1)

@@ -16,10 +16,8 @@ from ...llm_memory import (
     Recall,
     Refused,
     RememberOutcome,
-    Replaced,
     ScopedMemoryError,
     StateUnavailable,
-    Stored,
     StoredMemory,
     TaskFate,
     TaskOutcome,
@@ -78,18 +76,18 @@ def remembered_text(texts: Texts, outcome: RememberOutcome, group: str = "outcom
     alone = as_derived(scope.name) and scope != ALL_PRIVATE_CHATS
     seen = "public" if scope.is_public else "here" if alone else "scope"
     said = texts.say(
-        f"{group}.{type(outcome).__name__.lower()}",
+        f"{group}.{outcome.how}",
         seen=texts.say(f"seen.{seen}", scope=place),
         pointer=stored.pointer,
         scope=place,
-        former=_words(outcome.former) if isinstance(outcome, Replaced) else "",
+        former=_words(outcome.former) if outcome.former else "",
     )
-    said += redacted_text(texts, outcome.redacted)
+    said += redacted_text(texts, outcome.hidden)
     if stored.memory.quoted:
         said += texts.say("outcome.quoted")
-    if isinstance(outcome, Stored) and outcome.missed:
+    if outcome.missed:
         said += texts.say("outcome.missed")
-    if isinstance(outcome, Stored) and (older := outcome.conflict) is not None:
+    if (older := outcome.conflict) is not None:
         former = older.memory.memory_id
         said += texts.say("outcome.conflict", former=former, text=_words(older))
     return said

@@ -9,18 +9,16 @@ from typing import Any, Final
 from ..errors import HomeError, ScopedMemoryError
 from ..mcp_server.levels import PROJECT
 from ..models.data_models import (
-    Edited,
-    Forgotten,
+    Changed,
     Reason,
     Refused,
-    Restored,
     StoredMemory,
-    Undone,
     absent,
     is_absent,
     is_denied,
     shown_day,
 )
+from ..models.deeds import DeedKind
 from ..models.status import Listing
 from ..text.normalising import one_line, preview
 from ..text.refusal_words import refusal_words
@@ -128,17 +126,17 @@ async def _nearest(
 
 def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
     # A home reads no turns, so nothing that waits to be read is purged.
-    if not isinstance(answer, Forgotten | Edited | Restored | Undone):
+    if not isinstance(answer, Changed):
         return _why_not(memory_id, answer), {"ok": False, "id": memory_id}
     stored = answer.memory
     what, row = f"{one.pointer(stored)}: {_line(stored)}", {"ok": True, **one.as_json(stored)}
     match answer:
-        case Forgotten():
+        case Changed(DeedKind.FORGOTTEN, undone=False):
             return Said("memories.forgotten", memory=what, id=stored.memory.memory_id), row
-        case Edited(before=before):
+        case Changed(DeedKind.EDITED, undone=False, before=before):
             row["before"] = before
             return Said("memories.edited", memory=what, before=one_line(before)), row
-        case Restored():
+        case Changed(DeedKind.FORGOTTEN | DeedKind.REPLACED):
             return Said("memories.restored", memory=what), row
     return Said("memories.undone", memory=what), row
 

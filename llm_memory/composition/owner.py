@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import RestoreOutcome, absent, is_absent
+from ..models.data_models import UndoOutcome, absent, is_absent
 from ..models.deeds import DeedKind
 from ..models.resolution import Usable
 from ..models.scope import PUBLIC_NAME
@@ -64,9 +64,7 @@ class Owner:
             found = [stored for stored in found if stored.scope.name != PUBLIC_NAME]
         return Listing(tuple(found[:limit]), more=len(found) > limit)
 
-    async def restore(
-        self, memory_id: str = "", *, conversation_id: ConversationId
-    ) -> RestoreOutcome:
+    async def restore(self, memory_id: str = "", *, conversation_id: ConversationId) -> UndoOutcome:
         """Take back what was done last to a memory of the conversation's own scope. Without an id:
         what the owner did last in that scope or in the public one and that can still be undone."""
         if memory_id:

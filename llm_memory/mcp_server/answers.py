@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..models.data_models import (
-    Reason,
-    Refused,
-    Reinforced,
-    RememberOutcome,
-    Replaced,
-    StoredMemory,
-)
+from ..models.data_models import How, Reason, Refused, RememberOutcome, StoredMemory
 from ..models.recall import FileText
 from ..models.roles import NoteOutcome, NotHeld, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
@@ -51,11 +44,10 @@ def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = 
     if isinstance(outcome, Refused):
         return Answer(refusal_words(outcome).text("en"), FAILED)
     where = _pointer(level, outcome.memory)
-    if isinstance(outcome, Replaced):
-        former = outcome.former
+    if former := outcome.former:
         kept = f"{former.memory.memory_id}, kept in archive/"
         lines = [f'stored: {where}; it replaces "{_preview(former)}" ({kept})']
-    elif isinstance(outcome, Reinforced):
+    elif outcome.how is How.AGAIN:
         lines = [f"known already, reinforced: {where}"]
     else:
         lines = [f"{stored}: {where}"]
@@ -64,7 +56,7 @@ def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = 
                 f'may contradict an older one: "{_preview(older)}" ({_pointer(level, older)}). '
                 "That stands as it was; if it is wrong, ask the owner to change it."
             )
-    lines += ["private data in it was hidden"] if outcome.redacted else []
+    lines += ["private data in it was hidden"] if outcome.hidden else []
     return Answer("\n".join([*lines, note] if note else lines))
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final, TypeGuard
 
 from .conversation import Actor
+from .deeds import DeedKind
 from .resolution import BroughtBack, Why
 from .scope import Scope
 
@@ -297,34 +298,33 @@ class Reason(StrEnum):
     """The conversation had another scope, so the talk may hold words of that one."""
 
 
+class How(StrEnum):
+    """How a draft was stored. Each has a text in the i18n files."""
+
+    NEW = "stored"
+    AGAIN = "reinforced"
+    """The same words of the same speaker stood there already; they are stronger now."""
+    REPLACED = "replaced"
+    """The speaker has said it anew and said more: ``Stored.former`` stands in the archive now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Acknowledged: on disk and recallable from now on. ``redacted``: what was hidden in it.
-    ``conflict``: what it may contradict; that stands as it stood. ``missed``: it calls itself a
-    correction, of nothing that was found."""
+    """Acknowledged: on disk and recallable from now on.
+
+    Attributes:
+        former: What it replaced, which can be brought back under its own id.
+        conflict: What it may contradict; that stands as it stood.
+        hidden: What was hidden in it.
+        missed: It calls itself a correction, of nothing that was found.
+    """
 
     memory: StoredMemory
-    redacted: tuple[PrivateKind, ...] = ()
+    how: How = How.NEW
+    former: StoredMemory | None = None
     conflict: StoredMemory | None = None
+    hidden: tuple[PrivateKind, ...] = ()
     missed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reinforced:
-    """The same words of the same speaker stood there already; they are stronger now."""
-
-    memory: StoredMemory
-    redacted: tuple[PrivateKind, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """The speaker has said it anew and said more: ``former`` stands in the archive now, under its
-    own id, and can be brought back."""
-
-    memory: StoredMemory
-    former: StoredMemory
-    redacted: tuple[PrivateKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,65 +363,39 @@ def is_denied(outcome: object) -> TypeGuard[Refused]:
     return isinstance(outcome, Refused) and outcome.reason is Reason.NOT_ALLOWED
 
 
-RememberOutcome = Stored | Reinforced | Replaced | Refused
-
-
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """The entry stands in ``archive/`` now, and can be brought back."""
+class Changed:
+    """What a person did to a memory, or took back.
 
-    memory: StoredMemory
-
-
-@dataclass(frozen=True, slots=True)
-class Purged:
-    """The entry cannot be brought back. The next night takes its words out of all that the bot
-    keeps besides the vault.
-
-    ``unfinished``: what could not be taken out of the archive, and why; the next night tries again.
+    Attributes:
+        memory: As it stands now; of one that was forgotten, as it stood.
+        undone: The deed was taken back.
+        before: The words that an edited entry had; the scope that a moved one left.
+        hidden: What was hidden in the new words of an edited one.
+        more: So many others were brought back with it, which one deed had forgotten.
+        unfinished: What of a purged one could not be taken out of the archive, and why. The next
+            night tries again.
     """
 
-    memory_id: str
+    kind: DeedKind
+    memory: StoredMemory
+    undone: bool = False
+    before: str = ""
+    hidden: tuple[PrivateKind, ...] = ()
+    more: int = 0
     unfinished: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """A forgotten entry is back, and so many more that one deed had forgotten with it.
-    ``swapped``: what had replaced it is gone."""
-
-    memory: StoredMemory
-    more: int = 0
-    swapped: bool = False
+def is_stored(outcome: object, *how: How) -> TypeGuard[Stored]:
+    """True for what was stored in one of these ways."""
+    return isinstance(outcome, Stored) and outcome.how in how
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """An entry has other words; ``before`` are those it had. ``redacted``: what was hidden in the
-    new ones."""
-
-    memory: StoredMemory
-    before: str
-    redacted: tuple[PrivateKind, ...] = ()
+def is_changed(outcome: object, *kinds: DeedKind, undone: bool = False) -> TypeGuard[Changed]:
+    """True for a deed of one of these kinds that was done, or ``undone``."""
+    return isinstance(outcome, Changed) and outcome.kind in kinds and outcome.undone is undone
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """An entry stands in another scope; ``source`` is the one that it left."""
-
-    memory: StoredMemory
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """An entry is as it was before it was edited, or where it was before it was moved."""
-
-    memory: StoredMemory
-    moved: bool
-
-
-EditOutcome = Edited | Refused
-MoveOutcome = Moved | Refused
-ForgetOutcome = Forgotten | Purged | Refused
-RestoreOutcome = Restored | Undone | BroughtBack | Refused
+RememberOutcome = Stored | Refused
+ChangeOutcome = Changed | Refused
+UndoOutcome = Changed | BroughtBack | Refused

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..errors import ChatFailed, ScopedMemoryError
 from ..log import logger
-from ..models.data_models import Reason, Refused, Replaced, Stored
+from ..models.data_models import How, Reason, Refused, is_stored
 from ..models.loop import BatchState, ReflectionReport, Resting
 from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
@@ -174,7 +174,7 @@ class BatchReader:
             return replace(report, error="not_written")
         if not applied.known or Reason.LEARNING_PAUSED in refused:
             return replace(report)
-        stored = sum(isinstance(one, Stored | Replaced) for one in applied.outcomes)
+        stored = sum(is_stored(one, How.NEW, How.REPLACED) for one in applied.outcomes)
         logger.debug("{} turns read, {} memories stored", len(reading.turns), stored)
         if applied.dropped:
             logger.info("commands_dropped", count=applied.dropped)

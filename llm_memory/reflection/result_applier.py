@@ -17,18 +17,18 @@ from ..catalogue.rules.talk_history import anchor
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.data_models import (
+    How,
     Memory,
     MemoryDraft,
     MemoryKind,
     Provenance,
     Reason,
     Refused,
-    Reinforced,
     RememberOutcome,
-    Replaced,
     Source,
     Stored,
     StoredMemory,
+    is_stored,
 )
 from ..models.deeds import DeedKind
 from ..models.passages import Key
@@ -127,7 +127,7 @@ class ResultApplier:
             return Refused(Reason.REFUSED, detail="archived")
         vouched = self._said_already(draft, actor, said_at, context.scope)
         if vouched is not None:
-            return Reinforced(vouched)
+            return Stored(vouched, How.AGAIN)
         return await self._handlers.write(
             draft,
             context.scope,
@@ -207,8 +207,8 @@ class ResultApplier:
             at = draft.said_at or context.turns[-1].observed_at
             kind = DeedKind.TAKEN_BACK
             await self._corrected.note(kind, old, at=at)
-        if taken and isinstance(outcome, Stored):
-            outcome = Replaced(outcome.memory, old, outcome.redacted)
+        if taken and is_stored(outcome, How.NEW):
+            outcome = replace(outcome, how=How.REPLACED, former=old)
         return outcome, taken
 
     def _may_correct(

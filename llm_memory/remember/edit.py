@@ -21,14 +21,12 @@ from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
-    Edited,
+    Changed,
     Memory,
     MemoryDraft,
-    Moved,
     Refused,
     Source,
     StoredMemory,
-    Undone,
     shown_day,
 )
 from ..models.deeds import DeedKind, Done, Requester
@@ -72,7 +70,7 @@ class MemoryEditor:
 
     async def edit(
         self, stored: StoredMemory, text: str, requester: Requester, *, own: bool
-    ) -> Edited | Refused | None:
+    ) -> Changed | Refused | None:
         """Replace an entry's words; its speaker and all else are kept. ``own``: its speaker edits
         it. Else the words are another's from now on, and are marked so."""
         by = "" if own else escape_inline(requester.name, also="·")
@@ -92,11 +90,12 @@ class MemoryEditor:
         if not isinstance(edited, StoredMemory):
             return edited
         await self._deeds.edited(edited.scope.name, edited.memory)
-        return Edited(edited, stored.memory.judgment, passed.hidden)
+        before, hidden = stored.memory.judgment, passed.hidden
+        return Changed(DeedKind.EDITED, edited, before=before, hidden=hidden)
 
     async def move(
         self, stored: StoredMemory, target: Scope, requester: Requester
-    ) -> Moved | Refused | None:
+    ) -> Changed | Refused | None:
         """Move the entry to the other scope."""
         # If the target had an entry of that id already, an undo must not take its words.
         moved = await self._corrected_by(
@@ -106,7 +105,9 @@ class MemoryEditor:
             requester,
             target.name,
         )
-        return Moved(moved, stored.scope.name) if isinstance(moved, StoredMemory) else moved
+        if not isinstance(moved, StoredMemory):
+            return moved
+        return Changed(DeedKind.MOVED, moved, before=stored.scope.name)
 
     async def amend(
         self, stored: StoredMemory, made: Made, requester: Requester
@@ -286,7 +287,7 @@ class MemoryEditor:
         """Returns the names of the scopes in whose files anything stands."""
         return await asyncio.to_thread(self._vault.inhabited)
 
-    async def take_back(self, deed: Done) -> Undone | Refused | None:
+    async def take_back(self, deed: Done) -> Changed | Refused | None:
         """Undo an edit or a move, unless the entry was changed since."""
         stored = self._catalogue.get(Key(deed.target, deed.memory_id))
         if stored is None:
@@ -310,7 +311,7 @@ class MemoryEditor:
         await self._deeds.undone(deed)
         if deed.kind is not DeedKind.AMENDED:
             await self._deeds.withdraw([deed.kind], deed.source, [deed.memory_id])
-        return Undone(back, moved=moved)
+        return Changed(deed.kind, back, undone=True)
 
     # How an entry is changed
 

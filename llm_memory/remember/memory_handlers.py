@@ -27,15 +27,14 @@ from ..models.data_models import (
     MAX_STRENGTH,
     MODEL_WORDED,
     NO_TIME,
+    How,
     Memory,
     MemoryDraft,
     MemoryKind,
     Provenance,
     Reason,
     Refused,
-    Reinforced,
     RememberOutcome,
-    Replaced,
     Source,
     Stored,
     StoredMemory,
@@ -111,7 +110,7 @@ class MemoryHandlers(MemoryEditor):
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
-        return replace(outcome, redacted=passed.hidden)
+        return replace(outcome, hidden=passed.hidden)
 
     async def remember(
         self,
@@ -123,9 +122,9 @@ class MemoryHandlers(MemoryEditor):
         role: str,
         memory_id: str = "",
     ) -> RememberOutcome:
-        """As ``write``, without the words by which the draft calls itself a correction. Returns
-        Replaced where the draft contradicts what the same speaker said for certain,
-        ``Stored.conflict`` where it may contradict anything else. A crash in between leaves
+        """As ``write``, without the words by which the draft calls itself a correction. It is
+        REPLACED where the draft contradicts what the same speaker said for certain,
+        ``conflict`` where it may contradict anything else. A crash in between leaves
         both."""
         taken = await asyncio.to_thread(takes_back, draft)
         outcome = await self.write(
@@ -136,8 +135,10 @@ class MemoryHandlers(MemoryEditor):
             role=role,
             memory_id=memory_id,
         )
-        again = isinstance(outcome, Reinforced) and taken.how is Taking.TELLS
-        if again or not isinstance(outcome, Stored | Reinforced):
+        if isinstance(outcome, Refused) or outcome.how is How.REPLACED:
+            return outcome
+        again = outcome.how is How.AGAIN
+        if again and taken.how is Taking.TELLS:
             return outcome
         new = outcome.memory
         near = await self._near.sharing_words(new, latest=taken.named)
@@ -146,8 +147,8 @@ class MemoryHandlers(MemoryEditor):
         if sure and found and await self.supersede(found, new):
             # Earlier turns that are still unread may say the old words again.
             await self._deeds.note(DeedKind.TAKEN_BACK, found, at=new.memory.created_at)
-            return Replaced(new, found, outcome.redacted)
-        if isinstance(outcome, Reinforced):
+            return Stored(new, How.REPLACED, former=found, hidden=outcome.hidden)
+        if again:
             return outcome
         return replace(outcome, conflict=found, missed=found is None and taken.named)
 
@@ -179,7 +180,7 @@ class MemoryHandlers(MemoryEditor):
         near: Decision,
         former: StoredMemory | None,
         draft: MemoryDraft,
-    ) -> Stored | Reinforced | Replaced:
+    ) -> Stored:
         wanted = Topic.DECISIONS if draft.proposed else draft.topic
         # Again: another write may have stored it while the embedder was asked.
         known = await self._said_before(scope, memory)
@@ -189,7 +190,7 @@ class MemoryHandlers(MemoryEditor):
             return await self._append(scope, memory, former, wanted)
         if known or isinstance(near, Reinforce):
             if not is_task(current) and _is_echo(draft):
-                return Reinforced(current)
+                return Stored(current, How.AGAIN)
             active = current.memory.active or memory.active
             again = memory.active or await self._is_open_again(current, memory)
             # A reader of turns proposes what is new, and opens nothing that stands already.
@@ -212,7 +213,7 @@ class MemoryHandlers(MemoryEditor):
             return None
         return self._catalogue.same_words(scope, replace(memory, judgment=dated))
 
-    async def _supersede(self, former: StoredMemory, memory: Memory) -> Stored | Replaced:
+    async def _supersede(self, former: StoredMemory, memory: Memory) -> Stored:
         """Write the new entry, then archive the former one: a crash in between leaves both."""
         tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
         strength = max(former.memory.strength, memory.strength)
@@ -221,7 +222,7 @@ class MemoryHandlers(MemoryEditor):
         stored = await self._append(former.scope, successor, former)
         if not await self._put_away(former, stored.memory):
             return stored
-        return Replaced(stored.memory, former)
+        return replace(stored, how=How.REPLACED, former=former)
 
     async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
         """Returns the recallable entry of the scope with this id; if there is none, whether the
@@ -261,7 +262,7 @@ class MemoryHandlers(MemoryEditor):
 
     async def _reinforce(
         self, current: StoredMemory, before: Memory, *, active: bool, again: bool
-    ) -> Reinforced | None:
+    ) -> Stored | None:
         """Returns None if a person has just changed the entry: then the statement is written anew.
         ``before``: what the entry says. ``again``: it was said on purpose, or after it was settled;
         so a done task and a settled entry are reopened."""
@@ -270,7 +271,7 @@ class MemoryHandlers(MemoryEditor):
             before = still_open(reopened(before) if is_task(current) else before)
         stronger = replace(before, strength=strength, active=active)
         stored = await self._do(current, lambda _: self._vault.replace(current, stronger))
-        return None if stored is None else Reinforced(stored)
+        return None if stored is None else Stored(stored, How.AGAIN)
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
         """Blocks for as long as the text takes to read."""

@@ -14,17 +14,12 @@ from ..errors import StateUnavailable
 from ..migration.bringing import Bringing
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
-    EditOutcome,
-    ForgetOutcome,
-    Forgotten,
-    Moved,
-    MoveOutcome,
-    Purged,
+    Changed,
+    ChangeOutcome,
     Reason,
     Refused,
-    Restored,
-    RestoreOutcome,
     StoredMemory,
+    UndoOutcome,
     absent,
     is_absent,
     is_denied,
@@ -69,7 +64,7 @@ class Corrections(Door):
         conversation_id: ConversationId,
         actor: Actor,
         for_good: bool = False,
-    ) -> ForgetOutcome:
+    ) -> ChangeOutcome:
         """Move an entry to the archive: its speaker wherever it is seen, an admin where he
         may edit it.
 
@@ -88,10 +83,10 @@ class Corrections(Door):
         conversation_id: ConversationId,
         actor: Actor,
         for_good: bool = False,
-    ) -> list[ForgetOutcome]:
+    ) -> list[ChangeOutcome]:
         """The same of several as one deed, with one undo: an outcome for each id."""
         view = await self._gate.open(conversation_id, actor)
-        found, outcomes = dict[str, StoredMemory](), dict[str, ForgetOutcome]()
+        found, outcomes = dict[str, StoredMemory](), dict[str, ChangeOutcome]()
         async for memory_id in unhurried(ids):
             named = pointed_id(memory_id) or ""
             stored = view.find(memory_id) or self._unread.find(named, view.seen)
@@ -109,7 +104,7 @@ class Corrections(Door):
 
     async def _forget(
         self, found: Mapping[str, StoredMemory], view: View, *, for_good: bool = False
-    ) -> dict[str, ForgetOutcome]:
+    ) -> dict[str, ChangeOutcome]:
         """The corrections are noted first: a kill between must not lose them. What is not read yet
         has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
         leave the queue at night."""
@@ -131,11 +126,12 @@ class Corrections(Door):
             await self._follower.follow()
         left = await self._purge(entries) if for_good and refused is None else None
 
-        def outcome(memory_id: str, one: StoredMemory) -> ForgetOutcome:
+        def outcome(memory_id: str, one: StoredMemory) -> ChangeOutcome:
             if left is not None or (for_good and one in turns):
-                return Purged(_id(one), (left or {}).get(one.scope, ""))
+                unfinished = (left or {}).get(one.scope, "")
+                return Changed(DeedKind.PURGED, one, unfinished=unfinished)
             if entry_key(one) in done:
-                return Forgotten(one)
+                return Changed(DeedKind.FORGOTTEN, one)
             return refused or absent(memory_id)
 
         return {memory_id: outcome(memory_id, one) for memory_id, one in found.items()}
@@ -182,7 +178,7 @@ class Corrections(Door):
     @deed
     async def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
-    ) -> EditOutcome:
+    ) -> ChangeOutcome:
         """Give an entry other words. Admins only: of the conversation's own scope, and in their
         own private chat whatever they see there."""
         view = await self._gate.open(conversation_id, actor)
@@ -196,7 +192,7 @@ class Corrections(Door):
     @deed
     async def move(
         self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
-    ) -> MoveOutcome:
+    ) -> ChangeOutcome:
         """Move an entry to another scope, by whom it may be edited."""
         view = await self._gate.open(conversation_id, actor)
         stored = await self._governed(memory_id, view)
@@ -207,7 +203,7 @@ class Corrections(Door):
         if target is None:
             return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
         if target == stored.scope:
-            return Moved(stored, target.name)
+            return Changed(DeedKind.MOVED, stored, before=target.name)
         refused = self._book.no_confidence(target)
         if refused and told_in_confidence(stored.memory):
             return refused
@@ -218,7 +214,7 @@ class Corrections(Door):
     @deed
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId, actor: Actor
-    ) -> RestoreOutcome:
+    ) -> UndoOutcome:
         """Take back what was done last to an entry that the conversation sees or saw: forgotten,
         it comes back; edited, it has its former words; moved, it is here again.
 
@@ -254,7 +250,7 @@ class Corrections(Door):
                 return done
         return None
 
-    async def _undo_last(self, view: View) -> RestoreOutcome:
+    async def _undo_last(self, view: View) -> UndoOutcome:
         changed = ""
         person, door = view.who.person, view.where.umo
         for done in self._corrected.undoable(person=person, door=door) if person else ():
@@ -268,12 +264,12 @@ class Corrections(Door):
     @deed
     async def undo(
         self, done: Done, *, conversation_id: ConversationId, actor: Actor
-    ) -> RestoreOutcome:
+    ) -> UndoOutcome:
         """Take back this very deed, and no other one: what was done to the entry since stays.
         NOT_VISIBLE without a name where it is not the conversation's to know why."""
         return await self._undo(done, await self._gate.open(conversation_id, actor))
 
-    async def _undo(self, done: Done, view: View) -> RestoreOutcome:
+    async def _undo(self, done: Done, view: View) -> UndoOutcome:
         changeable = {scope.name: scope for scope in view.changeable}
         if done.kind is DeedKind.BROUGHT:
             may = view.trusts(changeable.get(done.target, PUBLIC))
@@ -294,7 +290,7 @@ class Corrections(Door):
         await self._follower.follow()
         return undone or absent(done.memory_id)
 
-    async def _swap_back(self, done: Done, new: StoredMemory, view: View) -> RestoreOutcome:
+    async def _swap_back(self, done: Done, new: StoredMemory, view: View) -> UndoOutcome:
         """Take back that an entry replaced another one."""
         former = next(iter(await self._handlers.archived(new.scope, [done.deeds[0].before])), None)
         if former is None:
@@ -313,9 +309,12 @@ class Corrections(Door):
             again = Requester(nobody, done.deeds[0].door)  # by its id alone
             await self._corrected.replaced(back[0], new, again)
         await self._follower.follow()
-        return Restored(back[0], swapped=swapped) if back else refused or absent(done.memory_id)
+        if not back:
+            return refused or absent(done.memory_id)
+        kind = DeedKind.REPLACED if swapped else DeedKind.FORGOTTEN
+        return Changed(kind, back[0], undone=True)
 
-    async def _recover(self, done: Done, view: View) -> RestoreOutcome:
+    async def _recover(self, done: Done, view: View) -> UndoOutcome:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
         found, changed = list[StoredMemory](), ""
@@ -333,7 +332,7 @@ class Corrections(Door):
 
     async def _bring_back(
         self, archived: Sequence[StoredMemory], done: Done | None, view: View
-    ) -> RestoreOutcome:
+    ) -> UndoOutcome:
         """Out of the archive, what this person may take back here; what comes of it for the first
         one, if that is nothing."""
         first = archived[0]
@@ -348,7 +347,7 @@ class Corrections(Door):
             await self._corrected.undone(done)
         turns = {_id(one) for one in mine if one.path != ARCHIVE}
         told = [one for one in back if _id(one) not in turns] or back
-        return Restored(told[0], len(told) - 1)
+        return Changed(DeedKind.FORGOTTEN, told[0], undone=True, more=len(told) - 1)
 
     async def _restored(
         self, archived: Iterable[StoredMemory]

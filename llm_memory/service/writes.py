@@ -14,7 +14,6 @@ from ..models.data_models import (
     Reason,
     Refused,
     RememberOutcome,
-    Replaced,
     Stored,
     StoredMemory,
 )
@@ -81,7 +80,7 @@ class Writes(Door):
             role=conversation_id.persona or "",
             memory_id=memory_id,
         )
-        if isinstance(outcome, Replaced):
+        if isinstance(outcome, Stored) and outcome.former is not None:
             await self._corrected.replaced(outcome.memory, outcome.former, view.requester)
         return outcome
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import (
-    EditOutcome,
-    ForgetOutcome,
-    MemoryDraft,
-    Refused,
-    RememberOutcome,
-    RestoreOutcome,
-)
+from ..models.data_models import ChangeOutcome, MemoryDraft, Refused, RememberOutcome, UndoOutcome
 from ..models.decisions import DecisionChange, DecisionOutcome
 from ..models.recall import FileText, Recall
 from ..models.roles import NoteOutcome, RoleNote
@@ -64,15 +57,15 @@ class OwnerMemory(Protocol):
         self, *, conversation_id: ConversationId, limit: int, naming: str = "", public: bool = True
     ) -> Listing: ...
 
-    async def forget(self, memory_id: str, *, conversation_id: ConversationId) -> ForgetOutcome: ...
+    async def forget(self, memory_id: str, *, conversation_id: ConversationId) -> ChangeOutcome: ...
 
     async def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId
-    ) -> EditOutcome: ...
+    ) -> ChangeOutcome: ...
 
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId
-    ) -> RestoreOutcome: ...
+    ) -> UndoOutcome: ...
 
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus: ...
 

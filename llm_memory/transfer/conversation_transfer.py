@@ -16,13 +16,12 @@ from ..errors import EngineClosed, TransferFailed
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
+    How,
     Memory,
     MemoryDraft,
     Reason,
     Refused,
-    Reinforced,
     RememberOutcome,
-    Replaced,
     Source,
     Stored,
     StoredMemory,
@@ -236,11 +235,11 @@ class _Import:
     def _count(self, number: int, outcome: RememberOutcome) -> None:
         report = self.report
         match outcome:
-            case Stored():
+            case Stored(how=How.NEW):
                 report = replace(report, stored=report.stored + 1)
-            case Reinforced():
+            case Stored(how=How.AGAIN):
                 report = replace(report, reinforced=report.reinforced + 1)
-            case Replaced():
+            case Stored():
                 report = replace(report, replaced=report.replaced + 1)
             case Refused(reason=Reason.NOT_WRITTEN):
                 # The disk takes no more: the others would be refused one by one.
@@ -250,7 +249,7 @@ class _Import:
             case Refused():
                 self._refuse(RefusedLine(number, rejected=outcome))
                 return
-        if outcome.redacted:
+        if outcome.hidden:
             report = replace(report, redacted=report.redacted + 1)
         self.report = report
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Forgotten, Restored, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory import DeedKind, StoredMemory, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli.paths import NAME
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
@@ -52,8 +52,8 @@ async def lived(rig: Rig) -> str:
     stored = await rig.remember("妈妈的生日是三月五号", group(777))
     gone = stored.memory.memory.memory_id
     service = rig.engine.service
-    assert isinstance(
-        await service.forget(gone, conversation_id=group(777), actor=ADMIN), Forgotten
+    assert is_changed(
+        await service.forget(gone, conversation_id=group(777), actor=ADMIN), DeedKind.FORGOTTEN
     )
     return gone
 
@@ -88,7 +88,7 @@ def test_a_restored_store_is_recalled_from_and_what_was_forgotten_can_be_undone(
         assert PEANUTS in await rig.texts("奶奶能吃花生吗", private(1002))
         assert PEANUTS not in await rig.texts("奶奶能吃花生吗", group(888))
         undone = await rig.engine.service.restore(gone, conversation_id=group(777), actor=ADMIN)
-        assert isinstance(undone, Restored)
+        assert is_changed(undone, DeedKind.FORGOTTEN, undone=True)
 
     in_bot(b, look)
     assert (b / "memory" / "shared" / "RUNBOOK.md").read_text("utf-8") == "# 重启\n\n先停路由器\n"

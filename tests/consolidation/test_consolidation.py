@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
+    DeedKind,
     Memory,
     MemoryKind,
     MigrationState,
     MigrationStatus,
-    Restored,
     StateUnavailable,
     StoredMemory,
+    is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome
@@ -103,7 +104,7 @@ async def test_a_weak_memory_goes_to_the_archive_and_can_be_brought_back(tmp_pat
         (kept,) = entries(tmp_path, "家人", archived=True)[weak.memory_id]
         assert "忘记者：夜间整理：想起了总没用" in kept.extra
         back = await rig.restore(weak.memory_id, HERE, ADMIN)
-        assert isinstance(back, Restored)
+        assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
         assert await night(rig) == {}
         assert await rig.texts("早就不喝的那种茶", HERE)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, Purged
+from astrbot_plugin_scoped_memory.llm_memory import Actor, DeedKind, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
@@ -93,7 +93,9 @@ async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> 
         assert {name.partition("/")[0] for name in there} == {"memory", "state", "backups"}
         assert files_holding(tmp_path / "index", TERM) > set()
         clock.forward(minutes=1)
-        assert await purge(rig, memory_id) == Purged(memory_id)
+        purged = await purge(rig, memory_id)
+        assert is_changed(purged, DeedKind.PURGED)
+        assert not purged.unfinished
         await night(rig, clock)
         assert files_holding(tmp_path, SECRET) == set()
         assert files_holding(tmp_path / "index", TERM) == set()
@@ -136,7 +138,7 @@ async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path:
         stored = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory
         await night(rig, clock)
         forgotten = await rig.forget(stored.memory.memory_id, FAMILY, ADMIN)
-        assert isinstance(forgotten, Forgotten)
+        assert is_changed(forgotten, DeedKind.FORGOTTEN)
     memory.rename(tmp_path / "elsewhere")
     memory.mkdir()
     async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:

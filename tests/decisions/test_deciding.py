@@ -17,9 +17,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     Hit,
+    How,
     MemoryDraft,
-    Reinforced,
     Stored,
+    is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
     is_accepted,
@@ -189,7 +190,7 @@ async def test_a_rejected_proposal_is_listed_no_more_and_not_accepted(tmp_path: 
         assert refused == NotRecorded(DecisionFault.NO_PROPOSAL)
         draft = MemoryDraft(WORDS, actor=person(10001), proposed=True)
         again = await rig.engine.service.remember(draft, conversation_id=HOME)
-        assert isinstance(again, Reinforced)
+        assert is_stored(again, How.AGAIN)
         await accepted(rig, memory_id)
 
 

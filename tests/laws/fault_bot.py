@@ -27,7 +27,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import ScopedMemoryError
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Edited, Forgotten
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_changed
+from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved, Ticket
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
@@ -199,12 +200,12 @@ class FaultyBot:
     async def edit(self, memory_id: str, text: str) -> bool:
         """Whether it was acknowledged, of the home's."""
         done = await self.service.edit(memory_id, text, conversation_id=HOME, actor=_ADMIN)
-        return isinstance(done, Edited)
+        return is_changed(done, DeedKind.EDITED)
 
     async def forget(self, memory_id: str) -> bool:
         """Whether it was acknowledged, of the home's."""
         done = await self.service.forget(memory_id, conversation_id=HOME, actor=_ADMIN)
-        return isinstance(done, Forgotten)
+        return is_changed(done, DeedKind.FORGOTTEN)
 
     async def observe(self, text: str) -> bool:
         """Whether the turn is kept or will be."""

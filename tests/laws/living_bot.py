@@ -19,29 +19,25 @@ from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     BroughtBack,
+    Changed,
     ConversationId,
     ConversationKind,
+    DeedKind,
     DmScope,
-    Edited,
     EngineSettings,
     Exported,
     Feedback,
-    Forgotten,
     GroupScope,
+    How,
     Imported,
     LoopSettings,
     MemoryDraft,
-    Moved,
-    Purged,
     Refused,
-    Reinforced,
-    Restored,
     Stored,
     TaskAction,
     TaskChange,
     Ticket,
     Turn,
-    Undone,
     Usable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of
@@ -547,29 +543,26 @@ def _observed(outcome: object) -> str:
 
 def _stored(outcome: object) -> tuple[str, str]:
     match outcome:
-        case Stored(one):
+        case Stored(one, How.NEW):
             return "stored", one.memory.memory_id
-        case Reinforced(one):
+        case Stored(one, How.AGAIN):
             return "stronger", one.memory.memory_id
         case Refused():
             return _no(outcome), ""
     raise AssertionError(outcome)
 
 
-_WORDS: dict[type, str] = {
-    Forgotten: "forgotten",
-    Purged: "purged",
-    Edited: "edited",
-    Moved: "moved",
-    Restored: "restored",
-    Undone: "undone",
-    BroughtBack: "brought back",
-}
-
-
 def _word(outcome: object) -> str:
-    is_refused = isinstance(outcome, Refused)
-    return _no(outcome) if is_refused else _WORDS[type(outcome)]
+    match outcome:
+        case Refused():
+            return _no(outcome)
+        case BroughtBack():
+            return "brought back"
+        case Changed(DeedKind.FORGOTTEN | DeedKind.REPLACED, undone=True):
+            return "restored"
+        case Changed(kind, undone=undone):
+            return "undone" if undone else kind.value
+    raise AssertionError(outcome)
 
 
 def scope_name(report: Any) -> str | None:

@@ -17,15 +17,16 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
+    DeedKind,
     Feedback,
     MemoryDraft,
     MemoryKind,
-    Restored,
     Stored,
     TaskAction,
     TaskChange,
     Ticket,
     Turn,
+    is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions, Reject
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
@@ -123,7 +124,7 @@ async def forget_thousands(house: House) -> object:
     ids, _ = await house.service.ids_said_by(WEI.person, conversation_id=HOME)
     await house.service.forget_many(ids[:2000], conversation_id=HOME, actor=WEI)
     back = await house.service.restore(conversation_id=HOME, actor=WEI)
-    assert isinstance(back, Restored)
+    assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
     assert back.more == 1999
     return back
 

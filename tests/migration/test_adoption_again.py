@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Forgotten, Moved
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, DeedKind, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import adopted_id
 from astrbot_plugin_scoped_memory.tests.migration.test_adoption import (
     FAMILY_ROOM,
@@ -51,14 +51,14 @@ async def move(rig: Rig) -> None:
     """From public to the family."""
     memory_id = adopted_id("public", SECRET)
     moved = await rig.engine.service.move(memory_id, "家人", conversation_id=OPEN_ROOM, actor=ADMIN)
-    assert isinstance(moved, Moved)
+    assert is_changed(moved, DeedKind.MOVED)
 
 
 async def forget(rig: Rig, where: ConversationId = OPEN_ROOM) -> None:
     """Where it came to, if nowhere else."""
     memory_id = adopted_id("public", SECRET)
     gone = await rig.engine.service.forget(memory_id, conversation_id=where, actor=ADMIN)
-    assert isinstance(gone, Forgotten)
+    assert is_changed(gone, DeedKind.FORGOTTEN)
 
 
 async def move_and_forget(rig: Rig) -> None:

@@ -16,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Brought,
     BroughtBack,
     ConversationId,
+    DeedKind,
     DmScope,
     EngineSettings,
     Feedback,
@@ -24,10 +25,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MustBeNamed,
     Reason,
     Refused,
-    Restored,
     Ticket,
     Turn,
     Usable,
+    is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent, is_absent, is_denied
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -345,6 +346,10 @@ async def test_a_bringing_is_undone_in_its_turn(tmp_path: Path) -> None:
         await service.forget(ids[1], conversation_id=ONE, actor=person(1))
         back = await service.restore("", conversation_id=ONE, actor=ADMIN)
         assert back == BroughtBack(former, "家人", 1, 0)
-        assert isinstance(await service.restore("", conversation_id=ONE, actor=ADMIN), Restored)
+        assert is_changed(
+            await service.restore("", conversation_id=ONE, actor=ADMIN),
+            DeedKind.FORGOTTEN,
+            undone=True,
+        )
         left_over = await service.restore("", conversation_id=ONE, actor=ADMIN)
         assert left_over == absent(ids[1])

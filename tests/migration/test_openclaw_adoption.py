@@ -20,7 +20,8 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.openclaw_store import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.openclaw_markdown import ForeignMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor, ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Forgotten, MemoryKind
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, is_changed
+from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, PrivacyMode
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
@@ -113,7 +114,7 @@ async def test_what_was_forgotten_here_does_not_come_back(tmp_path: Path) -> Non
         admin = Actor("1", "管理员", admin=True)
         gone = next(m for m in listed if "发布" in m.memory.judgment).memory.memory_id
         forgotten = await engine.service.forget(gone, conversation_id=HERE, actor=admin)
-        assert isinstance(forgotten, Forgotten)
+        assert is_changed(forgotten, DeedKind.FORGOTTEN)
     finally:
         await engine.close()
     again = await take(memories, paths)

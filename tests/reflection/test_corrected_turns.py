@@ -10,9 +10,8 @@ from typing import Final
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import StoredMemory, Ticket, Turn
+from astrbot_plugin_scoped_memory.llm_memory import DeedKind, StoredMemory, Ticket, Turn, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Forgotten,
     Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.third_person import third_person
@@ -193,7 +192,7 @@ async def test_a_forgotten_turn_goes_with_what_its_preview_did_not_show(bot: Bot
     await bot.engine.reflection.follow()
     (hit,) = (await bot.recall("幸福路88号", SQUARE)).hits
     bot.clock.forward(minutes=1)
-    assert isinstance(await bot.forget(hit.memory_id, SQUARE, MING), Forgotten)
+    assert is_changed(await bot.forget(hit.memory_id, SQUARE, MING), DeedKind.FORGOTTEN)
     await reflect(bot, SQUARE)
     assert "妹妹" not in bot.chat.calls[0].prompt
     assert HARMLESS in bot.chat.calls[0].prompt

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Forgotten, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory import (
+    ConversationId,
+    DeedKind,
+    StoredMemory,
+    is_changed,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -164,7 +169,7 @@ async def test_forgotten_by_its_speaker_it_is_neither_told_nor_learned(bot: Bot)
     (hit,) = (await bot.recall(ASKED, CHAT, 3)).hits
     for who, done in ((person(2), False), (person(1), True)):
         outcome = await bot.forget(hit.memory_id, CHAT, who)
-        assert isinstance(outcome, Forgotten) is done
+        assert is_changed(outcome, DeedKind.FORGOTTEN) is done
     assert await bot.texts(ASKED, CHAT) == []
     await reflect(bot)
     assert texts_of(bot) == {}

@@ -15,17 +15,15 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
-    Edited,
-    Forgotten,
+    DeedKind,
     Reason,
     Refused,
-    Restored,
     StateUnavailable,
     Stored,
     StoredMemory,
     TaskAction,
     TaskChange,
-    Undone,
+    is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent, is_absent
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed
@@ -55,7 +53,7 @@ async def test_an_edit_changes_the_words_alone_and_can_be_taken_back(
             PEANUTS, HERE, SPEAKER, reasoning="她自己说的", tags=("饮食",)
         )
         outcome = await rig.edit(memory_id, WALNUTS, HERE, ADMIN)
-        assert isinstance(outcome, Edited)
+        assert is_changed(outcome, DeedKind.EDITED)
         assert outcome.before == PEANUTS
         memory = outcome.memory.memory
         kept = (memory.judgment, memory.reasoning, memory.tags, memory.provenance.person)
@@ -65,8 +63,7 @@ async def test_an_edit_changes_the_words_alone_and_can_be_taken_back(
     async with running(tmp_path) as rig:
         assert await rig.newest(HERE) == [WALNUTS]
         outcome = await rig.restore(memory_id if named else "", HERE, ADMIN)
-        assert isinstance(outcome, Undone)
-        assert not outcome.moved
+        assert is_changed(outcome, DeedKind.EDITED, undone=True)
         assert archive.read_text("utf-8").strip() == ""
         assert await rig.restore("", HERE, ADMIN) == absent()
         await rig.engine.reconcile()
@@ -84,12 +81,12 @@ async def test_only_an_admin_edits_and_moves_and_only_its_speaker_forgets_beside
     assert await rig.restore(memory_id, HERE, who) == not_for(memory_id)
     assert await rig.restore("", HERE, who) == absent()
     forgotten = await rig.forget(memory_id, HERE, who)
-    assert isinstance(forgotten, Forgotten) is (who is SPEAKER)
+    assert is_changed(forgotten, DeedKind.FORGOTTEN) is (who is SPEAKER)
     assert await rig.newest(HERE) == ([] if who is SPEAKER else [WALNUTS])
     # Of what nobody is known to have said an admin alone.
     unsigned = await rig.stored_id("门牌是301", HERE, NOBODY)
     assert await rig.forget(unsigned, HERE, who) == not_for(unsigned)
-    assert isinstance(await rig.forget(unsigned, HERE, ADMIN), Forgotten)
+    assert is_changed(await rig.forget(unsigned, HERE, ADMIN), DeedKind.FORGOTTEN)
 
 
 async def test_what_may_not_be_stored_is_no_edit_and_a_typo_makes_no_scope(rig: Rig) -> None:
@@ -133,8 +130,8 @@ async def test_a_persons_edit_of_the_file_is_not_written_over(rig: Rig) -> None:
     memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
     path = rig.root / FILE
     path.write_text(path.read_text("utf-8").replace("花生", "虾"), "utf-8")
-    assert isinstance(await rig.edit(memory_id, WALNUTS, HERE, ADMIN), Edited)
-    assert isinstance(await rig.restore("", HERE, ADMIN), Undone)
+    assert is_changed(await rig.edit(memory_id, WALNUTS, HERE, ADMIN), DeedKind.EDITED)
+    assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.EDITED, undone=True)
     assert await rig.newest(HERE) == ["奶奶对虾过敏"]
 
 
@@ -249,7 +246,7 @@ async def test_what_cannot_be_undone_any_more_is_passed_over(rig: Rig, story: st
         await step(rig, second)
     here, at_work = await seen(rig, HERE), await seen(rig, WORK)
     outcome = await rig.restore("", HERE, ADMIN)
-    assert isinstance(outcome, Restored), outcome
+    assert is_changed(outcome, DeedKind.FORGOTTEN, undone=True), outcome
     assert await seen(rig, HERE) == sorted([*here, FIRST])
     for _ in range(2):
         assert is_absent(await rig.restore("", HERE, ADMIN))
@@ -268,9 +265,9 @@ async def test_of_what_is_gone_the_answer_names_it_and_by_its_id_it_comes_back(
         await step(rig, memory_id)
     assert await rig.restore("", HERE, ADMIN) == absent(memory_id)
     assert await seen(rig, HERE) == []
-    assert isinstance(await rig.restore(memory_id, HERE, ADMIN), Restored)
+    assert is_changed(await rig.restore(memory_id, HERE, ADMIN), DeedKind.FORGOTTEN, undone=True)
     assert await seen(rig, HERE) == [REWORDED]
-    assert isinstance(await rig.restore("", HERE, ADMIN), Undone)
+    assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.EDITED, undone=True)
     assert await seen(rig, HERE) == [SECOND]
     assert await rig.restore("", HERE, ADMIN) == absent()
 
@@ -281,14 +278,14 @@ async def test_a_member_takes_back_what_the_member_did(rig: Rig) -> None:
     second = await rig.stored_id(SECOND, HERE, SPEAKER)
     await rig.forget(first, HERE, SPEAKER)
     await marks_a_task(SPEAKER)(rig, "")
-    assert isinstance(await rig.restore("", HERE, SPEAKER), Restored)
+    assert is_changed(await rig.restore("", HERE, SPEAKER), DeedKind.FORGOTTEN, undone=True)
     once_admin = replace(SPEAKER, admin=True)
     await rig.forget(first, HERE, SPEAKER)
     await rig.edit(second, REWORDED, HERE, once_admin)
-    assert isinstance(await rig.restore("", HERE, SPEAKER), Restored)
+    assert is_changed(await rig.restore("", HERE, SPEAKER), DeedKind.FORGOTTEN, undone=True)
     assert await rig.restore("", HERE, SPEAKER) == absent()
     assert REWORDED in await seen(rig, HERE)
-    assert isinstance(await rig.restore("", HERE, once_admin), Undone)
+    assert is_changed(await rig.restore("", HERE, once_admin), DeedKind.EDITED, undone=True)
 
 
 async def test_that_nothing_can_be_undone_is_not_said_where_it_is_unknown(
@@ -308,4 +305,4 @@ async def test_that_nothing_can_be_undone_is_not_said_where_it_is_unknown(
                 await rig.restore("", HERE, ADMIN)
             assert await seen(rig, HERE) == []
     async with running(tmp_path, follow=False) as rig:
-        assert isinstance(await rig.restore("", HERE, ADMIN), Restored)
+        assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.FORGOTTEN, undone=True)

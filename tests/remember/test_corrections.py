@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Edited, Forgotten
+from astrbot_plugin_scoped_memory.llm_memory import DeedKind, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import digest_id
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
@@ -38,7 +38,7 @@ MING, ADMIN = person(1), person(9, "管理员", admin=True)
 async def forget(bot: Bot, memory_id: str) -> None:
     """Some seconds later, and some before what comes next."""
     bot.clock.forward(seconds=5)
-    assert isinstance(await bot.forget(memory_id, FAMILY, ADMIN), Forgotten)
+    assert is_changed(await bot.forget(memory_id, FAMILY, ADMIN), DeedKind.FORGOTTEN)
     bot.clock.forward(seconds=5)
 
 
@@ -61,7 +61,7 @@ async def test_words_to_which_an_entry_was_edited_back_are_not_removed(timed_bot
     for words in (PRAWNS, PEANUTS):
         timed_bot.clock.forward(seconds=5)
         edited = await timed_bot.edit(memory_id, words, FAMILY, ADMIN)
-        assert isinstance(edited, Edited)
+        assert is_changed(edited, DeedKind.EDITED)
     assert [one.words for one in timed_bot.engine.parts.corrected.of_scope("家人")] == [PRAWNS]
 
 
@@ -179,7 +179,7 @@ async def test_what_follows_a_correction_reads_no_journal_sentence_by_sentence(
         await parts.intake.take(scope, journals)
         ids.append(await timed_bot.stored_id("柜子的钥匙在门后", where, MING))
         await timed_bot.stored_id("花要每天浇水", where, MING)
-    assert isinstance(await timed_bot.forget(ids[1], group(888), ADMIN), Forgotten)
+    assert is_changed(await timed_bot.forget(ids[1], group(888), ADMIN), DeedKind.FORGOTTEN)
     read = list[str]()
     statement = corrected.statement
     monkeypatch.setattr(

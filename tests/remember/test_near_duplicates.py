@@ -14,12 +14,13 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
-    Reinforced,
+    DeedKind,
+    How,
     RememberOutcome,
-    Replaced,
-    Restored,
     Stored,
     Turn,
+    is_changed,
+    is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
@@ -81,26 +82,26 @@ def play(request: pytest.FixtureRequest) -> Play:
 
 HONG = person(10002, "小红")
 ALLERGIC = "小明对猫毛过敏"
-type Said = tuple[ConversationId, Actor, str, type[RememberOutcome]]
+type Said = tuple[ConversationId, Actor, str, How]
 SAID: dict[str, list[Said]] = {
     "a denial, and what another says": [
-        (HERE, ME, ALLERGIC, Stored),
-        (HERE, HONG, "小明对猫毛不过敏", Stored),
+        (HERE, ME, ALLERGIC, How.NEW),
+        (HERE, HONG, "小明对猫毛不过敏", How.NEW),
     ],
-    "the same in other words": [(HERE, ME, OLD, Stored), (HERE, ME, NEW, Reinforced)],
+    "the same in other words": [(HERE, ME, OLD, How.NEW), (HERE, ME, NEW, How.AGAIN)],
     "in each scope for itself, not even beside public": [
         one
         for where in (SQUARE, OFFICE, HERE)
-        for one in ((where, ME, OLD, Stored), (where, ME, NEW, Reinforced))
+        for one in ((where, ME, OLD, How.NEW), (where, ME, NEW, How.AGAIN))
     ],
     "beside a busy public scope": [
-        *((SQUARE, ME, f"广场上第 {number} 个摊位是空的", Stored) for number in range(15)),
-        (HERE, ME, OLD, Stored),
-        (HERE, ME, NEW, Reinforced),
+        *((SQUARE, ME, f"广场上第 {number} 个摊位是空的", How.NEW) for number in range(15)),
+        (HERE, ME, OLD, How.NEW),
+        (HERE, ME, NEW, How.AGAIN),
     ],
     "what is vouched for and what is not": [
-        (HERE, ME, OLD, Stored),
-        (HERE, replace(ME, admin=True), NEW, Stored),
+        (HERE, ME, OLD, How.NEW),
+        (HERE, replace(ME, admin=True), NEW, How.NEW),
     ],
 }
 
@@ -111,13 +112,13 @@ async def test_what_becomes_of_what_is_said(tmp_path: Path, play: Play, name: st
         first: dict[str, Stored] = {}
         for where, who, text, outcome in SAID[name]:
             found = await say(rig, text, where, who)
-            assert isinstance(found, outcome), (text, found)
-            if isinstance(found, Reinforced):
+            assert is_stored(found, outcome), (text, found)
+            if is_stored(found, How.AGAIN):
                 known = first[where.umo].memory.memory
                 assert found.memory.memory == replace(known, strength=known.strength + 5)
-            elif isinstance(found, Stored):
+            elif is_stored(found, How.NEW):
                 first[where.umo] = found
-        stored = [text for *_, text, outcome in SAID[name] if outcome is Stored]
+        stored = [text for *_, text, outcome in SAID[name] if outcome is How.NEW]
         assert sorted(one.memory.judgment for one in rig.living()) == sorted(stored)
 
 
@@ -130,7 +131,7 @@ async def test_turns_not_read_yet_hide_nothing_that_was_said_before(
             await rig.engine.service.observe(turn, conversation_id=HERE)
         await rig.engine.reflection.read_due()
         await say(rig, OLD, HERE)
-        assert isinstance(await say(rig, NEW, HERE), Reinforced)
+        assert is_stored(await say(rig, NEW, HERE), How.AGAIN)
 
 
 async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
@@ -140,13 +141,14 @@ async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
         first = await say(rig, "我住在苏州", HERE)
         more = await say(rig, MORE, HERE)
         assert isinstance(first, Stored)
-        assert isinstance(more, Replaced)
+        assert is_stored(more, How.REPLACED)
+        assert more.former is not None
         assert more.former.memory == first.memory.memory
         assert await rig.newest(HERE) == [MORE]
         archive = tmp_path / "memory/scopes/家人/archive" / first.memory.path
         assert f"被 {more.memory.memory.memory_id} 取代" in archive.read_text("utf-8")
         back = await rig.restore(first.memory.memory.memory_id, HERE, ME)
-        assert isinstance(back, Restored)
+        assert is_changed(back, DeedKind.REPLACED, undone=True)
         assert await rig.newest(HERE) == ["我住在苏州"]
 
 
@@ -180,7 +182,7 @@ async def test_what_is_not_in_the_index_yet_is_compared_too(tmp_path: Path, play
         await rig.tell(OLD, HERE, ME)
         await rig.tell("钥匙在鞋柜", HERE, ME)
         again = await rig.tell(NEW, HERE, ME)
-        assert isinstance(again, Reinforced)
+        assert is_stored(again, How.AGAIN)
         assert words.count() == 0
 
 

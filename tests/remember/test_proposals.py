@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
+    How,
     Memory,
     MemoryDraft,
     Provenance,
-    Reinforced,
     RememberOutcome,
-    Replaced,
     Source,
     Stored,
+    is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import is_over
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
@@ -82,7 +82,7 @@ async def test_a_proposal_is_stored_among_the_decisions_and_shown_as_not_decided
         (hit,) = (await rig.recall("奶奶对什么过敏", HOME)).hits
         assert standing(hit, lambda code, **_: code)[0] == "inject.closed"
         again = await tell(rig, "奶奶对花生过敏", proposed=True)
-        assert isinstance(again, Reinforced)
+        assert is_stored(again, How.AGAIN)
         assert is_proposed(again.memory.memory)
 
 
@@ -91,10 +91,10 @@ async def test_an_ordinary_decision_becomes_a_proposal_when_it_is_proposed(rig: 
     assert isinstance(first, Stored)
     assert not is_proposed(first.memory.memory)
     again = await tell(rig, WORDS, proposed=True)
-    assert isinstance(again, Reinforced)
+    assert is_stored(again, How.AGAIN)
     assert is_proposed(again.memory.memory)
     plain = await tell(rig, WORDS)
-    assert isinstance(plain, Reinforced)
+    assert is_stored(plain, How.AGAIN)
     assert is_proposed(plain.memory.memory)
 
 
@@ -105,12 +105,12 @@ async def test_what_was_accepted_is_not_replaced_by_what_is_said_later(rig: Rig)
     assert said.conflict is not None
     assert said.conflict.memory.memory_id == "m-aaaa"
     again = await tell(rig, "小李住在上海", proposed=True)
-    assert isinstance(again, Reinforced)
+    assert is_stored(again, How.AGAIN)
     assert is_accepted(again.memory.memory)
     # An open proposal gives way, as any statement does.
     other = await tell(rig, "小王住在上海", proposed=True)
     assert isinstance(other, Stored)
-    assert isinstance(await tell(rig, "更正：小王住在杭州"), Replaced)
+    assert is_stored(await tell(rig, "更正：小王住在杭州"), How.REPLACED)
 
 
 @pytest.mark.parametrize("is_record", [True, False])

@@ -10,18 +10,16 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
+    DeedKind,
     Exported,
-    Forgotten,
+    How,
     Imported,
     MemoryDraft,
-    Moved,
-    Purged,
     Reason,
     Refused,
-    Reinforced,
-    Restored,
     StoredMemory,
-    Undone,
+    is_changed,
+    is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
@@ -58,14 +56,14 @@ async def test_they_are_kept_through_a_move_a_forget_and_the_way_back(tmp_path: 
     async with running(tmp_path, follow=False) as rig:
         memory_id = await told(rig)
         moved = await rig.move(memory_id, "公司", HERE, ADMIN)
-        assert isinstance(moved, Moved)
+        assert is_changed(moved, DeedKind.MOVED)
         assert asks_of(rig) == {PEANUTS: ASKS}
-        assert isinstance(await rig.restore("", HERE, ADMIN), Undone)
+        assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.MOVED, undone=True)
         assert asks_of(rig) == {PEANUTS: ASKS}
         gone = await rig.forget(memory_id, HERE, ADMIN)
-        assert isinstance(gone, Forgotten)
+        assert is_changed(gone, DeedKind.FORGOTTEN)
         back = await rig.restore(memory_id, HERE, ADMIN)
-        assert isinstance(back, Restored)
+        assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
         assert asks_of(rig) == {PEANUTS: ASKS}
     async with running(tmp_path, follow=False) as rig:
         assert asks_of(rig) == {PEANUTS: ASKS}
@@ -79,7 +77,7 @@ async def test_an_edit_drops_them_and_taking_it_back_brings_them_back(tmp_path: 
         assert asks_of(rig) == {"奶奶对核桃过敏": ()}
         await rig.night("command")
         assert asks_of(rig) == {"奶奶对核桃过敏": ("谁不吃核桃",)}  # no hindrance
-        assert isinstance(await rig.restore("", HERE, ADMIN), Undone)
+        assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.EDITED, undone=True)
         assert asks_of(rig) == {PEANUTS: ASKS}
 
 
@@ -113,7 +111,7 @@ async def test_the_same_words_are_the_same_whatever_they_answer(rig: Rig) -> Non
     await told(rig)
     draft = MemoryDraft(PEANUTS, asks=("谁过敏",), actor=SPEAKER)
     again = await rig.engine.service.remember(draft, conversation_id=HERE)
-    assert isinstance(again, Reinforced)
+    assert is_stored(again, How.AGAIN)
     await told(rig, "爷爷每天散步", ASKS)  # the same questions are no same fact
     assert asks_of(rig) == {PEANUTS: ASKS, "爷爷每天散步": ASKS}
 
@@ -169,7 +167,9 @@ async def test_what_is_purged_takes_its_questions_along(rig: Rig) -> None:
     await told(rig, "小明喜欢喝茶", ())
     await rig.until_indexed()
     assert files_holding(rig.root, "存折放哪儿了")
-    assert await rig.forget(memory_id, HERE, ADMIN, for_good=True) == Purged(memory_id)
+    purged = await rig.forget(memory_id, HERE, ADMIN, for_good=True)
+    assert is_changed(purged, DeedKind.PURGED)
+    assert not purged.unfinished
     await rig.until_indexed()
     assert not (await rig.night("command")).errors
     assert files_holding(rig.root, "存折") == set()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import added_text, remembered_text
-from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, Reinforced, Replaced, Stored
+from astrbot_plugin_scoped_memory.llm_memory import How, MemoryKind, Stored, is_stored
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
@@ -62,7 +62,8 @@ async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str,
     assert isinstance(first, Stored)
     timed_bot.clock.forward(minutes=5)
     outcome = await timed_bot.tell(new, HOME)
-    assert isinstance(outcome, Replaced), outcome
+    assert is_stored(outcome, How.REPLACED), outcome
+    assert outcome.former is not None
     assert outcome.former.memory.memory_id == first.memory.memory.memory_id
     assert texts_of(timed_bot)["家人"] == [outcome.memory.memory.judgment]
     await reflect(timed_bot)
@@ -159,7 +160,7 @@ async def test_a_repetition_is_of_the_same_event_for_three_days(
 ) -> None:
     await timed_bot.tell("小明住院了", HOME, kind=kind)
     timed_bot.clock.forward(days=days)
-    assert isinstance(await timed_bot.tell("小明住院了", HOME, kind=kind), Reinforced) is known
+    assert is_stored(await timed_bot.tell("小明住院了", HOME, kind=kind), How.AGAIN) is known
 
 
 async def test_a_day_that_is_told_decides_though_it_is_near(timed_bot: Bot) -> None:
@@ -179,5 +180,5 @@ async def test_a_model_that_says_again_what_nobody_said_makes_nothing_stronger(
     ):
         (before,) = timed_bot.living()
         outcome = await timed_bot.tell("小李对花生过敏", HOME, heard=heard)
-        assert isinstance(outcome, Reinforced)
+        assert is_stored(outcome, How.AGAIN)
         assert (outcome.memory.memory.strength > before.memory.strength) is stronger

@@ -78,7 +78,7 @@ async def test_a_number_is_hidden_before_anything_is_written(tmp_path: Path) -> 
         outcome = await rig.tell(PHONE, HERE, reasoning="密码是hunter2", tags=("房东",))
         assert isinstance(outcome, Stored)
         assert outcome.memory.memory.judgment == HIDDEN
-        assert set(outcome.redacted) == {PrivateKind.PHONE, PrivateKind.PASSWORD}
+        assert set(outcome.hidden) == {PrivateKind.PHONE, PrivateKind.PASSWORD}
         unseen = await rig.remember("房东的电话是138\u200b0013\u20608000", HERE, person(7))
         assert unseen.memory.memory.judgment == HIDDEN
         await rig.until_indexed()
@@ -96,7 +96,7 @@ async def test_an_owner_has_numbers_refused_or_kept(tmp_path: Path) -> None:
     async with running(tmp_path / "open", follow=False, settings=OPEN) as rig:
         outcome = await rig.tell(PHONE, HERE)
     assert isinstance(outcome, Stored)
-    assert (outcome.memory.memory.judgment, outcome.redacted) == (PHONE, ())
+    assert (outcome.memory.memory.judgment, outcome.hidden) == (PHONE, ())
 
 
 async def test_what_a_turn_taught_goes_through_the_same_checks(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_what_a_turn_taught_goes_through_the_same_checks(tmp_path: Path) -
         )
     stored, refused = report.outcomes
     assert isinstance(stored, Stored)
-    assert stored.redacted == (PrivateKind.PHONE,)
+    assert stored.hidden == (PrivateKind.PHONE,)
     assert refused == Refused(Reason.FILLER)
 
 

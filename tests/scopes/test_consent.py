@@ -17,18 +17,19 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     DmScope,
     Exported,
     Feedback,
+    How,
     Imported,
     MemoryDraft,
     MemoryKind,
     Reason,
     Refused,
-    Replaced,
     Stored,
     StoredMemory,
     TaskAction,
     TaskChange,
     Ticket,
     Turn,
+    is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
@@ -262,7 +263,7 @@ async def test_no_correction_publishes_what_was_only_heard(rig: Rig, who: Actor)
     draft = MemoryDraft(new, "查出了胃病", ("胃病",), active=False, actor=MING)
     said = Contradiction(asked.memory.memory_id, draft, ticket.ids[0])
     report = await rig.engine.service.feedback(Feedback(contradictions=(said,)), ticket=ticket)
-    assert isinstance(report.outcomes[0], Replaced)
+    assert is_stored(report.outcomes[0], How.REPLACED)
     for where in ELSEWHERE:
         for words in ("红茶", "胃病", "白开水"):
             assert not await shown(rig, where, words)

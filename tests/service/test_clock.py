@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, Reinforced, Stored
+from astrbot_plugin_scoped_memory.llm_memory import How, MemoryKind, Stored, is_stored
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -55,7 +55,7 @@ async def test_a_clock_set_back_while_the_bot_runs_costs_nothing(tmp_path: Path)
         assert await rig.newest(HOME) == told
         assert PEANUTS in await rig.texts(QUESTION, HOME)
         assert "奶奶喜欢豆浆" in await rig.texts("奶奶喜欢喝什么豆浆", HOME)
-        assert isinstance(await rig.tell(PEANUTS, HOME), Reinforced)
+        assert is_stored(await rig.tell(PEANUTS, HOME), How.AGAIN)
         assert await rig.newest(HOME) == told
 
 

@@ -14,6 +14,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
+    Changed,
     ConversationId,
     EngineClosed,
     EngineOff,
@@ -23,7 +24,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NoticeCode,
     Reason,
     Refused,
-    Restored,
     StoredMemory,
     build_engine,
 )
@@ -100,7 +100,7 @@ async def test_a_closed_engine_answers_with_an_error_and_writes_nothing_more(
             await service.remember(MemoryDraft("x1"), conversation_id=group(777))
         written = sorted(p.read_bytes() for p in family(tmp_path).rglob("*.md"))
         (outcome,) = await asyncio.gather(late, return_exceptions=True)
-        assert isinstance(outcome, EngineClosed | Restored), "it began before the close, or never"
+        assert isinstance(outcome, EngineClosed | Changed), "it began before the close, or never"
         request = TurnRequest(QUESTION, 1.0, 3, 100)
         start = await service.begin_turn(request, conversation_id=group(777), actor=person(10001))
         assert start.contact is not None

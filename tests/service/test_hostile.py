@@ -14,13 +14,14 @@ from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Hit,
+    How,
     MemoryDraft,
     MemoryKind,
     Refused,
-    Reinforced,
     Stored,
     StoredMemory,
     Topic,
+    is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     is_quotation,
@@ -78,7 +79,7 @@ async def tell(
     for number, said in enumerate(texts, start=20_000):
         draft = draft_of(said, person(number, f"路人{number}", admin=admin))
         outcome = await rig.engine.service.remember(draft, conversation_id=ROOM)
-        if isinstance(outcome, Stored | Reinforced):
+        if isinstance(outcome, Stored):
             kept.append((said, outcome.memory))
         else:
             assert isinstance(outcome, Refused)
@@ -178,7 +179,7 @@ async def test_what_an_owner_orders_is_a_rule_and_what_others_order_a_quotation(
     theirs = await rig.remember(order, ROOM, person(20001))
     owners = await rig.remember(order, ROOM, owner)  # lends the quotation no trust
     again = await rig.tell(order, ROOM, person(20001))
-    assert isinstance(again, Reinforced)
+    assert is_stored(again, How.AGAIN)
     for stored, quoted in ((theirs.memory, True), (owners.memory, False), (again.memory, True)):
         assert stored.memory.judgment == order
         assert stored.memory.quoted is quoted

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, DeedKind, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.composition.owner import PERSON, Owner
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Forgotten,
-    Restored,
     is_denied,
 )
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import OwnerMemory, SharedMemory
@@ -64,10 +62,12 @@ async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
 async def test_what_holds_everywhere_changes_at_its_own_level(shared: Shared) -> None:
     everywhere = await shared.log("I prefer short answers", "preference")
     assert is_denied(await shared.owner.forget(everywhere, conversation_id=SHOP))
-    assert isinstance(await shared.owner.forget(everywhere, conversation_id=HOME), Forgotten)
+    assert is_changed(
+        await shared.owner.forget(everywhere, conversation_id=HOME), DeedKind.FORGOTTEN
+    )
     # The last that the owner did, also at the other level of this store.
     back = await shared.owner.restore(conversation_id=SHOP)
-    assert isinstance(back, Restored)
+    assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
     assert back.memory.scope.name == "public"
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
+    DeedKind,
     EngineOff,
     EnginePaths,
     NoticeCode,
-    Restored,
-    Undone,
     build_engine,
+    is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
@@ -121,7 +121,7 @@ async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
         restored = await rig.engine.service.restore(
             archived, conversation_id=group(777), actor=person(2001)
         )
-        assert isinstance(restored, Restored)
+        assert is_changed(restored, DeedKind.FORGOTTEN, undone=True)
     state = SqliteStateStore(state_of(root))
     state.open()
     assert group(777).umo in state.seen_conversations()
@@ -352,9 +352,9 @@ async def test_what_was_corrected_in_state_2_stays_so_and_can_be_undone(tmp_path
             said = replace(memory.memory, memory_id="m-again0001", judgment=PEANUTS)
             assert await rig.engine.parts.intake.take(memory.scope, [said]) == []
     async with running(tmp_path, follow=False) as rig:
-        assert isinstance(await rig.restore("", where, admin), Undone)
+        assert is_changed(await rig.restore("", where, admin), DeedKind.EDITED, undone=True)
         assert await rig.newest(where) == [PEANUTS]
         back = await rig.restore("", where, admin)
-        assert isinstance(back, Restored)
+        assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
         assert back.more == 1
         assert len(await rig.newest(where)) == 3

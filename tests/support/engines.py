@@ -38,10 +38,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import LegacyStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    EditOutcome,
-    ForgetOutcome,
-    MoveOutcome,
-    RestoreOutcome,
+    ChangeOutcome,
+    UndoOutcome,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import JsonTrustBook
@@ -169,7 +167,7 @@ class Rig:
 
     async def forget(
         self, memory_id: str, where: ConversationId, who: Actor, *, for_good: bool = False
-    ) -> ForgetOutcome:
+    ) -> ChangeOutcome:
         """Somebody wants it forgotten, or out of the archive, too."""
         return await self.engine.service.forget(
             memory_id, conversation_id=where, actor=who, for_good=for_good
@@ -177,19 +175,19 @@ class Rig:
 
     async def edit(
         self, memory_id: str, text: str, where: ConversationId, who: Actor
-    ) -> EditOutcome:
+    ) -> ChangeOutcome:
         """Somebody gives it other words."""
         service = self.engine.service
         return await service.edit(memory_id, text, conversation_id=where, actor=who)
 
     async def move(
         self, memory_id: str, scope: str, where: ConversationId, who: Actor
-    ) -> MoveOutcome:
+    ) -> ChangeOutcome:
         """Somebody moves it to another scope."""
         service = self.engine.service
         return await service.move(memory_id, scope, conversation_id=where, actor=who)
 
-    async def restore(self, memory_id: str, where: ConversationId, who: Actor) -> RestoreOutcome:
+    async def restore(self, memory_id: str, where: ConversationId, who: Actor) -> UndoOutcome:
         """Somebody takes back what was done last to it, or, without an id, what they did last."""
         return await self.engine.service.restore(memory_id, conversation_id=where, actor=who)
 

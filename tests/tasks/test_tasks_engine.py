@@ -13,14 +13,15 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
+    How,
     MemoryDraft,
     MemoryKind,
-    Reinforced,
     Stored,
     TaskAction,
     TaskChange,
     TaskFate,
     TaskReport,
+    is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of, task_text
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, group, person, running
@@ -122,7 +123,7 @@ async def test_a_done_task_that_is_remembered_again_is_reopened(rig: Rig) -> Non
     await update(rig, TaskAction.DONE, "交停车费")
     asked = replace(draft, heard="停车费又该交了吧？")
     again = await rig.engine.service.remember(asked, conversation_id=FAMILY)
-    assert isinstance(again, Reinforced)
+    assert is_stored(again, How.AGAIN)
     assert open_titles(await update(rig, TaskAction.LIST)) == ["交停车费"]
 
 
@@ -175,6 +176,6 @@ async def test_a_task_told_again_as_a_fact_is_the_same_task_until_its_day_is_ano
         task = MemoryDraft(said, kind=MemoryKind.TASK, actor=MING)
         fact = MemoryDraft(said, actor=MING)
         assert isinstance(await remember(task, conversation_id=FAMILY), Stored)
-        assert isinstance(await remember(fact, conversation_id=FAMILY), Reinforced)
+        assert is_stored(await remember(fact, conversation_id=FAMILY), How.AGAIN)
         clock.now += timedelta(days=7)
         assert isinstance(await remember(fact, conversation_id=FAMILY), Stored)

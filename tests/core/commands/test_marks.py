@@ -10,9 +10,10 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
-    Edited,
+    DeedKind,
     TaskAction,
     TaskChange,
+    is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import from_entries
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
@@ -89,7 +90,7 @@ async def edited(rig: Rig, words: str, by: Actor, text: str) -> Memory:
     outcome = await rig.engine.service.edit(
         stored.memory.memory_id, text, conversation_id=FAMILY, actor=by
     )
-    assert isinstance(outcome, Edited)
+    assert is_changed(outcome, DeedKind.EDITED)
     return outcome.memory.memory
 
 

@@ -18,7 +18,8 @@ from astrbot.core.db.sqlite import SQLiteDatabase
 from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, is_changed
+from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reading import read_reply
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
@@ -265,7 +266,7 @@ async def test_a_moved_memory_leaves_its_talk_behind_and_an_export_takes_none(ho
     assert moved.scope.name == target
     assert anchor_of(moved.memory) is None
     undone: Any = await service.restore(pointer, conversation_id=group(777), actor=admin)
-    assert undone.moved
+    assert is_changed(undone, DeedKind.MOVED, undone=True)
     assert undone.memory.scope.name == MAP[group(777).umo]
 
 

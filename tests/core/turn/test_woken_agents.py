@@ -17,18 +17,19 @@ from astrbot_plugin_scoped_memory.core.turn.first_message import announce_conver
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
+    DeedKind,
     DmScope,
-    Forgotten,
     GroupScope,
+    How,
     MemoryDraft,
     MemoryKind,
     ReadPublicOnly,
     Reason,
     Refused,
-    Reinforced,
     Source,
-    Stored,
     WhyCode,
+    is_changed,
+    is_stored,
 )
 from astrbot_plugin_scoped_memory.tests.core.turn.test_events import event as message
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS, Platform
@@ -307,12 +308,12 @@ async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_fo
         assert "instructions" not in stored.path
         for who, forgets in ((Actor("aiocqhttp:1001", "小明"), False), (wen, True)):
             outcome = await bot.service.forget(memory_id, conversation_id=where, actor=who)
-            assert isinstance(outcome, Forgotten) is forgets
+            assert is_changed(outcome, DeedKind.FORGOTTEN) is forgets
         # It neither strengthens nor replaces what the person said.
         own = (await rig.remember(GATE, where, wen)).memory.memory
         draft = MemoryDraft(GATE, kind=MemoryKind.KNOWLEDGE, actor=await bot.events.who(timer))
-        for kind in (Stored, Reinforced):
-            assert isinstance(await bot.service.remember(draft, conversation_id=where), kind)
+        for how in (How.NEW, How.AGAIN):
+            assert is_stored(await bot.service.remember(draft, conversation_id=where), how)
         newest = await bot.service.newest(conversation_id=where, limit=5)
         assert own in [one.memory for one in newest]
         assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("ok")
