@@ -251,7 +251,13 @@ class Parts(Given):
             p.paths.state / "loop.sqlite": LOOP,
         }
     )
-    formats = wired(StoreFormats, vault="paths.memory", index="paths.index", databases="databases")
+    formats = wired(
+        StoreFormats,
+        vault="paths.memory",
+        version="version",
+        index="paths.index",
+        databases="databases",
+    )
 
     # Indexes: files that may be deleted.
     worker = part(lambda p: chroma_worker(p.paths, p.settings))
@@ -274,7 +280,7 @@ class Parts(Given):
     """A model on disk by its folder or name, or on a hub."""
 
     # What is held in memory.
-    book = wired(ScopeBook)
+    book = wired(ScopeBook, accounts="accounts")
     catalogue = part(lambda p: Catalogue(p.vouchers.as_held) if p.vouchers else Catalogue())
     note_source = part(lambda p: MarkdownNotes(p.paths.memory, reads_root=p.at_home))
     root_notices = wired(RootNotices, reads_root="at_home")

@@ -81,7 +81,7 @@ class Souls:
     _life: Lifespan
     _evolution: SoulEvolution
     _unjudged: Counter[tuple[str, int]] = field(default_factory=Counter)
-    _unread: dict[str, str] = field(default_factory=dict)
+    _unread: dict[str, str] = field(init=False, default_factory=dict)
     """Why each soul that cannot be read is not: logged once, not at every look."""
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from functools import cached_property, partial
-from inspect import isclass
+from inspect import isclass, signature
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -84,6 +84,8 @@ def test_each_part_is_given_what_its_constructor_says(engine: Engine) -> None:
         if not isinstance(row, cached_property) or not isinstance(row.func, partial):
             continue
         kind, rows = row.func.args
+        left_out = signature(kind).parameters.keys() - taken(kind, rows)
+        assert not [one for one in left_out if hasattr(engine.parts, one.lstrip("_"))], kind
         try:
             hints = get_type_hints(kind.__init__)
         except NameError:  # it imports a type for mypy alone
