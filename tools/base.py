@@ -1,47 +1,73 @@
-"""What the tools share: find the living plugin, check arguments, answer ``ok`` or ``error``."""
+"""What the tools share: find the living plugin, read arguments, answer ``ok`` or ``error``.
+
+A tool's schema, which a model reads in each turn, and what reads the arguments that the model
+passes, which are anything, are both made of the parameters of its ``answer``.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from astrbot.api import FunctionTool, logger
-from astrbot.api.event import AstrMessageEvent
 from astrbot.core.agent.run_context import ContextWrapper
 from astrbot.core.astr_agent_context import AstrAgentContext
-from pydantic import Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import model_validator as validates
 from pydantic.dataclasses import dataclass
 
 from ..core.plugin_context import PluginContext
 from ..core.replies.outcome_text import error_text
-from ..core.turn.events import Said, notes_of
-from ..llm_memory import CognitiveService, ConversationId, EngineClosed, ScopedMemoryError
-from .arguments import Arguments, Wrong
+from ..core.turn.events import Said, TurnNotes, notes_of
+from ..llm_memory import EngineClosed, ScopedMemoryError
 
-_POINTED = re.compile(r"#([mn]-[0-9a-z]+)\]")
 OFF = "error 记忆插件没有在运行，请稍后再试 / memory is not running, try again later"
+_POINTED = re.compile(r"#([mn]-[0-9a-z]+)\]")
+_TOLD = ("type", "enum", "minimum", "maximum", "items", "description")
+"""What a model is told of a parameter. The rest costs tokens in each turn, and AstrBot time."""
+SHOWN = 40
+"""Characters of what was passed that an error repeats."""
+ANY_CASE = BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else value)
+
+
+class Arguments(BaseModel):
+    """What was passed to a tool. What is null was not."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    @validates(mode="before")
+    @classmethod
+    def _passed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in given.items() if value is not None}
+
+    @classmethod
+    def schema_told(cls) -> dict[str, Any]:
+        """Returns JSON schema of an object."""
+        whole = cls.model_json_schema()
+        told = {
+            name: {key: one[key] for key in _TOLD if key in one}
+            for name, one in whole["properties"].items()
+        }
+        for one in told.values():
+            if "items" in one:
+                one["items"] = {"type": one["items"]["type"]}
+        return {"type": "object", "properties": told, "required": whole.get("required", [])}
 
 
 @plain_dataclass(frozen=True, slots=True)
 class Call:
-    """Who calls, and where. ``stored`` and ``forgot`` are for the ids of what the tool stores,
-    forgets."""
+    """Who calls, and where."""
 
     plugin: PluginContext
     said: Said
-    stored: list[str] = field(default_factory=list)
-    forgot: list[str] = field(default_factory=list)
+    notes: TurnNotes
 
-    @property
-    def service(self) -> CognitiveService:
-        return self.plugin.service
-
-    @property
-    def where(self) -> ConversationId:
-        return self.said.where
+    def note(self, what: Literal["stored", "forgot", "recalled"], *ids: str) -> None:
+        """Note with the turn which memories the tool stored, forgot or showed."""
+        self.notes[what] = (*self.notes.get(what, ()), *ids)
 
     def ok(self, code: str, /, **params: object) -> str:
         return f"ok {self.plugin.texts.say(code, **params)}"
@@ -65,8 +91,16 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     shows_memories: ClassVar[bool] = False
     """Whether the answer holds memories, each behind its pointer in brackets."""
     answer: ClassVar[Callable[..., Awaitable[str]]]
-    """A method: what the tool does for a ``Call``, with what it ``takes`` by name. Tools pass the
-    conversation's id on; they know no scope. Raises Wrong."""
+    """A method: what the tool does for a ``Call``, with its arguments by name. Tools pass the
+    conversation's id on; they know no scope."""
+
+    def __init_subclass__(cls) -> None:
+        _, _, *named = inspect.signature(cls.answer, eval_str=True).parameters.values()
+        fields: dict[str, Any] = {
+            one.name: (one.annotation, ... if one.default is one.empty else one.default)
+            for one in named
+        }
+        cls.takes = create_model(cls.__name__, __base__=Arguments, **fields)
 
     def __post_init__(self) -> None:
         self.parameters = self.takes.schema_told()
@@ -74,32 +108,33 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     async def call(self, context: ContextWrapper[AstrAgentContext], **given: Any) -> str:
         """Run the tool. The first word of the answer is ``ok`` or ``error``."""
         source: Callable[[], Awaitable[PluginContext | None]] = self.source
-        closed: PluginContext | None = None
+        event, closed = context.context.event, None
         while (plugin := await source()) is not closed and plugin is not None:
-            say = plugin.texts.say
+            texts = plugin.texts
             try:
-                return await self._run(plugin, context.context.event, given)
+                said = await plugin.events.read(event)
+                if not said.who.spoke:  # no hook has heard of this agent; what it says is kept, too
+                    await plugin.service.view(conversation_id=said.where, history=said.history.cid)
+                call = Call(plugin, said, notes_of(event))
+                answer: str = await self.answer(call, **dict(self.takes.model_validate(given)))
+                if self.shows_memories:
+                    call.note("recalled", *_POINTED.findall(answer))
+                return answer
             except EngineClosed:
                 closed = plugin  # nothing was done; a newer plugin may be there
-            except Wrong as wrong:
-                return f"error {say('outcome.wrong_argument', name=wrong.name, why=wrong.why)}"
+            except ValidationError as error:
+                name, why = first_fault(error)
+                return f"error {texts.say('outcome.wrong_argument', name=name, why=why)}"
             except ScopedMemoryError as error:
-                return f"error {error_text(plugin.texts, error)}"
+                return f"error {error_text(texts, error)}"
             except Exception as error:  # noqa: BLE001  (the model gets a word, the owner the rest)
-                logger.exception(say("log.tool_failed", name=self.name))
-                return f"error {say('outcome.failed', detail=type(error).__name__)}"
+                logger.exception(texts.say("log.tool_failed", name=self.name))
+                return f"error {texts.say('outcome.failed', detail=type(error).__name__)}"
         return OFF if closed is None else f"error {closed.texts.say('outcome.reloaded')}"
 
-    async def _run(
-        self, plugin: PluginContext, event: AstrMessageEvent, given: dict[str, Any]
-    ) -> str:
-        said, notes = await plugin.events.read(event), notes_of(event)
-        if not said.who.spoke:  # no hook has heard of this agent, and what it says is kept, too
-            await plugin.service.view(conversation_id=said.where, history=said.history.cid)
-        call = Call(plugin, said)
-        answer = await self.answer(call, **self.takes.read(given))
-        notes["stored"] = (*notes.get("stored", ()), *call.stored)
-        notes["forgot"] = (*notes.get("forgot", ()), *call.forgot)
-        if self.shows_memories:
-            notes["recalled"] = (*notes.get("recalled", ()), *_POINTED.findall(answer))
-        return answer
+
+def first_fault(error: ValidationError) -> tuple[str, str]:
+    """Returns which argument cannot be used, or is none, and why."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    name = "".join(map(str, first["loc"][:1])) or "-"
+    return name[:SHOWN], first["msg"].removeprefix("Value error, ")

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from ..core.replies.memory_line import shown_words
 from ..core.replies.outcome_text import entry_text, note_text, refusal_text, talk_text, tasks_text
-from ..llm_memory import Changed, DeedKind, NoteSection, Refused, TaskAction, TaskChange
+from ..llm_memory import DeedKind, NoteSection, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.data_models import is_absent
+from ..llm_memory.models.turns import Transcript
 from ..llm_memory.remember.rules.gate import asks_to_forget
 from ..llm_memory.text.refusal_words import refusal_words
-from .arguments import ANY_CASE, LINES, Arguments, Wrong
-from .base import Call, MemoryTool
+from .base import ANY_CASE, Call, MemoryTool
+
+Pointer = Annotated[
+    str, Field(min_length=1, max_length=300, description="方括号中的指针，如 preferences.md#m-…")
+]
 
 
-class Pointed(Arguments):
-    pointer: str = Field(
-        min_length=1, max_length=300, description="方括号中的指针，如 preferences.md#m-…"
-    )
+def _lines(value: Any) -> Any:
+    given = value.splitlines() if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+        return given
+    return list(dict.fromkeys(filter(None, (" ".join(one.split()) for one in given))))
 
 
-class Opened(Pointed):
-    transcript: bool = Field(default=False, description="附上原来的对话，问为何时用。")
-
-
-class Tasks(Arguments):
-    action: Annotated[Literal["add", "done", "list"], ANY_CASE]
-    tasks: Annotated[tuple[Annotated[str, Field(max_length=300)], ...], LINES] = Field(
-        (), max_length=20, description='例如 ["周五前交房租"]；list 时不用。'
-    )
-    progress: str = Field("", max_length=MAX_WORDS, description="做到哪一步了；可留空。")
-    next_step: str = Field("", max_length=MAX_WORDS, description="下一步做什么；可留空。")
+LINES = BeforeValidator(_lines)
+"""Each on one line, none twice; a single text is one a line, commas and all."""
 
 
 @dataclass
@@ -45,26 +41,34 @@ class ExpandTool(MemoryTool):
     description: str = (
         "看指针后面的全文：一条记忆与来历（理由、标签、时间、谁说的），或一篇笔记里的整节。"
     )
-    takes: ClassVar[type[Arguments]] = Opened
 
-    async def answer(self, call: Call, pointer: str, *, transcript: bool) -> str:
-        texts, service, where = call.plugin.texts, call.service, call.where
+    async def answer(
+        self,
+        call: Call,
+        pointer: Pointer,
+        *,
+        transcript: Annotated[bool, Field(description="附上原来的对话，问为何时用。")] = False,
+    ) -> str:
+        texts, service, where = call.plugin.texts, call.plugin.service, call.said.where
         if service.conversations.pause_of(where):
             return call.error("pause.recalled_nothing")
-        expansion = await service.expand(pointer, conversation_id=where)
-        if isinstance(expansion, Refused):
+        found = await service.expand(pointer, conversation_id=where)
+        if isinstance(found, Refused):
             return call.error("outcome.no_such_pointer")
-        if isinstance(expansion, NoteSection):
-            shown = note_text(texts, expansion)
+        if isinstance(found, NoteSection):
+            shown = note_text(texts, found)
         else:
-            told = await service.told(
-                [expansion], conversation_id=where, actor=call.said.who, chars=0
-            )
-            shown = entry_text(texts, expansion, told[0])
+            told = await service.told([found], conversation_id=where, actor=call.said.who, chars=0)
+            shown = entry_text(texts, found, told[0])
         if not transcript:
             return f"ok {shown}"
-        kept = call.plugin.events.kept_history
-        talk = await service.transcript(pointer, conversation_id=where, kept=kept)
+        talk: Transcript | Refused
+        history = await service.talk_of(pointer, conversation_id=where)
+        if isinstance(history, Refused):
+            talk = history
+        else:
+            kept = await call.plugin.events.kept_history(where.umo, history) or ""
+            talk = await service.transcript(pointer, kept, conversation_id=where)
         if is_absent(talk):  # forgotten, or paused, a moment ago
             return call.error("outcome.no_such_pointer")
         return f"ok {shown}\n{talk_text(texts, talk)}"
@@ -80,23 +84,21 @@ class ForgetTool(MemoryTool):
         "一次一条。只能忘说话人自己说的，管理员都能忘；可以撤销。结果以 ok 开头才算忘了，"
         "照它说明忘了哪句；否则如实说没有忘。"
     )
-    takes: ClassVar[type[Arguments]] = Pointed
 
-    async def answer(self, call: Call, pointer: str) -> str:
-        if not call.said.who.spoke or not asks_to_forget(call.said.words):
+    async def answer(self, call: Call, pointer: Pointer) -> str:
+        plugin, said = call.plugin, call.said
+        if not said.who.spoke or not asks_to_forget(said.words):
             return call.error("forget.nobody_asked")
-        outcome = await call.service.forget(
-            pointer, conversation_id=call.where, actor=call.said.who
-        )
-        match outcome:
-            case Changed(DeedKind.FORGOTTEN, stored):
-                call.forgot.append(stored.memory.memory_id)
-                call.plugin.talk.clear(call.where)
-                words = shown_words(call.plugin.texts, stored.memory)
-                return call.ok("forget.tool_done", text=words, id=stored.memory.memory_id)
-            case Changed():
-                return call.ok("forget.purged", count=1)
-        return f"error {refusal_text(call.plugin.texts, 'forget.not_allowed', outcome)}"
+        outcome = await plugin.service.forget(pointer, conversation_id=said.where, actor=said.who)
+        if isinstance(outcome, Refused):
+            return f"error {refusal_text(plugin.texts, 'forget.not_allowed', outcome)}"
+        if outcome.kind is DeedKind.PURGED:
+            return call.ok("forget.purged", count=1)
+        memory = outcome.memory.memory
+        call.note("forgot", memory.memory_id)
+        plugin.talk.clear(said.where)
+        words = shown_words(plugin.texts, memory)
+        return call.ok("forget.tool_done", text=words, id=memory.memory_id)
 
 
 @dataclass
@@ -112,23 +114,34 @@ class TasksTool(MemoryTool):
         "tasks 每项一件事，写成脱离上下文也能看懂的一句话，把“明天”写成日期；"
         "done 时写清单里的原话或编号。"
     )
-    takes: ClassVar[type[Arguments]] = Tasks
     shows_memories: ClassVar[bool] = True
 
     async def answer(
-        self, call: Call, action: str, tasks: tuple[str, ...], progress: str, next_step: str
+        self,
+        call: Call,
+        action: Annotated[Literal["add", "done", "list"], ANY_CASE],
+        tasks: Annotated[
+            tuple[Annotated[str, Field(max_length=300)], ...],
+            LINES,
+            Field(max_length=20, description='例如 ["周五前交房租"]；list 时不用。'),
+        ] = (),
+        progress: Annotated[
+            str, Field(max_length=MAX_WORDS, description="做到哪一步了；可留空。")
+        ] = "",
+        next_step: Annotated[
+            str, Field(max_length=MAX_WORDS, description="下一步做什么；可留空。")
+        ] = "",
     ) -> str:
-        if action != TaskAction.LIST and not tasks:
-            raise Wrong("tasks", "Field required")
-        said = call.said
+        if action != "list" and not tasks:
+            return call.error("outcome.wrong_argument", name="tasks", why="Field required")
+        service, texts, said = call.plugin.service, call.plugin.texts, call.said
         change = TaskChange(
             TaskAction(action), tasks, progress, next_step, heard=said.words, talk=said.talk
         )
-        report = await call.service.update_tasks(change, conversation_id=call.where, actor=said.who)
+        report = await service.update_tasks(change, conversation_id=said.where, actor=said.who)
         if isinstance(report, Refused):
-            return f"error {call.plugin.texts.said(refusal_words(report))}"
-        call.stored.extend(one.stored.memory.memory_id for one in report.outcomes if one.stored)
-        told = await call.service.told(
-            report.open, conversation_id=call.where, actor=said.who, chars=0
-        )
-        return tasks_text(call.plugin.texts, report, told)
+            return f"error {texts.said(refusal_words(report))}"
+        stored = (one.stored.memory.memory_id for one in report.outcomes if one.stored)
+        call.note("stored", *stored)
+        told = await service.told(report.open, conversation_id=said.where, actor=said.who, chars=0)
+        return tasks_text(texts, report, told)

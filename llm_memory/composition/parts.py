@@ -92,10 +92,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..service.bylines import Bylines
 from ..service.cognitive_service import CognitiveService
-from ..service.conversations import Conversations
-from ..service.scope_admin import ScopeAdmin
 from ..service.souls import SoulCalls, Souls
-from ..service.transcripts import Transcripts
 from ..soul.governance import Governance
 from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.soul_text import seed
@@ -455,22 +452,19 @@ class Parts(Given):
     histories = part(lambda p: ModelHistories(p.state))
     gate = wired(Gate, paused="paused_conversations", reads_root="at_home")
     origins = part(lambda p: Origins(p.state, p.book))
-    conversations = wired(Conversations, pauses="paused_conversations")
-    admin = wired(ScopeAdmin, editor="handlers", paused="paused_conversations")
     tasks = wired(TaskList, recallable="living", editor="handlers")
     transfer = wired(Transfer, files="transfers")
     role_notes = wired(
         RoleNotes, leases="paths.leases", mode="settings.privacy_mode", finder="private_data"
     )
-    transcripts = wired(Transcripts, corrected="corrected.texts", hide="without_private")
     service = wired(
         CognitiveService,
+        paused="paused_conversations",
         notes="note_book",
         primers="primer",
-        editor="handlers",
         follower="corrections",
         applier="learning",
-        pauses="paused_conversations",
+        hide="without_private",
     )
     follower = wired(VaultFollower, pace="settings.vault_pace", also="follow_files")
 

@@ -3,7 +3,6 @@ shown later."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -235,11 +234,6 @@ class TalkUsed:
 
 
 NO_TALK = TalkUsed()
-
-
-type KeptHistory = Callable[[str, str], Awaitable[str | None]]
-"""From a conversation's umo and the id of a chat history to that history, JSON text as AstrBot
-keeps it; None where the conversation has none of that id. May raise what its database raises."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,11 +109,11 @@ class Lifespan:
         finally:
             self._given_up.discard(task)
 
-    async def finish(self, work: Callable[[], Coroutine[object, object, T]]) -> T:
+    def finish(self, work: Callable[[], Coroutine[object, object, T]]) -> asyncio.Future[T]:
         """Do work to its end even if the caller is cancelled: a half-done write is no write.
 
         Raises EngineClosed, and then ``work`` was not called.
         """
         if self._closed:
             raise EngineClosed("the engine is closed")
-        return await asyncio.shield(self.start(work()))
+        return asyncio.shield(self.start(work()))

@@ -93,10 +93,6 @@ class Bylines:
                 found += [(name, *names)] if len(names) > 1 else []
         return found
 
-    def reader(self, view: View) -> Reader:
-        """For one who reads hits inside a view."""
-        return Reader(self, view)
-
     def heard(self, stored: StoredMemory, view: View) -> str:
         """As ``Byline.heard``."""
         umo = stored.memory.provenance.conversation

@@ -1,42 +1,45 @@
-"""The engine's entry: what conversations ask of it."""
+"""The engine's entry: what conversations ask of it, and here what they write."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import datetime
+from typing import Final
 
-from ..migration.former_scopes import FormerScopes
-from ..models.conversation import Actor, ConversationId, ConversationKind
-from ..models.data_models import Reason, Refused, Source, StoredMemory, Topic
-from ..models.passages import NoteSection
-from ..models.scope import PUBLIC
-from ..models.status import ScopeReport
-from ..models.turns import (
-    KeptHistory,
-    Pause,
-    Paused,
-    PauseOutcome,
-    Resumed,
-    ResumeOutcome,
-    Transcript,
+from ..errors import InvalidScope
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import (
+    MemoryDraft,
+    Reason,
+    Refused,
+    RememberOutcome,
+    Source,
+    Stored,
+    StoredMemory,
+    Topic,
 )
+from ..models.roles import Noted, NoteOutcome, RoleNote
+from ..models.tasks import TaskAction, TaskChange, TaskOutcome, TaskReport
+from ..models.transfer import Exported, Imported
+from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..primer.models import Overview, Primer
 from ..primer.rules.opening import AS_MARKDOWN
-from ..scopes.paused_conversations import PausedConversations
+from ..scopes.rules.scope_resolution import target_scope
+from ..tasks.task_list import TaskRequester
+from ..text.normalising import derived_id
+from ..transfer.conversation_transfer import Terms
+from ..transfer.line_files import LineFile
+from .bylines import Reader
 from .decisions import DecisionDesk
 from .door import deed
-from .scope_admin import ScopeAdmin
 from .souls import Souls
-from .transcripts import Transcripts
 from .turns import Turns
-from .writes import Writes
 
-_RULES_TOLD = 20
+_RULES_TOLD: Final = 20
 
 
 @dataclass(eq=False)
-class CognitiveService(Writes, DecisionDesk, Turns):
+class CognitiveService(DecisionDesk, Turns):
     """Takes a ConversationId, opens the gate, and does what is asked inside the view it gets.
 
     Every method waits until the vault is read, but recall: that answers from what has been read so
@@ -44,72 +47,74 @@ class CognitiveService(Writes, DecisionDesk, Turns):
     EngineOff where the vault could not be opened.
     """
 
-    _pauses: PausedConversations
-    _transcripts: Transcripts
-    _former: FormerScopes
-    admin: ScopeAdmin
-    """What admins decide about scopes."""
     souls: Souls
     """The manner that personas have learned."""
 
-    async def transcript(
-        self, pointer: str, *, conversation_id: ConversationId, kept: KeptHistory
-    ) -> Transcript | Refused:
-        """The talk that a memory or a decision came from, only in the conversation and the scope in
-        which it was said. Nothing is stored. Raises what ``kept`` raises."""
-        view = await self._gate.open(conversation_id)
-        match await self._expand(pointer, view):
-            case StoredMemory() as stored:
-                return await self._transcripts.of(stored, view, kept)
-            case NoteSection() as section:
-                return await self._transcripts.of_record(section, view, kept)
-            case Refused() as refused:
-                return refused
+    @property
+    def admin(self) -> CognitiveService:
+        """What admins decide about scopes."""
+        return self
 
-    async def overview(
-        self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
-    ) -> Overview:
-        """Where things stand, for a reader who asks: rules, tasks, the last days, as
-        ``primer_markdown`` writes them, and the headings of ``shared/``. Notes no turn."""
-        view, primer = await self._gate.open(conversation_id, actor), Primer()
-        if not view.silence:
-            primer = await self._primers.at_once(
-                conversation_id, view.seen, actor, AS_MARKDOWN, token_budget
-            )
-        sessions = await asyncio.to_thread(self._last_sessions, view)
-        told = self._bylines.reader(view).primer(primer)
-        return Overview(told, self._shared_headings(view), sessions)
+    @property
+    def conversations(self) -> CognitiveService:
+        """What is known of conversations and of who speaks in them."""
+        return self
 
     @deed
-    async def pause(
-        self, *, conversation_id: ConversationId, actor: Actor, until: datetime | None = None
-    ) -> PauseOutcome:
-        """Off the record from now on: nothing of the conversation is queued or stored, and nothing
-        recalled in it. Its person may, in a private chat; elsewhere admins. What was queued before
-        stays. ``until``: it ends by itself then, aware; None for never.
-
-        Raises StateUnavailable, and then it is not paused.
-        """
-        scope = (await self._gate.open(conversation_id)).writes
-        if not _may_pause(conversation_id, actor):
-            return Refused(Reason.NOT_ALLOWED)
-        if isinstance(scope, Refused) and scope.reason is Reason.REFUSED:
+    async def remember(
+        self, draft: MemoryDraft, *, conversation_id: ConversationId
+    ) -> RememberOutcome:
+        """Store a draft in the conversation's own scope. What returns Stored is on disk. A call
+        that is repeated, by the draft's key, is one write; what was forgotten since stays so."""
+        view = await self._gate.open(conversation_id, draft.actor)
+        scope = view.records
+        if isinstance(scope, Refused):
             return scope
-        name = PUBLIC.name if isinstance(scope, Refused) else scope.name
-        asked = Pause(name, self._clock(), until)
-        paused, before = await self._pauses.pause(conversation_id, asked)
-        await self._unread.review()
-        return Paused(paused.since, before, paused.until)
+        memory_id = derived_id("m", scope.name, draft.key) if draft.key else ""
+        if memory_id:
+            known = await self._handlers.stands(scope, memory_id)
+            if isinstance(known, StoredMemory):
+                return Stored(known)
+            if known or self._corrected.was_taken_out(scope.name, memory_id):
+                return Refused(Reason.CORRECTED)
+        outcome = await self._handlers.remember(
+            draft,
+            scope,
+            conversation=conversation_id.umo,
+            trusted=view.trusts(scope),
+            role=conversation_id.persona or "",
+            memory_id=memory_id,
+        )
+        if isinstance(outcome, Stored) and outcome.former is not None:
+            await self._corrected.replaced(outcome.memory, outcome.former, view.requester)
+        return outcome
 
     @deed
-    async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
-        """On the record again, by a person who may pause it. Raises StateUnavailable."""
+    async def update_tasks(
+        self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
+    ) -> TaskReport | Refused:
+        """Add tasks to the conversation's own scope, say that some are done, or list those that it
+        sees. None is ever dropped. Every speaker there may."""
+        view = await self._gate.open(conversation_id, actor)
+        scope, outcomes = view.records, list[TaskOutcome]()
+        if change.action is not TaskAction.LIST or view.silence:
+            if isinstance(scope, Refused):
+                return scope
+            role = conversation_id.persona or ""
+            by = TaskRequester(scope, view.requester, view.trusts(scope), role)
+            outcomes = await self._tasks.change(change, by, view.seen)
+        return self._tasks.report(view.seen, outcomes)
+
+    @deed
+    async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
+        """Apply what was learned from a queued turn, inside the scope of that turn.
+
+        While learning is paused the turn stays in the queue.
+        """
         await self._life.ready()
-        if not _may_pause(conversation_id, actor):
-            return Refused(Reason.NOT_ALLOWED)
-        was = await self._pauses.resume(conversation_id)
-        await self._unread.review()
-        return Resumed(before=not was)
+        if not self._settings.scope_filter_enabled:
+            return FeedbackReport(known=True, outcomes=(Refused(Reason.LEARNING_PAUSED),))
+        return await self._applier.apply(feedback, ticket)
 
     async def new_rules(
         self, *, conversation_id: ConversationId, actor: Actor
@@ -129,20 +134,96 @@ class CognitiveService(Writes, DecisionDesk, Turns):
         await told.settle(unreported, said=True)
         return [found[memory_id] for memory_id in unreported]
 
-    async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
-        """What the conversation reads and writes, and why."""
-        view = await self._gate.open(conversation_id)
-        return ScopeReport(
-            resolution=view.resolution,
-            visible=sum(1 for _ in self._catalogue.visible(view.seen)),
-            damaged=self._book.damaged,
-            strangers_in_public=self._book.strangers_in_public,
-            paused=view.pause,
-            mixed_history=self._histories.current_is_mixed(conversation_id.umo),
-            left=tuple(await self._former.count(self._former.of(conversation_id))),
-        )
+    # Where things stand, for coding agents
 
+    async def overview(
+        self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
+    ) -> Overview:
+        """Where things stand, for a reader who asks: rules, tasks, the last days, as
+        ``primer_markdown`` writes them, and the headings of ``shared/``. Notes no turn."""
+        view, primer = await self._gate.open(conversation_id, actor), Primer()
+        if not view.silence:
+            primer = await self._primers.at_once(
+                conversation_id, view.seen, actor, AS_MARKDOWN, token_budget
+            )
+        sessions = await asyncio.to_thread(self._last_sessions, view)
+        told = Reader(self._bylines, view).primer(primer)
+        return Overview(told, self._shared_headings(view), sessions)
 
-def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:
-    """The person of a private chat speaks for it; in a group one would pause all others."""
-    return actor.admin or conversation_id.kind is ConversationKind.PRIVATE
+    @deed
+    async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
+        """Write MEMORY.md and PRIMER.md of the conversation's own scope anew, as the nightly run
+        does. Raises VaultWriteFailed."""
+        scope = (await self._gate.open(conversation_id)).records
+        if not isinstance(scope, Refused):
+            await self._overviews.run(scope)
+
+    @deed
+    async def note_role(self, note: RoleNote, *, conversation_id: ConversationId) -> NoteOutcome:
+        """Append what a session did to the day's file of the role that the caller holds, and renew
+        that role's MEMORY.md; recall finds it from then on. The same words of today or yesterday
+        are one block."""
+        scope = (await self._gate.open(conversation_id)).records
+        if isinstance(scope, Refused):
+            return scope
+        outcome = await asyncio.to_thread(self._role_notes.append, note, self._clock())
+        if isinstance(outcome, Noted) and outcome.file:
+            await self._notes.refresh()
+        return outcome
+
+    # Whole files
+
+    @deed
+    async def export(self, *, conversation_id: ConversationId, actor: Actor) -> Exported | Refused:
+        """All living memories that the conversation sees, its own scope's and the public ones, in a
+        new file below ``exports/``: for admins, who alone reach that folder."""
+        view = await self._gate.open(conversation_id, actor)
+        if not actor.admin:
+            return Refused(Reason.NOT_ALLOWED)
+        if isinstance(view.exports, Refused):
+            return view.exports
+        return await self._transfer.export(view.exports)
+
+    async def import_(
+        self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False
+    ) -> Imported | Refused:
+        """The memories of a file in ``imports/`` into the conversation's own scope, whatever the
+        file says, through the doors that every draft goes through. Admins only. What was stored
+        before it was cut off, by a close or a cancelled caller, is stored.
+
+        Args:
+            anyway: Also what was forgotten, edited or moved away since it was said.
+        """
+        view = await self._gate.open(conversation_id, actor)
+        scope = view.records if actor.admin else Refused(Reason.NOT_ALLOWED)
+        if isinstance(scope, Refused):
+            return scope
+        terms = Terms(scope, conversation_id.umo, anyway=anyway)
+        return await self._transfer.import_named(name, terms, self._life.finish)
+
+    async def import_for_owner(
+        self,
+        source: LineFile,
+        scope_name: str,
+        *,
+        keep_trust: bool,
+        new: bool,
+        anyway: bool = False,
+    ) -> Imported | Refused:
+        """The same for the owner of the files, from an open file into a scope by its name.
+
+        Args:
+            new: The scope may be one that has no folder yet.
+            keep_trust: What the file calls trusted stays so.
+        """
+        await self._life.ready()
+        known = {*await self._handlers.folders(), *([scope_name] if new else [])}
+        try:
+            scope = target_scope(scope_name, known)
+        except InvalidScope:
+            scope = None
+        if scope is None:
+            return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
+        await self._book.bring(scope)
+        terms = Terms(scope, keep_trust=keep_trust, anyway=anyway)
+        return await self._transfer.import_from(source, terms, self._life.finish)

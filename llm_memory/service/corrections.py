@@ -6,12 +6,10 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..catalogue.catalogue import Catalogue, entry_key, key_of
+from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import proposal_key
-from ..catalogue.unread_turns import UnreadTurns
 from ..errors import StateUnavailable
-from ..migration.bringing import Bringing
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
     Changed,
@@ -28,34 +26,17 @@ from ..models.deeds import DeedKind, Done, Requester
 from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
-from ..remember.correction_follower import CorrectionFollower
-from ..remember.deeds import Deeds
-from ..remember.edit import MemoryEditor, forgotten_words, left_words
-from ..remember.memory_handlers import MemoryHandlers
+from ..remember.edit import forgotten_words, left_words
 from ..remember.rules.gate import told_in_confidence
 from ..runtime.cooperative import unhurried
-from ..runtime.identifiers import Clock
 from ..scopes.access import View
 from ..scopes.rules.scope_resolution import target_scope
-from ..scopes.scope_book import ScopeBook
-from ..storage.record_intents import RecordIntents
 from .door import Door, deed
 
 
 @dataclass(eq=False)
 class Corrections(Door):
     """Who asks, and from where, is told by the view."""
-
-    _book: ScopeBook
-    _catalogue: Catalogue
-    _handlers: MemoryHandlers
-    _editor: MemoryEditor
-    _corrected: Deeds
-    _unread: UnreadTurns
-    _follower: CorrectionFollower
-    _intents: RecordIntents
-    _bringing: Bringing
-    _clock: Clock
 
     async def forget(
         self,
@@ -185,7 +166,7 @@ class Corrections(Door):
         stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
             return stored
-        edited = await self._editor.edit(stored, text, view.requester, own=view.said(stored))
+        edited = await self._handlers.edit(stored, text, view.requester, own=view.said(stored))
         await self._follower.follow()
         return edited or absent(memory_id)
 
@@ -198,7 +179,7 @@ class Corrections(Door):
         stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
             return stored
-        known = {*self._book.summary().by_scope, *await self._editor.folders()}
+        known = {*self._book.summary().by_scope, *await self._handlers.folders()}
         target = target_scope(scope_name, known)
         if target is None:
             return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
@@ -207,7 +188,7 @@ class Corrections(Door):
         refused = self._book.no_confidence(target)
         if refused and told_in_confidence(stored.memory):
             return refused
-        moved = await self._editor.move(stored, target, view.requester)
+        moved = await self._handlers.move(stored, target, view.requester)
         await self._follower.follow()
         return moved or absent(memory_id)
 
@@ -286,7 +267,7 @@ class Corrections(Door):
             return absent(done.memory_id)
         if not view.governs(scope):
             return view.refusal(standing)
-        undone = await self._editor.take_back(done)
+        undone = await self._handlers.take_back(done)
         await self._follower.follow()
         return undone or absent(done.memory_id)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import (
     is_accepted,
@@ -18,7 +17,6 @@ from ..catalogue.rules.proposals import (
     rejected,
 )
 from ..decisions.decision_list import decided_here, decision_items
-from ..decisions.recorder import Recorder
 from ..decisions.rules.not_written import account_in, objections, read_reference
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import StoredMemory
@@ -37,10 +35,7 @@ from ..models.decisions import (
     Withdraw,
     record_name,
 )
-from ..remember.edit import MemoryEditor
-from ..remember.rules.private import Finder
 from ..runtime.cooperative import cooperative
-from ..runtime.identifiers import Clock
 from ..scopes.access import View
 from ..storage.appending import NotAppended
 from ..vault.markdown.decision_record import Record, title_and_body
@@ -51,15 +46,6 @@ from .door import Door, deed
 class DecisionDesk(Door):
     """An admin decides in the proposal's scope, and sees the words first. A private scope keeps its
     decision to itself, unless it is to be published to all conversations."""
-
-    _catalogue: Catalogue
-    _recorder: Recorder
-    _editor: MemoryEditor
-    _private_data: Finder
-    _clock: Clock
-    _at_home: bool
-    """The store is no bot's: a decision names where it was discussed, and everybody reads it."""
-    _english: bool
 
     @deed
     async def decide(
@@ -96,7 +82,7 @@ class DecisionDesk(Door):
         if change.settles:
             entry = view.governed(change.proposal)
             if isinstance(entry, StoredMemory):
-                await self._editor.annotate(entry, proposed)
+                await self._handlers.annotate(entry, proposed)
         stored = await self._proposal(change.proposal, view)
         if isinstance(stored, NotRecorded):
             return stored
@@ -160,7 +146,7 @@ class DecisionDesk(Door):
             return stored
         made = partial(rejected, day=f"{self._clock():%Y-%m-%d}", why=change.why)
         open_still = not is_accepted(stored.memory)
-        marked = await self._editor.annotate(stored, made) if open_still else None
+        marked = await self._handlers.annotate(stored, made) if open_still else None
         if isinstance(marked, StoredMemory):
             return TurnedDown(stored.memory.memory_id)
         return NotRecorded(DecisionFault.NO_PROPOSAL)
@@ -172,7 +158,7 @@ class DecisionDesk(Door):
         named = record_name(change.number)
         record = Record(
             number=0,
-            title=f"Withdraws {named}" if self._english else f"撤回 {named}",
+            title=f"Withdraws {named}" if self._settings.loop.english else f"撤回 {named}",
             at=None,
             by=change.by or _name_of(view.who),
             withdraws=change.number,

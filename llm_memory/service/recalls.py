@@ -11,35 +11,27 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 
-from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
-from ..catalogue.unread_turns import UnreadTurns
 from ..errors import VaultFileBroken, VaultWriteFailed
-from ..index.pending_records import PendingRecords
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Refused, StoredMemory, Topic, absent
 from ..models.passages import NoteSection
 from ..models.recall import Expansion, Explained, FileText, Hit, Recall, Told, Trace
 from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter
-from ..models.settings import EngineSettings
 from ..models.turns import ContextLine, Voice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
-from ..recall.memory_manager import MemoryManager
 from ..recall.question import RecallRequest
 from ..recall.rules.choosing import Candidate, as_hit
-from ..reflection.model_histories import ModelHistories
 from ..scopes.access import View
-from ..scopes.scope_book import ScopeBook
 from ..text.overlap import holds
 from ..text.scripts import fold
 from ..text.third_person import third_person
 from ..vault.markdown.entry import render
 from ..vault.markdown.marked_block import content_of
 from ..vault.markdown.topic_file import parse_file
-from ..vault.notes.note_book import NoteBook
-from ..vault.pages import PagesOnDisk, text_of
-from .bylines import Bylines
+from ..vault.pages import text_of
+from .bylines import Reader
 from .door import Door
 
 _LONGEST_PATH = 300
@@ -58,17 +50,6 @@ class Recalls(Door):
     """What is found and told. A path opens a file of the conversation's own scope, of ``shared/``
     or of its role's folder, or as ``./…`` a note in a project's memory root, and no other. What
     is absent and what is another's are answered alike."""
-
-    _settings: EngineSettings
-    _book: ScopeBook
-    _catalogue: Catalogue
-    _manager: MemoryManager
-    _notes: NoteBook
-    _pending: PendingRecords
-    _unread: UnreadTurns
-    _histories: ModelHistories
-    _bylines: Bylines
-    _pages: PagesOnDisk
 
     async def recall(
         self,
@@ -101,7 +82,7 @@ class Recalls(Door):
             return Recall(trace=Trace(notes=[view.silence]))
         await self._life.begun(wait_seconds=self._settings.load_seconds)
         explanations, umo = self._manager.explanations, view.where.umo
-        reader = self._bylines.reader(view)
+        reader = Reader(self._bylines, view)
         talk = tuple(one for one in asked.context if self._is_of_now(one, view))
         heard = fold(" ".join((asked.query, *(one.text for one in asked.context))))
         asked = replace(
@@ -147,7 +128,7 @@ class Recalls(Door):
         """The last recalls of this conversation, the newest first, as far as it may see them, and
         as it is told to ``actor``."""
         view = await self._gate.open(conversation_id, actor)
-        complete = self._bylines.reader(view).complete
+        complete = Reader(self._bylines, view).complete
         return [
             replace(
                 one, candidates=tuple((of, hit and complete(hit)) for of, hit in one.candidates)
@@ -265,7 +246,7 @@ class Recalls(Door):
         their speakers and of their standing, and at most ``chars`` characters of each."""
         view = await self._gate.open(conversation_id, actor)
         hits = (as_hit(Candidate(stored, 0.0), chars) for stored in found if view.sees(stored))
-        return list(self._bylines.reader(view).told(hits))
+        return list(Reader(self._bylines, view).told(hits))
 
     async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused:
         """What a pointer or a path leads to, without what the conversation may not see."""

@@ -1,64 +1,120 @@
-"""What admins decide about scopes: the map, what was left behind in former scopes, lost files; and
-what a chat or a bot account takes along that goes on under another name."""
+"""Where conversations belong: who was met in them, their pauses, the map, what was left behind in
+former scopes, and what goes on under another name."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
-from ..catalogue.catalogue import Catalogue
-from ..catalogue.unread_turns import UnreadTurns
-from ..migration.bringing import Bringing
-from ..migration.former_scopes import FormerScopes
-from ..models.conversation import Actor, ConversationId
+from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Reason, Refused
 from ..models.deeds import Requester
 from ..models.resolution import Brought, MustBeNamed, Rebinding, Rebound, Usable
-from ..models.scope import is_mapped_name
-from ..models.settings import EngineSettings, IllegalName
-from ..models.status import MapChange, MapSummary
-from ..remember.edit import MemoryEditor
-from ..runtime.lifecycle import Lifespan
-from ..scopes.paused_conversations import PausedConversations
+from ..models.scope import PUBLIC, is_mapped_name
+from ..models.settings import IllegalName
+from ..models.status import MapChange, MapSummary, Notice, ScopeReport
+from ..models.turns import Pause, Paused, PauseOutcome, Resumed, ResumeOutcome
+from ..scopes.origins import scope_of
 from ..scopes.rules.rebinding import fault_of, renamed, with_moved
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.rules.scope_resolution import target_scope
-from ..scopes.scope_book import ScopeBook
-from ..sync.reconciler import Reconciler
+from ..scopes.scope_book import FirstContact
+from .door import Door, deed
 
 
 @dataclass(eq=False)
-class ScopeAdmin:
-    """Each method waits until the vault is read. Raises EngineClosed, EngineOff."""
+class ScopeAdmin(Door):
+    """Raises EngineClosed, EngineOff; what writes a state file StateUnavailable, too."""
 
-    _settings: EngineSettings
-    _book: ScopeBook
-    _former: FormerScopes
-    _bringing: Bringing
-    _editor: MemoryEditor
-    _catalogue: Catalogue
-    _reconciler: Reconciler
-    _paused: PausedConversations
-    _unread: UnreadTurns
-    _life: Lifespan
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact:
+        """Note that a person's message came, once the vault is read."""
+        view = await self._gate.open(conversation_id, actor)
+        scope = "" if view.pause else scope_of(view.resolution)
+        self._bylines.meet(actor, scope, conversation_id)
+        await self._origins.note(conversation_id, actor, scope)
+        contact = await self._book.meet(conversation_id, actor, view.resolution)
+        await self._former.note(conversation_id, contact.resolution)
+        return contact
 
-    async def bring(
-        self, names: Collection[str] = (), *, conversation_id: ConversationId, actor: Actor
-    ) -> list[Brought] | MustBeNamed | Refused:
-        """Bring what was left behind where it belongs now: this conversation's, or that of the
-        former scopes in ``names``. Where others see the target, too, it has to be named as well.
-        Admins; of a private chat that has a scope to itself its person, too.
+    async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
+        """A conversation of which an event tells the origin alone; see ``Origins.completed``."""
+        await self._life.begun()
+        return await self._origins.completed(parsed, adapter)
 
-        Raises StateUnavailable, VaultWriteFailed, EngineClosed; called again, it brings the rest.
-        """
+    async def met(self) -> list[SeenSender]:
+        """Who has spoken where; see ``Origins.met``. For admins alone."""
+        await self._life.begun()
+        return await self._origins.met()
+
+    async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
+        """For whom an agent acts that woke by itself; see ``Origins.on_behalf_of``."""
+        await self._life.begun()
+        return await self._origins.on_behalf_of(conversation_id, sender)
+
+    async def claim_news(self, actor: Actor) -> list[Notice]:
+        """What an admin is told once in chat and was not told yet; none for anybody else. Whoever
+        claims it settles it."""
         await self._life.ready()
-        own = bool(actor.person) and actor.person == conversation_id.person
-        if not (actor.admin or (own and self._former.has_its_own(conversation_id))):
+        return await self._book.told.claim_news() if actor.admin else []
+
+    async def settle_news(self, news: Sequence[Notice], *, said: bool) -> None:
+        """The admin who claimed it was told, or could not be reached: then it is another time."""
+        await self._life.ready()
+        await self._book.told.settle_news(news, said=said)
+
+    async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
+        """What the conversation reads and writes, and why."""
+        view = await self._gate.open(conversation_id)
+        return ScopeReport(
+            resolution=view.resolution,
+            visible=sum(1 for _ in self._catalogue.visible(view.seen)),
+            damaged=self._book.damaged,
+            strangers_in_public=self._book.strangers_in_public,
+            paused=view.pause,
+            mixed_history=self._histories.current_is_mixed(conversation_id.umo),
+            left=tuple(await self._former.count(self._former.of(conversation_id))),
+        )
+
+    # Pauses
+
+    def pause_of(self, conversation_id: ConversationId) -> Pause | None:
+        """Its pause; None where it is on the record, or that is not known yet."""
+        return self._paused.of(conversation_id)
+
+    @deed
+    async def pause(
+        self, *, conversation_id: ConversationId, actor: Actor, until: datetime | None = None
+    ) -> PauseOutcome:
+        """Off the record from now on: nothing of the conversation is queued or stored, and nothing
+        recalled in it. Its person may, in a private chat; elsewhere admins. What was queued before
+        stays. ``until``: it ends by itself then, aware; None for never.
+
+        Raises StateUnavailable, and then it is not paused.
+        """
+        scope = (await self._gate.open(conversation_id)).writes
+        if not _may_pause(conversation_id, actor):
             return Refused(Reason.NOT_ALLOWED)
-        if not self._settings.scope_filter_enabled:
-            return Refused(Reason.LEARNING_PAUSED)
-        requester = Requester(actor, conversation_id.umo)
-        return await self._bringing.bring_named(names, conversation_id, requester)
+        if isinstance(scope, Refused) and scope.reason is Reason.REFUSED:
+            return scope
+        name = PUBLIC.name if isinstance(scope, Refused) else scope.name
+        asked = Pause(name, self._clock(), until)
+        paused, before = await self._paused.pause(conversation_id, asked)
+        await self._unread.review()
+        return Paused(paused.since, before, paused.until)
+
+    @deed
+    async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
+        """On the record again, by a person who may pause it. Raises StateUnavailable."""
+        await self._life.ready()
+        if not _may_pause(conversation_id, actor):
+            return Refused(Reason.NOT_ALLOWED)
+        was = await self._paused.resume(conversation_id)
+        await self._unread.review()
+        return Resumed(before=not was)
+
+    # The map
 
     async def scopes(self) -> dict[str, int]:
         """How many memories each scope holds that the map names, and each other one that holds any
@@ -68,15 +124,19 @@ class ScopeAdmin:
         names = self._book.mapped() | {one for one in counts if is_mapped_name(one)}
         return {name: counts.get(name, 0) for name in sorted(names)}
 
+    async def map_summary(self) -> MapSummary:
+        """What the scope map says, for the log at start-up."""
+        await self._life.ready()
+        return self._book.summary()
+
     async def check_entry(
         self, raw: Mapping[str, object], conversation_id: ConversationId, actor: Actor
     ) -> str:
         """What is wrong with the conversation's scope in a map that is to be: a ``ScopeFault``, or
         empty. Which scopes there are tells on nobody but an admin."""
         await self._life.ready()
-        folders = await self._editor.folders() if actor.admin else ()
-        entries = read_scope_map(raw, folders).entries
-        entry = entries.get(conversation_id.map_key)
+        folders = await self._handlers.folders() if actor.admin else ()
+        entry = read_scope_map(raw, folders).entries.get(conversation_id.map_key)
         return str(entry.fault) if isinstance(entry, IllegalName) else ""
 
     async def change_map(
@@ -93,13 +153,50 @@ class ScopeAdmin:
         sharing = self._book.sharing(after.scope) if isinstance(after, Usable) else 0
         return MapChange(before, after, sharing)
 
+    async def go_by(self, raw: Mapping[str, object], keys: Collection[str]) -> None:
+        """From now on the owner's map is ``raw``; that ``keys`` are gone, or there, is meant."""
+        folders = await self._handlers.inhabited()
+        await self._life.finish(partial(self._book.change_map, raw, keys, folders))
+
+    async def confirm_map(self, *, actor: Actor) -> int | None:
+        """The map is meant as it is: how many keys it was held back for. None for anybody but an
+        admin."""
+        await self._life.ready()
+        return await self._life.finish(self._book.confirm_map) if actor.admin else None
+
+    async def confirm_deletions(self, *, actor: Actor) -> int | None:
+        """Forget what is held because most of its scope is gone from the files. None for anybody
+        but an admin. Raises VaultWriteFailed."""
+        await self._life.ready()
+        return await self._life.finish(self._reconciler.confirm) if actor.admin else None
+
+    # Former scopes
+
+    async def bring(
+        self, names: Collection[str] = (), *, conversation_id: ConversationId, actor: Actor
+    ) -> list[Brought] | MustBeNamed | Refused:
+        """Bring what was left behind where it belongs now: this conversation's, or that of the
+        former scopes in ``names``. Where others see the target, too, it has to be named as well.
+        Admins; of a private chat that has a scope to itself its person, too.
+
+        Raises VaultWriteFailed; called again, it brings the rest.
+        """
+        await self._life.ready()
+        own = bool(actor.person) and actor.person == conversation_id.person
+        if not (actor.admin or (own and self._former.has_its_own(conversation_id))):
+            return Refused(Reason.NOT_ALLOWED)
+        if not self._settings.scope_filter_enabled:
+            return Refused(Reason.LEARNING_PAUSED)
+        requester = Requester(actor, conversation_id.umo)
+        return await self._bringing.bring_named(names, conversation_id, requester)
+
     async def plan_rename(self, old: str, new: str, moved: Collection[str]) -> bool | Refused:
         """Whether there is a scope of the new name already. Refused where there is none of the old
         one, or neither a conversation that is to ``moved`` nor another one has the new one."""
         await self._life.ready()
         if not self._settings.scope_filter_enabled:
             return Refused(Reason.LEARNING_PAUSED)
-        known = self._book.mapped() | {*await self._editor.folders()}
+        known = self._book.mapped() | {*await self._handlers.folders()}
         for name, there in ((old, known), (new, known if not moved else {new})):
             if not is_mapped_name(name) or name not in there:
                 return Refused(Reason.UNKNOWN_SCOPE, detail=name)
@@ -129,25 +226,7 @@ class ScopeAdmin:
         requester = Requester(actor, conversation_id.umo)
         return await self._bringing.bring_all(source, target, requester, undoable=not moved)
 
-    async def map_summary(self) -> MapSummary:
-        """What the scope map says, for the log at start-up."""
-        await self._life.ready()
-        return self._book.summary()
-
-    async def confirm_map(self, *, actor: Actor) -> int | None:
-        """The map is meant as it is: how many keys it was held back for. None for anybody but an
-        admin."""
-        await self._life.ready()
-        return await self._life.finish(self._book.confirm_map) if actor.admin else None
-
-    async def confirm_deletions(self, *, actor: Actor) -> int | None:
-        """Forget what is held because most of its scope is gone from the files. None for anybody
-        but an admin.
-
-        Raises VaultWriteFailed.
-        """
-        await self._life.ready()
-        return await self._life.finish(self._reconciler.confirm) if actor.admin else None
+    # Other names
 
     def chat_moved(self, old: str, new: str) -> None:
         """The platform says so: from now on both are one, until the next start unless ``rebind``
@@ -165,8 +244,6 @@ class ScopeAdmin:
             raw: The owner's map.
             policy: What the owner's settings say of the former account's private chats alone.
             told: The platform says so itself; else an admin does.
-
-        Raises StateUnavailable.
         """
         await self._life.ready()
         moved = fault_of(old, new, self._book.accounts()) or with_moved(raw, old, new)
@@ -182,15 +259,12 @@ class ScopeAdmin:
             keys, policy = tuple(dict.fromkeys((*one.moved, *keys))), policy or one.policy
         rebinding = Rebinding(old, new, keys, policy)
         others = [one for one in self._book.rebound if one not in before]
-        paused = await self._life.finish(lambda: self._rebind(rebinding, others))
+        paused = await self._life.finish(partial(self._rebind, rebinding, others))
         return Rebound(rebinding, changed, paused)
 
     async def _rebind(self, rebinding: Rebinding, others: list[Rebinding]) -> int:
-        def to(key: str) -> str | None:
-            return renamed(key, rebinding.old, rebinding.new)
-
         # First, and beside the memories: what is off the record stays so whatever fails then.
-        paused = self._paused.follow(to)
+        paused = self._paused.follow(lambda key: renamed(key, rebinding.old, rebinding.new))
         if paused:
             await self._paused.keep()
             await self._unread.review()
@@ -204,13 +278,13 @@ class ScopeAdmin:
         return self._book.rebound[-1] if self._book.rebound else None
 
     async def undo_rebind(self, rebinding: Rebinding) -> None:
-        """The two are separate again; what is paused stays paused. Raises StateUnavailable."""
+        """The two are separate again; what is paused stays paused."""
         others = [one for one in self._book.rebound if one != rebinding]
-        await self._life.finish(lambda: self._book.rebind(others))
+        await self._life.finish(partial(self._book.rebind, others))
         if rebinding.policy:
             self._book.move_account_policy(rebinding.new, rebinding.old)
 
-    async def go_by(self, raw: Mapping[str, object], keys: Collection[str]) -> None:
-        """From now on the owner's map is ``raw``; that ``keys`` are gone, or there, is meant."""
-        folders = await self._editor.inhabited()
-        await self._life.finish(lambda: self._book.change_map(raw, keys, folders))
+
+def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:
+    """The person of a private chat speaks for it; in a group one would pause all others."""
+    return actor.admin or conversation_id.kind is ConversationKind.PRIVATE

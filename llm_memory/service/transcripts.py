@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.proposals import is_accepted, proposal_key
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..catalogue.rules.talk_history import TalkTurn, find_turn, turns_of
+from ..models.conversation import ConversationId
 from ..models.data_models import Reason, Refused, StoredMemory
 from ..models.decisions import RECORD_PATHS
 from ..models.passages import NoteSection
-from ..models.turns import KeptHistory, QueuedTurn, ShownTurn, Transcript
-from ..reflection.model_histories import ModelHistories
-from ..remember.corrected_texts import CorrectedTexts
+from ..models.turns import QueuedTurn, ShownTurn, Transcript
 from ..remember.rules.gate import is_confidence
 from ..scopes.access import View
-from ..scopes.scope_book import ScopeBook
 from ..text.normalising import estimate_tokens
 from ..vault.markdown.decision_record import records_of
+from .recalls import Recalls
 
 _BESIDE: Final = 2
 """Turns before and behind."""
@@ -31,43 +29,48 @@ _MOST_TOKENS: Final = 1_500
 
 
 @dataclass(eq=False)
-class Transcripts:
+class Transcripts(Recalls):
     """Shows a talk inside the conversation and the scope in which it was said, and there without
     what is off the record, corrected, private or said in confidence."""
 
-    _book: ScopeBook
-    _catalogue: Catalogue
-    _histories: ModelHistories
-    _corrected: CorrectedTexts
-    _hide: Callable[[str], str]
-    """A text without what is private in it. It may block."""
+    async def talk_of(self, pointer: str, *, conversation_id: ConversationId) -> str | Refused:
+        """The id of the chat history that holds the talk which a memory or a decision came from,
+        for ``transcript``. Only in the conversation and the scope in which it was said."""
+        found = await self._talk(pointer, await self._gate.open(conversation_id))
+        return found if isinstance(found, Refused) else found[1]
 
-    async def of(self, stored: StoredMemory, view: View, kept: KeptHistory) -> Transcript | Refused:
-        """The turn in which what the conversation sees was said, and those beside it. Raises what
-        ``kept`` raises."""
-        umo, origin = view.where.umo, stored.memory.provenance.conversation
-        noted, scope = anchor_of(stored.memory), stored.scope.name
+    async def transcript(
+        self, pointer: str, kept: str, *, conversation_id: ConversationId
+    ) -> Transcript | Refused:
+        """The turn in which it was said, and those beside it, out of the history of ``talk_of``:
+        JSON text as AstrBot keeps it, empty where it has none."""
+        found = await self._talk(pointer, await self._gate.open(conversation_id))
+        if isinstance(found, Refused):
+            return found
+        stored, history, digest = found
+        whole = await self._histories.is_whole(conversation_id.umo, history)
+        beside = _BESIDE if whole else 0
+        turns = await asyncio.to_thread(self._shown, kept, digest, stored, beside)
+        return Transcript(turns, alone=not whole) if turns else Refused(Reason.GONE)
+
+    async def _talk(self, pointer: str, view: View) -> tuple[StoredMemory, str, str] | Refused:
+        """Returns the entry, the history and the turn in it."""
+        found = await self._expand(pointer, view)
+        if isinstance(found, NoteSection):  # a record names no talk: it is that of its proposal
+            in_record = found.chunk.file in RECORD_PATHS
+            seen = tuple(self._catalogue.visible(view.seen)) if in_record else ()
+            found = await asyncio.to_thread(_proposal_of, found.text, seen)
+        if isinstance(found, Refused):
+            return found
+        umo, scope = view.where.umo, found.scope.name
+        origin, noted = found.memory.provenance.conversation, anchor_of(found.memory)
         if origin and origin != umo:
             return Refused(Reason.ELSEWHERE)
         if not origin or noted is None:
             return Refused(Reason.NEVER_KEPT)
-        history, digest = noted
-        if view.scope_in_use != scope or not await self._histories.is_of(umo, history, scope):
+        if view.scope_in_use != scope or not await self._histories.is_of(umo, noted[0], scope):
             return Refused(Reason.OTHER_SCOPE)
-        text = await kept(umo, history)
-        whole = await self._histories.is_whole(umo, history)
-        beside = _BESIDE if whole else 0
-        turns = await asyncio.to_thread(self._shown, text or "", digest, stored, beside)
-        return Transcript(turns, alone=not whole) if turns else Refused(Reason.GONE)
-
-    async def of_record(
-        self, section: NoteSection, view: View, kept: KeptHistory
-    ) -> Transcript | Refused:
-        """A record names no talk: it is that of its proposal, for those who see that entry. Raises
-        what ``kept`` raises."""
-        seen = self._catalogue.visible(view.seen) if section.chunk.file in RECORD_PATHS else ()
-        found = await asyncio.to_thread(_proposal_of, section.text, tuple(seen))
-        return await self.of(found, view, kept) if found else Refused(Reason.NEVER_KEPT)
+        return found, *noted
 
     def _shown(
         self, text: str, digest: str, stored: StoredMemory, beside: int
@@ -79,9 +82,15 @@ class Transcripts:
         if place is None:
             return ()
         near = range(max(place - beside, 0), min(place + beside + 1, len(turns)))
-        told = (self._cleared(turns[one], stored, origin=one == place) for one in near)
-        shown = [turn for turn in told if turn.origin or turn.said or turn.replied]
-        return _within_budget(shown, next(n for n, one in enumerate(shown) if one.origin))
+        left, shown = _MOST_TOKENS, dict[int, ShownTurn]()
+        for at in sorted(near, key=lambda one: abs(one - place)):
+            turn = self._cleared(turns[at], stored, origin=at == place)
+            left -= estimate_tokens(turn.said) + estimate_tokens(turn.replied)
+            if left < 0:
+                break
+            if turn.origin or turn.said or turn.replied:
+                shown[at] = turn
+        return tuple(shown[at] for at in sorted(shown))
 
     def _cleared(self, turn: TalkTurn, stored: StoredMemory, *, origin: bool) -> ShownTurn:
         memory = stored.memory
@@ -101,28 +110,19 @@ class Transcripts:
             user_text=said,
             reply_text=replied,
         )
-        left = self._corrected.told_again(queued)
+        left = self._corrected.texts.told_again(queued)
         return ShownTurn(
             _cut(left.user_text), _cut(left.reply_text), queued.who, turn.at, origin=origin
         )
 
 
-def _proposal_of(record: str, entries: Sequence[StoredMemory]) -> StoredMemory | None:
-    """Returns the entry that became the record with this text."""
-    keys = [found.record.proposal for found in records_of(record)[:1] if found.record.proposal]
-    accepted = (one for one in entries if keys and is_accepted(one.memory))
-    return next((one for one in accepted if proposal_key(one.memory.memory_id) in keys), None)
-
-
-def _within_budget(turns: Sequence[ShownTurn], origin: int) -> tuple[ShownTurn, ...]:
-    """Those that fit, the ones next to the origin first, in their order."""
-    left, fitting = _MOST_TOKENS, list[int]()
-    for number in sorted(range(len(turns)), key=lambda one: abs(one - origin)):
-        left -= estimate_tokens(turns[number].said) + estimate_tokens(turns[number].replied)
-        if left < 0:
-            break
-        fitting.append(number)
-    return tuple(turns[number] for number in sorted(fitting))
+def _proposal_of(record: str, entries: Sequence[StoredMemory]) -> StoredMemory | Refused:
+    """Returns the entry that became the record with this text, for those who see it."""
+    keys = {found.record.proposal for found in records_of(record)[:1]} - {""}
+    for one in entries:
+        if is_accepted(one.memory) and proposal_key(one.memory.memory_id) in keys:
+            return one
+    return Refused(Reason.NEVER_KEPT)
 
 
 def _cut(text: str) -> str:

@@ -19,23 +19,18 @@ from ..models.data_models import StoredMemory
 from ..models.recall import Recall, Trace
 from ..models.turns import PAUSED_VIEW, ContextLine, NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
-from ..primer.primer_service import PrimerService
 from ..primer.rules.opening import as_told, frame_tokens, opening
 from ..recall.question import WEEK, RecallRequest
-from ..reflection.turn_queue import TurnQueue
-from ..remember.rules.gate import (
-    drops_the_last,
-    is_off_the_record,
-    without_forget_wishes,
-)
+from ..remember.rules.gate import drops_the_last, is_off_the_record, without_forget_wishes
 from ..scopes.access import View
 from ..scopes.scope_book import FirstContact
 from ..text.hit_line import fence, fence_tokens
 from ..texts import Texts
-from .conversations import Conversations
+from .bylines import Reader
 from .corrections import Corrections
 from .door import deed
-from .recalls import Recalls
+from .scope_admin import ScopeAdmin
+from .transcripts import Transcripts
 
 _LATE: Final = "deadline"
 _JUST_NOW: Final = timedelta(minutes=30)
@@ -101,13 +96,8 @@ class TurnStart:
 
 
 @dataclass(eq=False)
-class Turns(Recalls, Corrections):
+class Turns(Transcripts, Corrections, ScopeAdmin):
     """Resolves a turn's scope once, and gives everything that the turn asks the same view."""
-
-    _primers: PrimerService
-    conversations: Conversations
-    """What is known of conversations and of who speaks in them."""
-    _queue: TurnQueue
 
     async def begin_turn(
         self, request: TurnRequest, *, conversation_id: ConversationId, actor: Actor
@@ -129,11 +119,22 @@ class Turns(Recalls, Corrections):
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
             faults = dict.fromkeys(TurnPart, error)
             return TurnStart(recall=_unanswered(error), contact=contact, faults=faults)
-        left = deadline - clock()
+        left, texts = deadline - clock(), Texts.of("en" if self._settings.loop.english else "zh")
+        question = RecallRequest(
+            request.query,
+            view.seen,
+            limit=request.limit,
+            token_budget=request.token_budget - fence_tokens(texts),
+            asker=view.who,
+            texts=texts,
+            days=WEEK,
+            context=request.context,
+            in_talk=True,
+        )
         parts = await asyncio.gather(
             asyncio.wait_for(self._mark(view, request.history, empty=request.empty_history), left),
-            asyncio.wait_for(self._recall(self._question(request, view), view), left),
-            asyncio.wait_for(self._primer(request, view), left),
+            asyncio.wait_for(self._recall(question, view), left),
+            asyncio.wait_for(self._primer(request, view, texts), left),
             return_exceptions=True,
         )
         faults = {
@@ -142,46 +143,27 @@ class Turns(Recalls, Corrections):
             if isinstance(found, Exception)
         }
         recall = _else(parts[1], _unanswered(faults.get(TurnPart.RECALL)))
-        primer, mark = _else(parts[2], Primer()), _else(parts[0], "")
-        text = self._text(primer, recall)
-        return TurnStart(text, mark, recall, primer, view.scope_name, contact, faults)
-
-    def _text(self, primer: Primer, recall: Recall) -> str:
+        primer, mark, text = _else(parts[2], Primer()), _else(parts[0], ""), ""
         if primer.sections:
-            return opening(primer, recall.hits, self._texts, recall.left_out)
-        return fence(recall.hits, self._texts, recall.left_out) if recall.hits else ""
-
-    @property
-    def _texts(self) -> Texts:
-        return Texts.of("en" if self._settings.loop.english else "zh")
+            text = opening(primer, recall.hits, texts, recall.left_out)
+        elif recall.hits:
+            text = fence(recall.hits, texts, recall.left_out)
+        return TurnStart(text, mark, recall, primer, view.scope_name, contact, faults)
 
     async def _meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact | None:
         try:
-            return await self.conversations.meet(conversation_id, actor)
+            return await self.meet(conversation_id, actor)
         except (EngineClosed, EngineOff):  # a turn that was given up awaits it no more
             return None
 
-    def _question(self, request: TurnRequest, view: View) -> RecallRequest:
-        return RecallRequest(
-            request.query,
-            view.seen,
-            limit=request.limit,
-            token_budget=request.token_budget - fence_tokens(self._texts),
-            asker=view.who,
-            texts=self._texts,
-            days=WEEK,
-            context=request.context,
-            in_talk=True,
-        )
-
-    async def _primer(self, request: TurnRequest, view: View) -> Primer:
+    async def _primer(self, request: TurnRequest, view: View, texts: Texts) -> Primer:
         """The primer of a conversation that comes back after a pause, else the rules that it was
         not told of, with the constitution where a talk begins; notes that it came. Raises
         StateUnavailable."""
         if not request.primed or view.silence:
             return Primer()
         await self._life.ready()
-        reader, texts = self._bylines.reader(view), self._texts
+        reader = Reader(self._bylines, view)
         primer = await self._primers.prime(
             view.where,
             view.seen,

@@ -128,7 +128,7 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
         assert isinstance(stored, Stored)
         memory_id = stored.memory.memory.memory_id
         async with service._recorder._lock:
-            waiting = asyncio.create_task(service.decide(Publish(memory_id, unseen=True), **at))
+            waiting = asyncio.ensure_future(service.decide(Publish(memory_id, unseen=True), **at))
             await asyncio.sleep(0.05)
             match meanwhile:
                 case "rejected":

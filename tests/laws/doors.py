@@ -176,23 +176,17 @@ async def read(at: Asking) -> object:
 async def transcripts(at: Asking) -> object:
     """The talk that memories came from, as the bot framework keeps it: that of this place alone,
     whoever may see the memory."""
-    asked: set[str] = set()
-
-    async def kept(umo: str, history: str) -> str | None:
-        asked.add(umo)
-        turns = at.bot.said.get(umo, [])
+    service, told = at.bot.rig.engine.service, list[object]()
+    for one in at.pointers:
+        history = await service.talk_of(one, conversation_id=at.where)
+        turns = at.bot.said.get(at.place.umo, [])
         messages = [
             {"role": role, "content": words}
             for said in turns
             for role, words in (("user", said), ("assistant", "好的"))
         ]
-        return json.dumps(messages, ensure_ascii=False) if turns else None
-
-    service = at.bot.rig.engine.service
-    told = [
-        await service.transcript(one, conversation_id=at.where, kept=kept) for one in at.pointers
-    ]
-    assert asked <= {at.place.umo}, (at.place, asked)
+        kept = json.dumps(messages, ensure_ascii=False) if isinstance(history, str) else ""
+        told.append((history, await service.transcript(one, kept, conversation_id=at.where)))
     return told
 
 

@@ -89,7 +89,7 @@ async def test_a_closed_engine_answers_with_an_error_and_writes_nothing_more(
         memory_id = stored.memory.memory.memory_id
         service = rig.engine.service
         await service.forget(memory_id, conversation_id=group(777), actor=person(10001))
-        late = asyncio.create_task(
+        late = asyncio.ensure_future(
             service.restore(memory_id, conversation_id=group(777), actor=person(10001))
         )
         await asyncio.sleep(0)
@@ -111,7 +111,7 @@ async def test_a_closed_engine_answers_with_an_error_and_writes_nothing_more(
 async def test_a_write_whose_caller_goes_away_is_finished(tmp_path: Path) -> None:
     async with running_on_vectors(tmp_path) as rig:
         tasks = [
-            asyncio.create_task(
+            asyncio.ensure_future(
                 rig.engine.service.remember(
                     MemoryDraft(f"第{number}件小事"), conversation_id=group(777)
                 )

@@ -153,10 +153,6 @@ async def turn(service: Any, name: str, at: dict[str, Any], actor: Actor) -> Non
         await service.feedback(found, ticket=ticket)
 
 
-async def kept(umo: str, history: str) -> str:
-    return f"{umo} {history}"
-
-
 def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[object]]:
     """Every call that a conversation can make, with one hostile name in each argument."""
     at: dict[str, Any] = {"conversation_id": where}
@@ -180,7 +176,8 @@ def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[
         yield service.update_tasks(change, **at, actor=stranger)
     yield service.read(name, **at)
     yield service.expand(name, **at)
-    yield service.transcript(name, **at, kept=kept)
+    yield service.talk_of(name, **at)
+    yield service.transcript(name, name, **at)
     yield service.newest(**at, naming=name)
     yield service.overview(**by, token_budget=500)
     yield service.explain(**at)

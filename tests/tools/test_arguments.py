@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from astrbot_plugin_scoped_memory.tests.support.engines import running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
@@ -19,11 +20,10 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     tool_context,
 )
 from astrbot_plugin_scoped_memory.tools import TOOLS
-from astrbot_plugin_scoped_memory.tools.arguments import Wrong
-from astrbot_plugin_scoped_memory.tools.base import MemoryTool
-from astrbot_plugin_scoped_memory.tools.core_memory_recall import Search
-from astrbot_plugin_scoped_memory.tools.core_memory_remember import Draft
-from astrbot_plugin_scoped_memory.tools.entry_tools import Opened, Tasks
+from astrbot_plugin_scoped_memory.tools.base import MemoryTool, first_fault
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, TasksTool
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -59,10 +59,10 @@ calls = st.dictionaries(
 
 
 REFUSED = object()
-OF = {"limit": Search, "topic": Search, "query": Search, "days": Search, "tags": Draft,
-      "tasks": Tasks, "transcript": Opened}  # fmt: skip
-REST = {Search: {"query": "x"}, Draft: {"judgment": "x"}, Tasks: {"action": "add"},
-        Opened: {"pointer": "x"}}  # fmt: skip
+OF = {"limit": RecallTool, "topic": RecallTool, "query": RecallTool, "days": RecallTool,
+      "tags": RememberTool, "tasks": TasksTool, "transcript": ExpandTool}  # fmt: skip
+REST = {RecallTool: {"query": "x"}, RememberTool: {"judgment": "x"},
+        TasksTool: {"action": "add"}, ExpandTool: {"pointer": "x"}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ REST = {Search: {"query": "x"}, Draft: {"judgment": "x"}, Tasks: {"action": "add
     ],
 )
 def test_what_an_argument_may_be(name: str, value: object, read: object) -> None:
-    takes = OF[name]
+    tool = OF[name]
     if read is not REFUSED:
-        assert takes.read({**REST[takes], name: value})[name] == read
+        assert dict(tool.takes.model_validate({**REST[tool], name: value}))[name] == read
         return
-    with pytest.raises(Wrong) as wrong:
-        takes.read({**REST[takes], name: value})
-    assert wrong.value.name == name
-    assert wrong.value.why
+    with pytest.raises(ValidationError) as wrong:
+        tool.takes.model_validate({**REST[tool], name: value})
+    told, why = first_fault(wrong.value)
+    assert (told, bool(why)) == (name, True)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_what_an_argument_may_be(name: str, value: object, read: object) -> None
     [({"limit": "x", "colour": "blue"}, "query"), ({"query": "x", "colour": "blue"}, "colour")],
 )
 def test_the_first_problem_is_the_one_told(given_: dict[str, Any], named: str) -> None:
-    with pytest.raises(Wrong) as wrong:
-        Search.read(given_)
-    assert wrong.value.name == named
+    with pytest.raises(ValidationError) as wrong:
+        RecallTool.takes.model_validate(given_)
+    assert first_fault(wrong.value)[0] == named
 
 
 @pytest.mark.parametrize("tool", TOOLS)

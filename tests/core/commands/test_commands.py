@@ -13,7 +13,7 @@ from astrbot_plugin_scoped_memory.core.commands import call, command_table, comm
 from astrbot_plugin_scoped_memory.core.commands.call import Call
 from astrbot_plugin_scoped_memory.llm_memory import TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
+from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.foreign import (
     TEXTS,
@@ -140,7 +140,7 @@ async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_th
         await rig.engine.life.close()
         return held
 
-    monkeypatch.setattr(ScopeAdmin, "confirm_deletions", confirmed)
+    monkeypatch.setattr(CognitiveService, "confirm_deletions", confirmed)
     async with running(tmp_path, follow=False) as rig:
         desk = Desk(rig)
         assert await desk("yes") == (desk.say("asked.deleted", count=held) if held else "")
