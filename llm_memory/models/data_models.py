@@ -273,7 +273,6 @@ class Reason(StrEnum):
     """A scope that is not to be brought here: others have it, or everybody would see it here."""
     NOT_ALIKE = "not_alike"
     """Neither two bot accounts nor two conversations of one kind."""
-    SAME_NAME = "same_name"
     ACCOUNT_LIVES = "account_lives"
     """A bot account that still exists: its conversations would lose their scopes."""
     NO_ACCOUNT = "no_account"

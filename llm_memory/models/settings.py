@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from .resolution import Rebinding, WhyCode
+from .resolution import Rebinding
 from .scope import Scope, ScopeFault
 from .soul import SoulEvolution
 
@@ -69,24 +69,39 @@ class IllegalName:
 
 @dataclass(frozen=True, slots=True)
 class ScopeMap:
-    """``conversation_scope_map`` after reading: every key with its scope or its fault.
+    """``conversation_scope_map`` after reading: every key with its scope or its fault, and what is
+    held of it until an admin says that it is meant as it is.
 
     Attributes:
-        held: Keys that a damaged map lost: they read public only until an admin confirms.
         unreadable: Keys that are no conversation id. A conversation that one of them seems to mean
             reads public only.
+        held: Keys that went all at once: their conversations read public only.
         gone: Keys of bot accounts that do not exist now. The same conversation on another account
             reads public only.
-        withheld: None, or why every conversation that would fall to public reads public only.
+        all_gone: All private conversations of the map are on such accounts.
+        unnamed: Scopes that have a folder and that no map of this installation has named.
         rebound: Names that were replaced by others, in the order in which that was done.
     """
 
     entries: Mapping[str, Scope | IllegalName] = field(default_factory=lambda: MappingProxyType({}))
-    held: frozenset[str] = frozenset()
     unreadable: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
-    withheld: WhyCode | None = None
+    all_gone: bool = False
+    unnamed: frozenset[str] = frozenset()
     rebound: tuple[Rebinding, ...] = ()
+
+    @property
+    def withheld(self) -> bool:
+        """Every conversation that would fall to public reads public only."""
+        return self.all_gone or bool(self.unnamed)
+
+    def written(self, key: str) -> str:
+        """What stands beside a key, empty where it stands there no more."""
+        entry = self.entries.get(key)
+        if entry is None:
+            return ""
+        return entry.name if isinstance(entry, Scope) else entry.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from .data_models import NO_TIME, Topic
-from .scope import ROLES_FOLDER, SHARED_FOLDER, SOUL_FOLDER
+from .scope import ROLES_FOLDER, ROOT_NOTES, SHARED_FOLDER, SOUL_FOLDER, Place
 
 SCOPES: Final = "scopes"
 _MARKDOWN: Final = (".md",)
@@ -43,6 +43,14 @@ _CONFLICT_MARKS = (".conflict", ".sync-conflict", "conflicted copy")
 """How we, and the usual programs that keep folders the same, call the other version of a file."""
 _BY_STEM = {topic.value.casefold(): topic for topic in Topic}
 _STEM = re.compile(r"([a-z]+)(?:[^a-z].*)?\.md", re.DOTALL)
+_TOPICS = "|".join(topic.value for topic in Topic if topic is not Topic.JOURNAL)
+_TOPIC_FILE = re.compile(
+    rf"(?:{_TOPICS})(?:-\d+)?\.md|{Topic.JOURNAL.value}/\d{{4}}-\d\d-\d\d(?:-\d+)?\.md",
+    re.IGNORECASE,
+)
+_DATED = re.compile(r"(?:memory/)?\d{4}-\d\d-\d\d(?:\D[^/]*)?\.md", re.ASCII | re.IGNORECASE)
+OLDER_FOLDER = "memory"
+"""Where older layouts have a file for each day, below the memory root."""
 
 
 def endings_of(folder: PurePath) -> tuple[str, ...]:
@@ -70,6 +78,27 @@ def topic_of(path: str) -> Topic | None:
         return Topic.JOURNAL
     named = _STEM.fullmatch(path.rpartition("/")[2].casefold())
     return _BY_STEM.get(named[1]) if named else None
+
+
+def is_topic_file(path: str) -> bool:
+    """True for files that entries are routed to; ``path`` is relative to the scope."""
+    return _TOPIC_FILE.fullmatch(path) is not None
+
+
+def may_be_note(place: Place, path: str) -> bool:
+    """True for any Markdown of a shelf; for a file of a scope that is a note, if no entry stands in
+    it. A scope's own MEMORY.md is one, as far as a person wrote it. Of the memory root itself: what
+    lies in it, and the days below ``memory/``."""
+    if place == ROOT_NOTES:
+        return is_markdown(path) and ("/" not in path or is_dated(path))
+    if place.is_shelf:
+        return is_markdown(path)
+    return path == MEMORY_PAGE or (is_recalled(path) and not is_topic_file(path))
+
+
+def is_dated(path: str) -> bool:
+    """True for a file of the memory root, or of ``memory/`` there, that is named by a day."""
+    return _DATED.fullmatch(path) is not None
 
 
 def part_path(path: str, part: int) -> str:

@@ -12,14 +12,13 @@ from ..models.data_models import Reason, Refused, StoredMemory, absent
 from ..models.deeds import Requester
 from ..models.passages import place_name
 from ..models.recall import OFF_THE_RECORD
-from ..models.resolution import ReadPublicOnly, ReadsNothing, Resolution, Usable
-from ..models.scope import PUBLIC, Place, Scope, ScopeFilter
+from ..models.resolution import ReadsNothing, Resolution, Usable
+from ..models.scope import PUBLIC, ROOT_NOTES, SHARED, Place, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.turns import Pause
 from ..runtime.lifecycle import Lifespan
 from ..text.normalising import content_hash
 from .paused_conversations import PausedConversations
-from .rules.note_files import shelves_of
 from .scope_book import ScopeBook
 
 NOBODY: Final = Actor("", "", spoke=False)
@@ -170,43 +169,36 @@ class Gate:
     def look(self, where: ConversationId, who: Actor | None = None) -> View:
         """The same at once, of what is read so far."""
         resolution = self._book.resolve(where)
-        seen, exports = self._filters(where, resolution)
         return View(
             where,
             NOBODY if who is None else who,
             resolution,
-            seen,
-            self._writes(resolution),
-            exports,
+            *self._rights(where, resolution),
             self._paused.of(where),
             self._book,
             self._catalogue,
         )
 
-    def _writes(self, resolution: Resolution) -> Scope | Refused:
-        if not self._settings.scope_filter_enabled:
-            return Refused(Reason.LEARNING_PAUSED)
-        match resolution:
-            case Usable(scope, _):
-                return scope
-            case ReadPublicOnly(why):
-                return Refused(Reason.READ_ONLY, why)
-            case ReadsNothing(why):
-                return Refused(Reason.REFUSED, why)
-
-    def _filters(
+    def _rights(
         self, where: ConversationId, resolution: Resolution
-    ) -> tuple[ScopeFilter, ScopeFilter | Refused]:
-        """What the conversation sees, and what it may take away."""
+    ) -> tuple[ScopeFilter, Scope | Refused, ScopeFilter | Refused]:
+        """What the conversation sees, what it writes, and what it may take away."""
+        off = None if self._settings.scope_filter_enabled else Refused(Reason.LEARNING_PAUSED)
         if isinstance(resolution, ReadsNothing):
-            return NOTHING, Refused(Reason.REFUSED, resolution.why)
-        scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
+            refused = Refused(Reason.REFUSED, resolution.why)
+            return NOTHING, off or refused, refused
+        scope: Scope = PUBLIC
+        writes: Scope | Refused = off or Refused(Reason.READ_ONLY, resolution.why)
+        shelves = [SHARED, ROOT_NOTES] if self._reads_root else [SHARED]
+        if isinstance(resolution, Usable):
+            scope, writes = resolution.scope, off or resolution.scope
+            if where.persona:  # for others it may be what the map would have kept apart
+                shelves.append(Place.of_role(where.persona))
         own = tuple[Place, ...]()
         if where.kind is ConversationKind.PRIVATE:
             # What the bot learned from the person of this private chat, and from no other person.
             own = self._book.shelves_of(where.umo, where.person)
         exports = ScopeFilter.reading_as(scope, shelves=own)
-        if not self._settings.scope_filter_enabled:
-            return ScopeFilter((PUBLIC,), everything=True), exports
-        notes = shelves_of(where, resolution, reads_root=self._reads_root)
-        return ScopeFilter.reading_as(scope, shelves=notes + own), exports
+        if off:
+            return ScopeFilter((PUBLIC,), everything=True), off, exports
+        return ScopeFilter.reading_as(scope, shelves=(*shelves, *own)), writes, exports

@@ -11,7 +11,8 @@ from ..models.conversation import Actor, ConversationId, SeenSender
 from ..models.resolution import ReadsNothing, Resolution, Usable
 from ..models.scope import PUBLIC
 from ..storage.state_store import SqliteStateStore
-from .rules.origins import complete, on_behalf_of, titled
+from .rules.origins import complete, on_behalf_of
+from .rules.rebinding import chat_key
 from .scope_book import ScopeBook
 
 _REMEMBERED = 4096
@@ -27,36 +28,29 @@ class Origins:
 
     async def note(self, conversation_id: ConversationId, actor: Actor, scope: str) -> None:
         """Keep that a person has spoken in a conversation of this scope, empty where nothing is
-        kept. If that cannot be written, the next message is kept."""
-        adapter = conversation_id.adapter
+        kept; and what a group is called, as the name of nobody in it. If that cannot be written,
+        the next message is kept."""
+        adapter, group = conversation_id.adapter, conversation_id.group or ""
         if not actor.spoke or not adapter:
             return
-        seen = SeenSender(
-            umo=conversation_id.umo,
-            scope=scope,
-            adapter=adapter,
-            group=conversation_id.group or "",
-            peer=actor.person.removeprefix(f"{adapter}:"),
-            name=actor.name,
-        )
-        await self._note(seen)
-        if conversation_id.title and seen.group:
-            await self._note(titled(seen, conversation_id))
-
-    async def _note(self, seen: SeenSender) -> None:
-        if seen in self._written:
-            return
+        peer = actor.person.removeprefix(f"{adapter}:")
+        seen = SeenSender(conversation_id.umo, scope, adapter, group, peer, actor.name)
+        notes = [seen]
+        if conversation_id.title and group:
+            umo = chat_key(conversation_id)
+            notes.append(replace(seen, umo=umo, peer="", name=conversation_id.title))
         try:
-            await asyncio.to_thread(self._state.note_sender, seen)
+            for one in notes:
+                if one not in self._written:
+                    await asyncio.to_thread(self._state.note_sender, one)
+                    self._written.add(one)
         except StateUnavailable as error:
             logger.warning("state_not_written", error=error)
-            return
         if len(self._written) >= _REMEMBERED:
             self._written.clear()
-        self._written.add(seen)
 
     async def met(self) -> list[SeenSender]:
-        """Who has spoken where, and what groups are called; see ``titled``."""
+        """Who has spoken where, and what groups are called; see ``note``."""
         return await self._senders("")
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:

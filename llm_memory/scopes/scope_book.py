@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused
-from ..models.resolution import ReadsNothing, Rebinding, Resolution, Usable, WhyCode
+from ..models.resolution import ReadsNothing, Rebinding, Resolution, WhyCode
 from ..models.scope import Place, Scope, may_be_given
 from ..models.settings import (
     BY_ACCOUNT,
     DmScope,
     EngineSettings,
-    IllegalName,
     MapPast,
     ScopeMap,
     ScopeSettings,
@@ -26,25 +26,12 @@ from ..models.settings import (
 from ..models.status import MapSummary, Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
-from .rules.map_history import (
-    KeyFault,
-    MapHealth,
-    OddKey,
-    judge_map,
-    nearest_ids,
-)
-from .rules.map_notices import OF_THE_MAP, map_notices, odd_notice
-from .rules.scope_map import is_conversation_key, read_scope_map
+from .rules.map_history import OF_THE_MAP, confirmed, judge_map, map_notices
+from .rules.scope_map import account_of, read_scope_map
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
-from .told_once import ToldOnce
 
 Accounts = Callable[[], frozenset[str] | None]
 """The bot accounts that exist now, None where the bot framework does not tell."""
-
-_BY_A_KEY = frozenset(
-    {WhyCode.MAPPED, WhyCode.MAPPED_PARENT, WhyCode.MAPPED_GROUP, WhyCode.MAPPED_PERSONA}
-)
-_MEANT_BY_A_KEY = frozenset({WhyCode.ACCOUNT_GONE, WhyCode.UNREADABLE_KEY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +40,6 @@ class FirstContact:
 
     resolution: Resolution
     first: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Looked:
-    """A map that was read and compared; ``nearest`` as of ``nearest_ids``."""
-
-    scope_map: ScopeMap
-    folders: frozenset[str]
-    present: frozenset[str] | None
-    health: MapHealth
-    nearest: dict[str, set[str]]
 
 
 class ScopeBook:
@@ -89,33 +65,39 @@ class ScopeBook:
             dm_scope_by_account=settings.dm_scope_by_account,
         )
         self._raw = settings.scope_map
-        self._folders: frozenset[str] = frozenset()
         self._past = MapPast()
-        self._health = MapHealth(self._past)
+        self._folders: frozenset[str] = frozenset()
         self._present: frozenset[str] | None = None
-        self._nearest: dict[str, set[str]] = {}
+        self._meant: dict[str, str] = {}
+        """A conversation that has spoken, by the key that seems to mean it and matches none."""
         self._seen: set[str] = set()
         """Conversations that a message came from, and keys of the map that one of them had."""
         self._met: set[str] = set()
         self._strangers: set[str] = set()
-        """Who writes privately, is no admin, and shares what is said there with everybody."""
-        self.rebound: tuple[Rebinding, ...] = ()
-        """The names that were replaced by others, in the order in which that was done."""
-        self._told: tuple[Rebinding, ...] = ()
-        """The same, as the platform has just said."""
+        """Who writes privately, is no admin, and shares what is said there with everybody: a bot
+        account and a person."""
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
         a folder. What may have been lost is published only once an admin confirms the map."""
         self._seen |= self._state.seen_conversations()
-        self.rebound = self._state.rebindings()
-        self._past = self._state.map_past()
-        self._take(self._read(self._raw or {}, folders, self._past))
-        for name in self._unknown_policies():
+        self._rename(self._state.rebindings())
+        self._go_by(*self._read(self._raw or {}, folders, self._state.map_past()))
+        policies = {
+            "dm_scope": self._scopes.dm_scope,
+            "group_scope": self._scopes.group_scope,
+            BY_ACCOUNT: self._scopes.dm_scope_by_account,
+            **{f"{BY_ACCOUNT} {a}": p for a, p in (self._scopes.dm_scope_by_account or {}).items()},
+        }
+        for name in (name for name, policy in policies.items() if policy is None):
             self._notices.post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
         if not self._settings.scope_filter_enabled:
             self._notices.post(Notice(NoticeCode.SCOPE_FILTER_OFF, severity=Severity.ERROR))
-        self._strangers = self._who_shares_public()
+        self._strangers = {
+            one
+            for one in self._state.public_peers()
+            if self._scopes.dm_policy(account_of(one)) is DmScope.PUBLIC
+        }
         self._report_strangers()
 
     async def change_map(
@@ -125,43 +107,32 @@ class ScopeBook:
         StateUnavailable, and then it is the former one."""
         past = self._past
         past = replace(past, keys=past.keys.difference(keys), lost=past.lost.difference(keys))
-        looked = await asyncio.to_thread(self._read, raw, folders, past)
+        found = await asyncio.to_thread(self._read, raw, folders, past)
         self._raw = raw
-        self._take(looked)
+        self._go_by(*found)
 
-    def _read(self, raw: Mapping[str, object], folders: Collection[str], past: MapPast) -> _Looked:
-        """Read a map, compare it and note that. Blocks; changes nothing of the book's own."""
-        scope_map = read_scope_map(raw, folders)
-        standing = frozenset(filter(may_be_given, folders))
-        seen, present = frozenset(self._seen), self.accounts()
-        health = judge_map(scope_map, past, standing, seen, present)
-        self._state.put_map_past(health.past)
-        nearest = nearest_ids(scope_map.unreadable | health.gone, seen, present)
-        return _Looked(scope_map, standing, present, health, nearest)
+    def _read(
+        self, raw: Mapping[str, object], folders: Collection[str], past: MapPast
+    ) -> tuple[ScopeMap, MapPast]:
+        """Read a map, compare it and note that. Blocks."""
+        self._folders = frozenset(filter(may_be_given, folders))
+        self._present = self.accounts()
+        scope_map = replace(read_scope_map(raw, folders), rebound=self.rebound)
+        scope_map, past = self._judged(scope_map, past)
+        self._state.put_map_past(past)
+        return scope_map, past
 
-    def _take(self, looked: _Looked) -> None:
-        self._folders, self._present = looked.folders, looked.present
-        self._nearest = looked.nearest
-        self._go_by(looked.scope_map, looked.health)
+    def _judged(self, scope_map: ScopeMap, past: MapPast) -> tuple[ScopeMap, MapPast]:
+        return judge_map(scope_map, past, self._folders, self._seen, self._present)
 
-    def _go_by(self, scope_map: ScopeMap, health: MapHealth) -> None:
-        self._past, self._health = health.past, health
-        rebound = (*self.rebound, *self._told)
-        scope_map = replace(
-            scope_map,
-            held=health.held,
-            gone=health.gone,
-            withheld=health.withheld,
-            rebound=rebound,
-        )
+    def _go_by(self, scope_map: ScopeMap, past: MapPast) -> None:
+        self._past = past
         self._scopes = replace(self._scopes, scope_map=scope_map)
         self._report()
 
     def _judge(self) -> None:
         """Compare the map anew: something else than the map has changed."""
-        scope_map = self._scopes.scope_map
-        health = judge_map(scope_map, self._past, self._folders, self._seen, self._present)
-        self._go_by(scope_map, health)
+        self._go_by(*self._judged(self._map, self._past))
 
     def _settings_now(self) -> ScopeSettings:
         """Bot accounts come and go while the bot runs."""
@@ -172,28 +143,27 @@ class ScopeBook:
         return self._scopes
 
     @property
-    def _entries(self) -> Mapping[str, Scope | IllegalName]:
-        return self._scopes.scope_map.entries
+    def _map(self) -> ScopeMap:
+        return self._scopes.scope_map
 
     @property
     def damaged(self) -> bool:
         """True while something is on hold that the map may have lost."""
-        self._settings_now()
-        return self._health.damaged
+        now = self._settings_now().scope_map
+        return bool(now.held) or now.withheld
 
     async def confirm_map(self) -> int:
         """An admin says that the map is meant as it is: how many keys it was held back for."""
-        scope_map, health = self._settings_now().scope_map, self._health
-        past = health.confirmed(scope_map)
+        scope_map = self._settings_now().scope_map
+        past = confirmed(scope_map, self._past)
         await asyncio.to_thread(self._state.put_map_past, past)
         self._past = past
         self._judge()
-        return len(health.held | health.gone)
+        return len(scope_map.held | scope_map.gone)
 
     def _report(self) -> None:
         """Put up what is wrong with the map now, and take down what is not any more."""
-        looked = self._scopes.scope_map, self._health, self._seen, self._nearest
-        now = list(map_notices(*looked, self._present))
+        now = list(map_notices(self._map, self._seen, self._meant, self._present))
         if self._raw is None:
             now.append(Notice(NoticeCode.MAP_WRONG_TYPE))
         places = {(one.code, one.subject) for one in now}
@@ -203,30 +173,25 @@ class ScopeBook:
         for one in now:
             self._notices.post(one)
 
-    def _tell_meant(self, key: str, value: str, conversation: str) -> None:
-        """A conversation has spoken that a key seems to mean which matches none. Said once."""
-        meant = self._nearest.setdefault(key, set())
-        if conversation not in meant:
-            meant.add(conversation)
-            self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
-            self._notices.post(odd_notice(OddKey(key, value, KeyFault.MEANT, conversation)))
+    @property
+    def rebound(self) -> tuple[Rebinding, ...]:
+        """The names that were replaced by others, in the order in which that was done."""
+        return self._map.rebound
 
     async def rebind(self, rebindings: Sequence[Rebinding]) -> None:
         """Go by these names from now on. Raises StateUnavailable, and then by the former ones."""
         await asyncio.to_thread(self._state.put_rebindings, rebindings)
-        self.rebound = tuple(rebindings)
-        self._judge()
+        self._rename(rebindings)
 
     def tell(self, old: str, new: str) -> None:
         """The platform says that a chat goes on under another id: that holds at once, and is lost
         with the next start unless ``rebind`` keeps it."""
-        self._told = (*self._told, Rebinding(old, new))
-        self._judge()
+        if not any((one.old, one.new) == (old, new) for one in self.rebound):
+            self._rename((*self.rebound, Rebinding(old, new)))
 
-    def forget_told(self, old: str, new: str) -> None:
-        """It is kept, or was no news."""
-        self._told = tuple(one for one in self._told if (one.old, one.new) != (old, new))
-        self._judge()
+    def _rename(self, rebindings: Sequence[Rebinding]) -> None:
+        scope_map = replace(self._map, rebound=tuple(rebindings))
+        self._scopes = replace(self._scopes, scope_map=scope_map)
 
     def has_met(self, name: str) -> bool:
         """True if a message came from this conversation, or from one of this bot account."""
@@ -243,7 +208,7 @@ class ScopeBook:
     def resolve(self, conversation_id: ConversationId) -> Resolution:
         """The scope of a conversation. A malformed id is refused and said in the log."""
         resolution = resolve(conversation_id, self._settings_now())
-        if isinstance(resolution, ReadsNothing) and resolution.why.code is WhyCode.MALFORMED_ID:
+        if resolution.why.code is WhyCode.MALFORMED_ID:
             params = {"id": repr(conversation_id.umo)[:200]}
             self._notices.clear(NoticeCode.REFUSED_ID)  # the latest stands, and each is said
             self._notices.post(
@@ -261,29 +226,38 @@ class ScopeBook:
         """Note that a message came from a conversation whose scope resolved to ``resolution``."""
         if isinstance(resolution, ReadsNothing):
             return FirstContact(resolution, first=False)
-        umo, map_key, why = conversation_id.umo, conversation_id.map_key, resolution.why
+        map_key, why = conversation_id.map_key, resolution.why
         # Of a group that the platform splits by member, the group's: it is what an owner maps.
         first = map_key not in self._met
         self._met.add(map_key)
-        if why.code in _MEANT_BY_A_KEY:
-            self._tell_meant(why.key, why.value, map_key)
-        decided = {why.key} if why.code in _BY_A_KEY else set()
-        for key in {umo, map_key, *decided} - self._seen:
+        decided = {why.key} & self._map.entries.keys()
+        if why.code is WhyCode.DOUBTFUL_KEY:
+            decided.clear()
+            self._tell_meant(why.key, map_key)
+        for key in {conversation_id.umo, map_key, *decided} - self._seen:
             self._seen.add(key)
             self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
             await self._keep(self._state.mark_seen, key)
-        private = conversation_id.kind is ConversationKind.PRIVATE
-        public = isinstance(resolution, Usable) and resolution.scope.is_public
-        shares = private and public and why.code is WhyCode.DM_POLICY
-        if actor.admin and actor.person in self._strangers:
-            self._strangers.discard(actor.person)
-            self._report_strangers()
-            await self._keep(self._state.drop_public_peer, actor.person)
-        elif shares and not actor.admin and actor.person not in {"", *self._strangers}:
-            self._strangers.add(actor.person)
-            self._report_strangers()
-            await self._keep(self._state.add_public_peer, actor.person)
+        shares = (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC)
+        if shares and actor.person:
+            await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
         return FirstContact(resolution, first)
+
+    def _tell_meant(self, key: str, conversation: str) -> None:
+        """A conversation has spoken that a key seems to mean which matches none: said once."""
+        if key not in self._meant:
+            self._meant[key] = conversation
+            self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
+            self._report()
+
+    async def _note_sharing(self, who: str, actor: Actor) -> None:
+        """A private chat that falls to public: of a stranger, or of one who is an admin by now."""
+        if actor.admin is not (who in self._strangers):
+            return
+        self._strangers ^= {who}
+        self._report_strangers()
+        state = self._state
+        await self._keep(state.drop_public_peer if actor.admin else state.add_public_peer, who)
 
     @staticmethod
     async def _keep[T](write: Callable[[T], None], value: T) -> None:
@@ -305,62 +279,36 @@ class ScopeBook:
         else:
             self._notices.clear(NoticeCode.STRANGERS_IN_PUBLIC)
 
-    def _who_shares_public(self) -> set[str]:
-        """Who wrote privately and fell to public, and would again by an account of now. Blocks."""
-        accounts = dict[str, set[str]]()
-        for one in self._seen:
-            if is_private_chat(one) and is_conversation_key(one):
-                seen = ConversationId.parse(one)
-                accounts.setdefault(seen.peer or "", set()).add(seen.account)
-        return {
-            person
-            for person in self._state.public_peers()
-            if any(map(self._publishes, accounts.get(person.partition(":")[2], {""})))
-        }
-
-    def _publishes(self, account: str) -> bool:
-        """True if unmapped private chats of a bot account fall to public. An empty account is one
-        that cannot be told: then it may be any."""
-        policies = [self._scopes.dm_policy(account)]
-        if not account:
-            policies += (self._scopes.dm_scope_by_account or {}).values()
-        return DmScope.PUBLIC in policies
-
     async def bring(self, scope: Scope) -> None:
         """Note a scope that the owner has brought from elsewhere: for want of a key it is not
         taken for one that lost its map."""
         await self._keep(partial(self._state.know_scopes, brought=True), [scope.name])
 
-    def sharing(self, scope: Scope) -> int:
-        """How many keys of the map give this scope."""
-        return len(self._keys_of(scope))
-
-    def _keys_of(self, scope: Scope) -> list[str]:
-        return [key for key, value in self._entries.items() if value == scope]
+    def sharing(self, scope: Scope) -> list[str]:
+        """The keys of the map that give this scope."""
+        return [key for key, value in self._map.entries.items() if value == scope]
 
     def no_confidence(self, scope: Scope) -> Refused | None:
         """Why what is said in confidence is not stored in a scope: others read it. None where that
         is one private chat's alone."""
         if scope.is_public:
             return Refused(Reason.CONFIDENCE)
-        keys = self._keys_of(scope)
+        keys = self.sharing(scope)
         if len(keys) > 1:
             return Refused(Reason.CONFIDENCE_SHARED, detail=scope.name)
         private = is_private_chat(keys[0]) if keys else not scope.name.startswith("group-")
         alone = private and scope != ALL_PRIVATE_CHATS
         return None if alone else Refused(Reason.CONFIDENCE_HERE)
 
-    def mapped(self) -> frozenset[str]:
-        """The names of the scopes that the map gives to conversations."""
-        values = self._entries.values()
-        return frozenset(value.name for value in values if isinstance(value, Scope))
-
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
         """True if a private chat is the only conversation with this scope."""
-        shared = scope.is_public or scope == ALL_PRIVATE_CHATS
-        if conversation_id.kind is not ConversationKind.PRIVATE or shared:
+        if conversation_id.kind is not ConversationKind.PRIVATE or self.no_confidence(scope):
             return False
-        return self._keys_of(scope) in ([], [conversation_id.umo])
+        return self.sharing(scope) in ([], [conversation_id.umo])
+
+    def mapped(self) -> frozenset[str]:
+        """The names of the scopes that the map gives to conversations."""
+        return frozenset(self.summary().by_scope)
 
     def same_person(self, one: str, other: str) -> bool:
         """True if two person ids are the same, or linked to the same person."""
@@ -379,24 +327,65 @@ class ScopeBook:
         """All ids of a person, given one of them; none for an empty one."""
         return ids_of(person, self._settings.identity_links)
 
-    def _unknown_policies(self) -> Iterator[str]:
-        """The settings whose value is no policy."""
-        scopes = self._scopes
-        if scopes.dm_scope is None:
-            yield "dm_scope"
-        if scopes.group_scope is None:
-            yield "group_scope"
-        if scopes.dm_scope_by_account is None:
-            yield BY_ACCOUNT
-        else:
-            accounts = scopes.dm_scope_by_account.items()
-            yield from (f"{BY_ACCOUNT} {name}" for name, policy in accounts if policy is None)
-
     def summary(self) -> MapSummary:
         """What the map says, for the log at start-up."""
         by_scope: dict[str, tuple[str, ...]] = {}
-        for key, value in self._entries.items():
+        for key, value in self._map.entries.items():
             if isinstance(value, Scope):
                 by_scope[value.name] = (*by_scope.get(value.name, ()), key)
-        ignored = len(self._entries) - sum(map(len, by_scope.values()))
-        return MapSummary(by_scope, ignored, held=len(self._health.held))
+        ignored = len(self._map.entries) - sum(map(len, by_scope.values()))
+        return MapSummary(by_scope, ignored, held=len(self._map.held))
+
+
+_TOLD: Final = "told:"
+"""Begins a mark in the state."""
+_TO_ADMINS: Final = frozenset(
+    {NoticeCode.STRANGERS_IN_PUBLIC, NoticeCode.SOUL_WAITS, NoticeCode.SOUL_APPLIED}
+)
+
+
+class ToldOnce:
+    """What is told once, also over restarts. Who claims something tells it, and says then whether
+    it was said. It is marked durably no sooner: what a close cuts off is told after the next start.
+    """
+
+    def __init__(self, state: SqliteStateStore, notices: NoticeBoard) -> None:
+        self._state = state
+        self._notices = notices
+        self._being_told: set[str] = set()
+
+    async def claim(self, names: Sequence[str], most: int | None = None) -> list[str]:
+        """Of these, what was not told yet and nobody is telling now; of many, the first ``most``.
+        None where that cannot be read."""
+        try:
+            told = await asyncio.to_thread(self._state.marks, _TOLD)
+        except StateUnavailable as error:
+            logger.warning("state_not_read", error=error)
+            return []
+        free = [name for name in names if name not in told | self._being_told][:most]
+        self._being_told.update(free)
+        return free
+
+    async def settle(self, names: Collection[str], *, said: bool) -> None:
+        """What was claimed was said, or could not be: then it is another time."""
+        if said:
+            try:
+                for name in names:
+                    await asyncio.to_thread(self._state.set_mark, _TOLD + name)
+            except StateUnavailable as error:
+                logger.warning("state_not_written", error=error)
+                return  # said once since the start all the same
+        self._being_told.difference_update(names)
+
+    async def claim_news(self) -> list[Notice]:
+        """The standing notices that an admin is told in chat, and was not told yet."""
+        news = {_name(one): one for one in self._notices.standing() if one.code in _TO_ADMINS}
+        return [news[name] for name in await self.claim(list(news))]
+
+    async def settle_news(self, news: Sequence[Notice], *, said: bool) -> None:
+        """As ``settle``."""
+        await self.settle([_name(one) for one in news], said=said)
+
+
+def _name(notice: Notice) -> str:
+    return f"{notice.code}:{notice.subject}:{notice.params.get('number', '')}"

@@ -150,7 +150,7 @@ class ScopeAdmin(Door):
         before = self._book.resolve(conversation_id)
         await self.go_by(raw, {conversation_id.umo, conversation_id.map_key})
         after = self._book.resolve(conversation_id)
-        sharing = self._book.sharing(after.scope) if isinstance(after, Usable) else 0
+        sharing = len(self._book.sharing(after.scope)) if isinstance(after, Usable) else 0
         return MapChange(before, after, sharing)
 
     async def go_by(self, raw: Mapping[str, object], keys: Collection[str]) -> None:
@@ -248,7 +248,6 @@ class ScopeAdmin(Door):
         await self._life.ready()
         moved = fault_of(old, new, self._book.accounts()) or with_moved(raw, old, new)
         if isinstance(moved, Refused):
-            self._book.forget_told(old, new)
             return moved
         changed, keys = moved
         before = [one for one in self._book.rebound if (one.old, one.new) == (old, new)]
@@ -269,7 +268,6 @@ class ScopeAdmin(Door):
             await self._paused.keep()
             await self._unread.review()
         await self._book.rebind([*others, rebinding])
-        self._book.forget_told(rebinding.old, rebinding.new)
         return paused
 
     async def last_rebinding(self) -> Rebinding | None:

@@ -21,11 +21,11 @@ from ..models.vault_layout import (
     archive_path,
     endings_of,
     is_recalled,
+    may_be_note,
     part_path,
     topic_path,
 )
 from ..remember.rules.routing import route
-from ..scopes.rules.note_files import may_be_note
 from ..storage.files import is_link, replace_durably
 from ..text.normalising import is_sendable
 from ..vault.ledger import SqliteLedger

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
-from ..scopes.rules.note_files import is_topic_file
+from ..models.vault_layout import is_topic_file
 from ..storage.files import Stamp, stamp_of
 from .folder_walk import Listing
 from .markdown.new_entries import plain_lines, with_ids

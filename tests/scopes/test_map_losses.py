@@ -25,7 +25,7 @@ MAP = {FAMILY_ROOM: "家人", FAMILY_CHAT: "家人", WORK_ROOM: "公司"}
 REPAIRED = {key.replace(OLD, NEW): scope for key, scope in MAP.items()}
 
 
-GONE, HOLD = f"<{WhyCode.ACCOUNT_GONE}>", f"<{WhyCode.ACCOUNTS_GONE}>"
+GONE, HOLD = f"<{WhyCode.DOUBTFUL_KEY}>", f"<{WhyCode.MAP_WITHHELD}>"
 
 
 def renamed(where: ConversationId) -> ConversationId:
@@ -163,7 +163,7 @@ async def test_a_folder_that_came_without_its_map_publishes_nothing_until_it_is_
 ) -> None:
     for _ in range(2):
         book = bot.start(scope_map, ["家人", "公司", "public"])
-        assert says(book, group(777)) == f"<{WhyCode.MAP_UNKNOWN}>"
+        assert says(book, group(777)) == f"<{WhyCode.MAP_WITHHELD}>"
         assert book.damaged
     told = bot.told(NoticeCode.MAP_UNKNOWN)
     assert told.params["scopes"] == "、".join(sorted({"家人", "公司"} - set(scope_map.values())))
@@ -177,7 +177,7 @@ async def test_an_admin_may_say_that_no_key_is_to_name_a_scope(bot: Bot) -> None
     assert await book.confirm_map() == 0
     assert says(book, group(777)) == "public"
     assert says(bot.start({}, ["家人"]), group(777)) == "public"
-    assert says(bot.start({}, ["家人", "公司"]), group(777)) == f"<{WhyCode.MAP_UNKNOWN}>"
+    assert says(bot.start({}, ["家人", "公司"]), group(777)) == f"<{WhyCode.MAP_WITHHELD}>"
 
 
 def test_to_take_the_last_key_of_a_scope_out_is_a_decision(bot: Bot) -> None:

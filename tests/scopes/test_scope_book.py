@@ -232,3 +232,14 @@ def test_an_account_that_others_are_linked_to_reads_what_was_heard_from_them(
         assert {main, other} == set(book.ids_of(person_id))
         shelves = book.shelves_of(private(1).umo, person_id)
         assert Place.of_person(linked) in shelves
+
+
+async def test_a_key_that_means_a_conversation_which_has_spoken_is_told_with_its_id(
+    books: Restarts,
+) -> None:
+    book = books.start({"777": "家人"})
+    for where in (group(777), private(777)):
+        await book.meet(where, person(1), book.resolve(where))
+    assert books.told(NoticeCode.MAP_ODD_KEY).params == {
+        "key": "777", "value": "家人", "odd": "meant", "meant": group(777).umo,
+    }  # fmt: skip

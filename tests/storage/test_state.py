@@ -185,7 +185,7 @@ async def whys(rig: Rig) -> list[WhyCode]:
     return [report.resolution.why.code for report in reports]
 
 
-UNKNOWN = [WhyCode.MAP_UNKNOWN] * 3
+UNKNOWN = [WhyCode.MAP_WITHHELD] * 3
 BY_POLICY = [WhyCode.GROUP_POLICY, WhyCode.GROUP_POLICY, WhyCode.DM_POLICY]
 
 

@@ -1,4 +1,5 @@
-"""Where an agent acts that the bot framework woke by itself: its origin, completed. Pure.
+"""Where an agent acts that the bot framework woke by itself: its origin, completed; and which of
+the places and persons that were met a name means. Pure.
 
 The event of such an agent carries a conversation's ``unified_msg_origin`` and nothing else that is
 true of it: neither the platform nor the group nor a sender. Persons' own messages told those.
@@ -61,12 +62,11 @@ def is_no_stranger(
     """True if a place that ``name`` means alone is certainly the one that is meant: anybody can
     take a name. It is an id, or ``asker`` speaks in the group, or the person of the private chat
     speaks in another place for which ``is_inside`` holds."""
-    if name in (place.umo, place.group, place.peer, f"{place.adapter}:{place.peer}"):
+    if name in (place.umo, place.group, place.peer, place.person):
         return True
     if place.group:
         return any(one.person == asker and place_of(one) == place for one in met)
-    person = f"{place.adapter}:{place.peer}"
-    return any(one.person == person and is_inside(place_of(one)) for one in met)
+    return any(one.person == place.person and is_inside(place_of(one)) for one in met)
 
 
 def place_of(seen: SeenSender) -> ConversationId:
@@ -77,11 +77,6 @@ def place_of(seen: SeenSender) -> ConversationId:
     group = chat_of(seen.group)
     umo = f"{parsed.account}:{parsed.kind}:{group}"
     return replace(parsed, umo=umo, adapter=seen.adapter, group=group)
-
-
-def titled(seen: SeenSender, conversation_id: ConversationId) -> SeenSender:
-    """What a group is called stands as the name of nobody in it."""
-    return replace(seen, umo=chat_key(conversation_id), peer="", name=conversation_id.title)
 
 
 def complete(
@@ -95,21 +90,23 @@ def complete(
             does not.
         seen: Who has spoken under this origin.
     """
-    seen = _on(adapter, seen)
-    unknown = replace(parsed, adapter=adapter, peer=None, group=None, hidden=True)
-    places = {(sender.adapter, sender.group) for sender in seen}
-    if len(places) != 1:
-        return unknown
+    seen = [one for one in seen if adapter in (None, one.adapter)]
+    places = {(one.adapter, one.group) for one in seen}
+    private = parsed.kind is ConversationKind.PRIVATE and not any(one.group for one in seen)
+    peers = {one.peer for one in seen if private}
+    if len(places) != 1 or len(peers) > 1:
+        return replace(parsed, adapter=adapter, peer=None, hidden=True)
     ((platform, group),) = places
-    # One with a group is no private chat, as for a person's own message.
-    private = parsed.kind is ConversationKind.PRIVATE and not group
-    if private:
-        peers = {sender.peer for sender in seen}
-        if len(peers) != 1:
-            return unknown
-        return replace(parsed, adapter=platform, peer=peers.pop() or None)
+    # A private chat with a group is none, as for a person's own message.
     kind = ConversationKind.OTHER if parsed.kind is ConversationKind.PRIVATE else parsed.kind
-    return replace(parsed, adapter=platform, kind=kind, peer=None, group=group or None)
+    peer = "".join(peers) or None
+    return replace(
+        parsed,
+        adapter=platform,
+        kind=parsed.kind if private else kind,
+        peer=peer,
+        group=group or None,
+    )
 
 
 def on_behalf_of(
@@ -123,28 +120,16 @@ def on_behalf_of(
         sender: Who set the timer, as the job says; empty if it does not. A job that a woken agent
             has made itself names the session instead of a person.
     """
-    seen = _on(conversation_id.adapter, seen)
-    by_peer = {one.peer: one for one in seen if one.peer}
     session, adapter = conversation_id.session, conversation_id.adapter
-    named = sender != session or conversation_id.peer == sender
-    if named and sender in by_peer:
-        return by_peer[sender]
-    if named and sender and adapter:
-        return SeenSender(conversation_id.umo, "", adapter, "", sender, "")
+    by_peer = {one.peer: one for one in seen if one.peer and adapter in (None, one.adapter)}
+    if sender != session or conversation_id.peer == sender:
+        if sender in by_peer:
+            return by_peer[sender]
+        if sender and adapter:
+            return SeenSender(conversation_id.umo, "", adapter, "", sender, "")
     if len(by_peer) != 1:
         return None
     ((peer, found),) = by_peer.items()
-    return found if conversation_id.peer or _is_of_one(session, peer) else None
-
-
-def _is_of_one(session: str, peer: str) -> bool:
-    """True for a member's own session in a group that the platform splits: the id is in it."""
-    return (
-        session == peer
-        or session.startswith((f"{peer}_", f"{peer}%"))
-        or session.endswith(f"_{peer}")
-    )
-
-
-def _on(adapter: str | None, seen: Sequence[SeenSender]) -> list[SeenSender]:
-    return [sender for sender in seen if adapter is None or sender.adapter == adapter]
+    # A member's own session in a group that the platform splits: the id is in it.
+    of_one = session == peer or session.startswith((f"{peer}_", f"{peer}%"))
+    return found if conversation_id.peer or of_one or session.endswith(f"_{peer}") else None

@@ -13,10 +13,10 @@ from ...models.data_models import Reason, Refused
 from ...models.resolution import Rebinding
 from .scope_map import (
     account_of,
-    chat_of,
     entries_of,
     is_conversation_key,
     without_account,
+    without_thread,
 )
 
 
@@ -31,10 +31,9 @@ def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | 
     Args:
         accounts: The bot accounts that exist now, None where they are unknown.
     """
-    if is_account(old) != is_account(new) or not (is_account(old) or _are_alike(old, new)):
+    alike = is_account(new) if is_account(old) else _are_alike(old, new)
+    if old == new or not alike:
         return Refused(Reason.NOT_ALIKE)
-    if old == new:
-        return Refused(Reason.SAME_NAME)
     if accounts is not None and account_of(new) not in accounts:
         return Refused(Reason.NO_ACCOUNT, detail=new)
     if is_account(old) and old in (accounts or ()):
@@ -51,10 +50,8 @@ def _are_alike(one: str, other: str) -> bool:
 def chat_key(conversation_id: ConversationId) -> str:
     """The map's key of a conversation; of a topic, that of its group."""
     key = conversation_id.map_key
-    if conversation_id.kind is not ConversationKind.GROUP or not is_conversation_key(key):
-        return key
-    begin, _, session = key.rpartition(":")
-    return f"{begin}:{chat_of(session)}"
+    is_group = conversation_id.kind is ConversationKind.GROUP and is_conversation_key(key)
+    return without_thread(key) if is_group else key
 
 
 def renamed(key: str, old: str, new: str) -> str | None:
@@ -64,11 +61,7 @@ def renamed(key: str, old: str, new: str) -> str | None:
         return None
     if is_account(old):
         return f"{new}:{without_account(key)}" if account_of(key) == old else None
-    if key == old:
-        return new
-    account, kind, session = key.split(":", 2)
-    chat = chat_of(session)
-    return new + session[len(chat) :] if f"{account}:{kind}:{chat}" == old else None
+    return new + key[len(old) :] if old in (key, without_thread(key)) else None
 
 
 def names_of(

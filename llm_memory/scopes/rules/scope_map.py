@@ -1,5 +1,5 @@
 """Reading ``conversation_scope_map`` and changing one conversation's entry in it: which entries are
-legal, whether the map is damaged, which conversation a key means, and what the map does not reach.
+legal, and which conversation a key means as people write it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,24 @@ from ...text.normalising import clean
 from ...text.scripts import fold
 from ...text.traditional import simplified
 
+PERSONA_PREFIX: Final = "persona:"
+_KINDS: Final = {str(kind).lower(): kind for kind in ConversationKind} | {
+    "group": ConversationKind.GROUP,
+    "friend": ConversationKind.PRIVATE,
+}
+_DIGITS: Final = str.maketrans("０１２３４５６７８９", "0123456789")
+_ARROW: Final = re.compile(r"\s*(?:→|⇒|->|=>)\s*")
+_TO_FILL_IN: Final = frozenset({"", "域名", "记忆域", "scope"})
+"""What stands behind the arrow of the line that ``/memory scope`` shows."""
+
 
 def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> ScopeMap:
     """Check each entry of ``raw``; ``folders`` are the scope names that stand on disk.
 
     A name that differs only in case from a folder (else from an earlier entry) is illegal: on a
-    disk that folds case the two would be one. Blanks around a key, and invisible characters in it,
-    come from pasting and go, a whole line ``id → scope`` in one field is read as it is meant, and a
-    kind of conversation may be written short (``group``): a key that was written as AstrBot writes
-    it wins.
+    disk that folds case the two would be one. Of two spellings of a key AstrBot's own wins.
     """
     taken = {folder.lower(): folder for folder in sorted(folders)} | {PUBLIC_NAME: PUBLIC_NAME}
-    known = set(folders)
     entries: dict[str, Scope | IllegalName] = {}
     for written, key, value in entries_of(raw):
         if key != written and key in raw:
@@ -39,24 +45,59 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
             entries[key] = IllegalName(str(value), ScopeFault(error.reason))
             continue
         holder = taken.setdefault(scope.name.lower(), scope.name)
-        if holder != scope.name and scope.name not in known:
-            entries[key] = IllegalName(scope.name, ScopeFault.CASE_CLASH)
-            continue
-        entries[key] = scope
-    unreadable = {
+        clashes = holder != scope.name and scope.name not in folders
+        entries[key] = IllegalName(scope.name, ScopeFault.CASE_CLASH) if clashes else scope
+    unreadable = frozenset(
         key
         for key, value in entries.items()
         if is_unreadable(key) and not (isinstance(value, Scope) and value.is_public)
-    }
-    return ScopeMap(MappingProxyType(entries), unreadable=frozenset(unreadable))
+    )
+    return ScopeMap(MappingProxyType(entries), unreadable)
 
 
-def written(key: str, scope_map: ScopeMap) -> str:
-    """What stands beside a key, empty where it stands there no more."""
-    entry = scope_map.entries.get(key)
-    if entry is None:
-        return ""
-    return entry.name if isinstance(entry, Scope) else entry.value
+def entries_of(raw: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
+    """Each entry: its key as it is written, its key as AstrBot writes it, and its value. Both come
+    without what pasting brings along: blanks, invisible characters, and a whole line ``id → scope``
+    in one of the two fields."""
+    for written, beside in raw.items():
+        key, name = _line(clean(str(written)))
+        value = beside
+        if isinstance(beside, str):
+            other, value = _line(clean(beside))
+            if not value or canonical_key(other) != canonical_key(key):
+                value = clean(beside)
+            value = name if name and value in _TO_FILL_IN else value
+        yield written, canonical_key(key), value
+
+
+def _line(text: str) -> tuple[str, str]:
+    """The id and the scope of a line; for what is no such line itself and nothing."""
+    key, *behind = _ARROW.split(text, maxsplit=1)
+    return (key, behind[0]) if behind and not is_unreadable(canonical_key(key)) else (text, "")
+
+
+def entry_of(raw: Mapping[str, object], conversation_id: ConversationId) -> str | None:
+    """What the raw map says beside a key of the conversation's own; None for nothing."""
+    own = {conversation_id.map_key, conversation_id.umo}
+    return next((str(value) for _, key, value in entries_of(raw) if key in own), None)
+
+
+def with_entry(
+    raw: Mapping[str, object], conversation_id: ConversationId, name: str | None
+) -> dict[str, object]:
+    """The raw map in which the conversation has this scope, or no entry of its own for None. All
+    other entries stay as they were written."""
+    own = {conversation_id.map_key, conversation_id.umo}
+    kept = {written: raw[written] for written, key, _ in entries_of(raw) if key not in own}
+    return kept if name is None else {**kept, conversation_id.map_key: name}
+
+
+def with_renamed(
+    raw: Mapping[str, object], old: str, new: str
+) -> tuple[dict[str, object], frozenset[str]]:
+    """The raw map in which what gave the scope ``old`` gives ``new``, and the keys of that."""
+    moved = {written: key for written, key, value in entries_of(raw) if value == old}
+    return {**raw, **dict.fromkeys(moved, new)}, frozenset(moved.values())
 
 
 def near_name(name: str, known: Iterable[str]) -> str:
@@ -83,15 +124,6 @@ def _is_slip(one: str, other: str) -> bool:
     return not (one[first] + other[first]).isnumeric()
 
 
-PERSONA_PREFIX: Final = "persona:"
-_KINDS: Final = {str(kind).lower(): kind for kind in ConversationKind} | {
-    "group": ConversationKind.GROUP,
-    "friend": ConversationKind.PRIVATE,
-}
-_DIGITS: Final = str.maketrans("０１２３４５６７８９", "0123456789")
-_SEPARATOR: Final = re.compile("[:：]")
-
-
 def canonical_key(key: str) -> str:
     """``key`` as AstrBot writes it: ``qq:group:７７`` is ``qq:GroupMessage:77``. Anything but its
     middle part and full-width digits stays as it is."""
@@ -105,12 +137,25 @@ def canonical_key(key: str) -> str:
 
 def account_of(key: str) -> str:
     """The bot account that a conversation key names."""
-    return key.split(":", 1)[0]
+    return key.partition(":")[0]
 
 
 def without_account(key: str) -> str:
     """What a conversation key names beside the bot account."""
     return key.partition(":")[2]
+
+
+def without_thread(key: str) -> str:
+    """``tg:GroupMessage:-100`` for a topic of it, ``tg:GroupMessage:-100#7``."""
+    account, kind, session = key.split(":", 2)
+    return f"{account}:{kind}:{chat_of(session)}"
+
+
+def chat_of(session: str) -> str:
+    """``-100`` for ``-100#7``, a thread of it. What only begins with the mark (``#general``) is a
+    whole id."""
+    chat, _, thread = session.rpartition("#")
+    return chat if chat and thread else session
 
 
 def is_conversation_key(key: str) -> bool:
@@ -125,104 +170,26 @@ def is_persona_key(key: str) -> bool:
     return named != key and bool(named) and not is_conversation_key(key)
 
 
-def is_agent_key(key: str) -> bool:
-    """True for ``mcp:project:<name>``, the key of a coding agent's conversation."""
-    parts = key.split(":", 2)
-    named = len(parts) == 3 and all(part and part == part.strip() for part in parts)
-    return named and parts[0] == AGENT_ACCOUNT and not is_conversation_key(key)
-
-
 def is_unreadable(key: str) -> bool:
-    """True for what is the key of no conversation, persona or agent. A blank beside a separator is
-    none that AstrBot writes."""
-    if is_persona_key(key) or is_agent_key(key):
+    """True for what is the key of no conversation, persona or agent (``mcp:project:<name>``). A
+    blank beside a separator is none that AstrBot writes."""
+    if is_persona_key(key):
         return False
-    return not is_conversation_key(key) or any(part != part.strip() for part in key.split(":", 2))
+    parts = key.split(":", 2)
+    is_agent = len(parts) == 3 and parts[0] == AGENT_ACCOUNT
+    known = is_conversation_key(key) or is_agent
+    return not known or not all(part and part == part.strip() for part in parts)
 
 
 def seems_to_mean(key: str, conversation_id: ConversationId) -> bool:
     """True if an id of the conversation's group or person stands in an unreadable ``key`` as a
     whole: 777 stands in ``777`` and ``qq:grp:777``, not in ``7770``."""
-    named = named_in(key)
+    named = re.split("[:：]", key, maxsplit=1)[-1] or key
     ids = (conversation_id.session, conversation_id.group, conversation_id.peer)
     own = {part.lstrip("-") for one in ids if one for part in (one, chat_of(one))}
     return any(_stands_in(one, named) for one in own if one)
 
 
-def named_in(key: str) -> str:
-    """What an unreadable key says behind the bot account, as far as one stands there."""
-    return _SEPARATOR.split(key, maxsplit=1)[-1] or key
-
-
-def chat_of(session: str) -> str:
-    """``-100`` for ``-100#7``, a thread of it. What only begins with the mark (``#general``) is a
-    whole id."""
-    chat, _, thread = session.rpartition("#")
-    return chat if chat and thread else session
-
-
 def _stands_in(one: str, text: str) -> bool:
     edge = "0-9" if one.isdecimal() else "0-9A-Za-z"
     return re.search(f"(?<![{edge}]){re.escape(one)}(?![{edge}])", text) is not None
-
-
-_ARROW = re.compile(r"\s*(?:→|⇒|->|=>)\s*")
-_TO_FILL_IN = frozenset({"域名", "记忆域", "scope"})
-"""What stands behind the arrow of the line that ``/memory scope`` shows."""
-
-
-def with_entry(
-    raw: Mapping[str, object], conversation_id: ConversationId, name: str | None
-) -> dict[str, object]:
-    """The raw map in which the conversation has this scope, or no entry of its own for None. All
-    other entries stay as they were written."""
-    own = {conversation_id.map_key, conversation_id.umo}
-    kept = {written: raw[written] for written, key, _ in entries_of(raw) if key not in own}
-    return kept if name is None else {**kept, conversation_id.map_key: name}
-
-
-def with_renamed(
-    raw: Mapping[str, object], old: str, new: str
-) -> tuple[dict[str, object], frozenset[str]]:
-    """The raw map in which what gave the scope ``old`` gives ``new``, and the keys of that."""
-    moved = {written: key for written, key, value in entries_of(raw) if value == old}
-    return {**raw, **dict.fromkeys(moved, new)}, frozenset(moved.values())
-
-
-def entry_of(raw: Mapping[str, object], conversation_id: ConversationId) -> str | None:
-    """What the raw map says beside a key of the conversation's own; None for nothing."""
-    own = {conversation_id.map_key, conversation_id.umo}
-    return next((str(value) for _, key, value in entries_of(raw) if key in own), None)
-
-
-def entries_of(raw: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
-    """Each entry: its key as it is written, its key as AstrBot writes it, and its value. Both come
-    without what pasting brings along: blanks, invisible characters, and a whole line ``id → scope``
-    in one of the two fields."""
-    for written, beside in raw.items():
-        key, value = _unpasted(str(written), beside)
-        yield written, canonical_key(key), value
-
-
-def _unpasted(key: str, value: object) -> tuple[str, object]:
-    key = clean(key)
-    beside = clean(value) if isinstance(value, str) else value
-    whole, name = _line(key)
-    if name:
-        own = beside if beside and beside not in _TO_FILL_IN else name
-        # The same line in both fields says the same twice.
-        return whole, _line(own)[1] or own if isinstance(own, str) else own
-    if isinstance(beside, str):
-        named, name = _line(beside)
-        if name and canonical_key(named) == canonical_key(key):
-            return key, name
-    return key, value
-
-
-def _line(text: str) -> tuple[str, str]:
-    """The id and the scope of a line; empty ones for what is no such line."""
-    left, *behind = _ARROW.split(text, maxsplit=1)
-    key = canonical_key(left)
-    if behind and (is_conversation_key(key) or is_persona_key(key) or is_agent_key(key)):
-        return left, behind[0]
-    return "", ""

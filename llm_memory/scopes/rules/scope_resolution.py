@@ -22,7 +22,7 @@ from .scope_map import (
     is_persona_key,
     seems_to_mean,
     without_account,
-    written,
+    without_thread,
 )
 
 
@@ -54,8 +54,8 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
     found = _by_policy(names, settings)
     widest = isinstance(found, Usable) and found.scope.is_public
-    if widest and settings.scope_map.withheld is not None:
-        return ReadPublicOnly(Why(settings.scope_map.withheld))
+    if widest and settings.scope_map.withheld:
+        return ReadPublicOnly(Why(WhyCode.MAP_WITHHELD))
     return found
 
 
@@ -74,16 +74,12 @@ def _by_keys(candidates: Iterable[tuple[WhyCode, str]], scope_map: ScopeMap) -> 
 
 def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> ReadPublicOnly | None:
     """For a conversation that no key matches: reading only, if a key that can match none seems to
-    mean it."""
-    if scope_map.gone:
-        own = {without_account(key) for name in names for _, key in _own_keys(name)}
-        for key in sorted(scope_map.gone):
-            if without_account(key) in own:
-                return ReadPublicOnly(Why(WhyCode.ACCOUNT_GONE, key, written(key, scope_map)))
-    for key in sorted(scope_map.unreadable):
-        if any(seems_to_mean(key, name) for name in names):
-            return ReadPublicOnly(Why(WhyCode.UNREADABLE_KEY, key, written(key, scope_map)))
-    return None
+    mean it: one on a bot account that is gone, or one that is no conversation id."""
+    own = {without_account(key) for name in names for _, key in _own_keys(name)}
+    gone = (key for key in scope_map.gone if without_account(key) in own)
+    unreadable = (k for k in scope_map.unreadable if any(seems_to_mean(k, one) for one in names))
+    key = min(gone, default="") or min(unreadable, default="")
+    return ReadPublicOnly(Why(WhyCode.DOUBTFUL_KEY, key, scope_map.written(key))) if key else None
 
 
 def _maps_personas(settings: ScopeSettings) -> bool:
@@ -95,13 +91,14 @@ def _own_keys(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
     """Keys of the conversation itself, the most exact first."""
     umo, group = conversation_id.umo, conversation_id.group
     yield WhyCode.MAPPED, umo
-    if conversation_id.kind is not ConversationKind.PRIVATE and not conversation_id.is_agent:
-        yield from _parents(umo)
-        if group and conversation_id.kind is ConversationKind.GROUP:
-            own = f"{conversation_id.account}:{ConversationKind.GROUP}:{group}"
-            if own != umo:
-                yield WhyCode.MAPPED_GROUP, own
-                yield from _parents(own)
+    if conversation_id.kind is ConversationKind.PRIVATE or conversation_id.is_agent:
+        return
+    # ``tg:GroupMessage:-100#7`` (a topic) belongs to ``tg:GroupMessage:-100``.
+    wider = [without_thread(umo)]
+    if group and conversation_id.kind is ConversationKind.GROUP:
+        own = f"{conversation_id.account}:{ConversationKind.GROUP}:{group}"
+        wider += [own, without_thread(own)]
+    yield from ((WhyCode.MAPPED_PARENT, key) for key in wider if key != umo)
 
 
 def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
@@ -112,14 +109,6 @@ def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str
     for key in dict.fromkeys((persona_key, clean(persona_key))):
         if conversation_id.persona and is_persona_key(key):
             yield WhyCode.MAPPED_PERSONA, key
-
-
-def _parents(key: str) -> Iterator[tuple[WhyCode, str]]:
-    """``tg:GroupMessage:-100#7`` (a topic) belongs to ``tg:GroupMessage:-100``."""
-    account, kind, session = key.split(":", 2)
-    chat = chat_of(session)
-    if chat != session:
-        yield WhyCode.MAPPED_PARENT, f"{account}:{kind}:{chat}"
 
 
 def _by_policy(names: Sequence[ConversationId], settings: ScopeSettings) -> Resolution:
@@ -207,7 +196,7 @@ def project_scope(name: str) -> Scope:
 def _unknown_kind(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
     private = settings.dm_policy(conversation_id.account)
     if private is DmScope.PUBLIC and settings.group_scope is GroupScope.PUBLIC:
-        return Usable(PUBLIC, Why(WhyCode.DEFAULT))
+        return Usable(PUBLIC, Why(WhyCode.UNKNOWN_KIND))
     own = _derive("dm", "unknown", ["kind", conversation_id.umo])
     return Usable(own, Why(WhyCode.UNKNOWN_KIND))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 import sys
@@ -11,14 +12,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ...errors import VaultFileBroken
 from ...models.decisions import RECORD_PATHS
 from ...models.passages import NoteChunk, NoteSection
 from ...models.scope import QUARANTINE_NAME, ROLES_FOLDER, ROOT_NOTES, SHARED, Place
-from ...models.vault_layout import MEMORY_PAGE, SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
-from ...scopes.rules.note_files import may_be_note, note_id
+from ...models.vault_layout import (
+    MEMORY_PAGE,
+    SOUL_CHAIN,
+    SOUL_PAGE,
+    SOUL_VERSIONS,
+    may_be_note,
+)
 from ...storage.files import Stamp, is_link, stamp_of
 from ..folder_walk import Listing
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
@@ -242,7 +248,7 @@ def _named(
             modified = (records[0].record.at if records else None) or written
         said = chunk.headings, chunk.text
         seen[said] = seen.get(said, 0) + 1
-        identifier = note_id(place, path, chunk.headings, chunk.text, seen[said])
+        identifier = _note_id(place, path, chunk.headings, chunk.text, seen[said])
         named = NoteChunk(
             note_id=identifier,
             place=place,
@@ -256,3 +262,12 @@ def _named(
             unvouched=of_role and is_session_note(path, chunk.headings),
         )
         yield chunk, named
+
+
+def _note_id(place: Place, path: str, headings: tuple[str, ...], text: str, nth: int) -> str:
+    """The id of a piece. ``nth`` counts pieces of a file that agree in headings and text."""
+    parts = (place.name, PurePosixPath(path).as_posix(), *headings, text, str(nth))
+    # With its length before each part, no two lists of parts look the same.
+    spelt = "".join(f"{len(part)}:{part}" for part in (str(len(headings)), *parts))
+    digest = hashlib.sha256(spelt.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"n-{digest[:20]}"

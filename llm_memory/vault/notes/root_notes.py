@@ -14,10 +14,9 @@ from typing import Final
 from ...errors import StateUnavailable
 from ...models.scope import ROOT_NOTES
 from ...models.status import Notice, NoticeCode, Severity
-from ...models.vault_layout import MEMORY_PAGE
+from ...models.vault_layout import MEMORY_PAGE, OLDER_FOLDER, is_dated, may_be_note
 from ...models.workflow import WORKFLOW
 from ...runtime.notice_board import NoticeBoard
-from ...scopes.rules.note_files import OLDER_FOLDER, is_dated, may_be_note
 from ...storage.state_store import SqliteStateStore
 from ..folder_walk import Listing, list_files
 

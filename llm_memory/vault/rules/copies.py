@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...models.data_models import Memory
-from ...scopes.rules.note_files import is_topic_file
+from ...models.vault_layout import is_topic_file
 from ..models import Copy, FileKey, KnownEntry, KnownFile, SeenFile
 
 type _Homes = dict[tuple[str, str], dict[FileKey, Memory]]

@@ -77,7 +77,7 @@ def test_in_a_home_each_project_has_a_scope_of_its_own(one: str, other: str) -> 
 
 
 def test_in_a_home_global_is_public_also_while_a_lost_map_is_withheld() -> None:
-    withheld = replace(HOME.scope_map, withheld=WhyCode.MAP_UNKNOWN)
+    withheld = replace(HOME.scope_map, unnamed=frozenset({"家人"}))
     for settings in (HOME, replace(HOME, scope_map=withheld)):
         found = resolve(ConversationId.parse("mcp:global:home"), settings)
         assert isinstance(found, Usable)

@@ -4,7 +4,6 @@ which conversation a key means as people write it; and changing one conversation
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -30,8 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_history import (
     judge_map,
-    nearest_ids,
-    odd_keys,
+    map_notices,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     canonical_key,
@@ -137,24 +135,32 @@ def test_case_variants_that_both_have_folders_stay_what_they_are() -> None:
     assert mapped(raw, ("Work", "work")) == {"a": "Work", "b": "work", "c": "<case_clash>"}
 
 
-def test_keys_that_can_match_nothing_are_reported_with_the_one_id_that_they_seem_to_mean() -> None:
-    seen = ["qq:GroupMessage:777", "qq:FriendMessage:1002", "qq:GroupMessage:9", "qq:GroupMessage:"]
+def test_keys_that_match_nothing_are_reported_with_the_id_that_they_seem_to_mean() -> None:
+    seen = {
+        "qq:GroupMessage:777",
+        "qq:FriendMessage:1002",
+        "qq:GroupMessage:9",
+        "qq:SpaceMessage:1",
+    }
     raw = {
         "qq:GroupMessage:777": "家人",
         "qq:GroupMessage:77": "家人",  # has not spoken yet
+        "qq:SpaceMessage:1": "家人",  # of no known kind, and has spoken
         "qq:groupe:1002": "家人",
         "tg:GroupMessage:5": "家人",
         "tg:GroupMessage:9": "家人",
         "777": "家人",  # has an entry of its own
-        "88": "x y",
+        "88": "家人",
         "persona:猫娘": "家人",
     }
-    scope_map, accounts = read_scope_map(raw, ()), {"qq"}
-    gone = judge_map(scope_map, MapPast(), (), seen, accounts).gone
-    scope_map = replace(scope_map, gone=gone)
-    nearest = nearest_ids(scope_map.unreadable | gone, seen, accounts)
-    odd = odd_keys(scope_map, seen, nearest)
-    assert {one.key: (str(one.fault), one.meant) for one in odd} == {
+    meant = {
+        "777": "qq:GroupMessage:777",
+        "qq:groupe:1002": "qq:FriendMessage:1002",
+        "tg:GroupMessage:9": "qq:GroupMessage:9",
+    }
+    scope_map, _ = judge_map(read_scope_map(raw, ()), MapPast(), frozenset(), seen, {"qq"})
+    told = {one.subject: one.params for one in map_notices(scope_map, seen, meant, {"qq"})}
+    assert {key: (params["odd"], params["meant"]) for key, params in told.items()} == {
         "qq:groupe:1002": ("meant", "qq:FriendMessage:1002"),
         "tg:GroupMessage:5": ("account", ""),
         "tg:GroupMessage:9": ("meant", "qq:GroupMessage:9"),
@@ -257,7 +263,7 @@ def test_the_conversation_that_an_unreadable_key_seems_to_mean_reads_public_only
 ) -> None:
     found = says(group(777), {key: "家人"}, group_scope=policy)
     assert isinstance(found, ReadPublicOnly)
-    assert (found.why.code, found.why.key) == (WhyCode.UNREADABLE_KEY, key)
+    assert (found.why.code, found.why.key) == (WhyCode.DOUBTFUL_KEY, key)
     assert isinstance(says(group(888), {key: "家人"}, group_scope=policy), Usable)
 
 

@@ -85,7 +85,7 @@ def scope_of(resolution: Resolution) -> Scope:
     [
         ([SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA], "s0", WhyCode.MAPPED),
         (["tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA], "s1", WhyCode.MAPPED_PARENT),
-        ([TOPIC, CHAT, PERSONA], "s2", WhyCode.MAPPED_GROUP),
+        ([TOPIC, CHAT, PERSONA], "s2", WhyCode.MAPPED_PARENT),
         ([CHAT, PERSONA], "s3", WhyCode.MAPPED_PARENT),
         ([PERSONA], "s4", WhyCode.MAPPED_PERSONA),
         ([], "public", WhyCode.GROUP_POLICY),
