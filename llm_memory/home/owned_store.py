@@ -14,7 +14,7 @@ from ..errors import InvalidService
 from ..index.embedding.ports import Embedder
 from ..index.embedding.service.api_key import key_from
 from ..log import logger
-from ..models.settings import AgentScope, EngineSettings, IndexPace, LoopSettings
+from ..models.settings import EngineSettings, IndexPace, LoopSettings
 from ..models.soul import SoulEvolution
 from ..sharing.ports import SharedMemory
 from ..sharing.server import SharingServer
@@ -93,7 +93,7 @@ def engine_settings(settings: HomeSettings) -> EngineSettings:
     """What an engine of a home is told: agents have a scope for each project, no model reads
     turns, no manner is learned, and another process that has the folder is met at once."""
     return EngineSettings(
-        agent_scope=AgentScope.PER_PROJECT,
+        scope_per_project=True,
         privacy_mode=settings.privacy_mode,
         soul_evolution=SoulEvolution.OFF,
         open_retry_seconds=0.0,

@@ -19,7 +19,7 @@ from typing import Final
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable, VaultError
 from ..log import logger
 from ..models.migration import Fate, Job, JobState, Outcome, Tally
-from ..models.settings import MOST_AT_ONCE, WalkPace
+from ..models.settings import WalkPace
 from .migration_store import SqliteMigrationStore
 from .ports import Walk
 
@@ -150,7 +150,7 @@ class RecordWalker:
                 await self._going.wait()
             await self.others_done()
             began = time.monotonic()
-            most = min(self._pace.batch, MOST_AT_ONCE)
+            most = self._pace.batch
             ids = [left.popleft() for _ in range(min(most, len(left)))]
             tally = await self._shielded(walk, ids, len(left), failure_streak)
             now = time.monotonic()

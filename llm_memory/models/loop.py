@@ -14,25 +14,18 @@ UNMAPPED: Final = ""
 
 
 class BatchState(StrEnum):
-    """How far turns that are read together have come."""
+    """How far turns that are read together have come. Of an answered batch the reply is kept, and
+    is being stored; the turns of a dead one are kept, and may be tried again."""
 
     OPEN = "open"
-    """To be read, or being read."""
     ANSWERED = "answered"
-    """The model's answer is kept; what it says is being stored."""
     DEAD = "dead"
-    """Given up; its turns are kept, and may be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Turns of one conversation, scope and persona that are read together.
-
-    Attributes:
-        reply: The model's answer as it came, empty until it is there.
-        attempts: Calls that gave nothing that could be used.
-        error: What was wrong with the last of them: a stable code and what the service said.
-    """
+    """Turns of one conversation, scope and persona that are read together. ``attempts`` gave
+    nothing that could be used; ``error`` is a stable code and what the service said."""
 
     batch_id: str
     scope: str
@@ -47,12 +40,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """Who holds places in the queue: one speaker in one scope.
-
-    Attributes:
-        speaker: ``<adapter>:<id>``; the conversation where the platform names no sender.
-        known: An admin, or a speaker in a scope of the owner's map. All others are strangers.
-    """
+    """Who holds places in the queue: one speaker in one scope, or the conversation where the
+    platform names none. ``known``: an admin, or in a scope of the owner's map."""
 
     scope: str
     speaker: str
@@ -60,7 +49,6 @@ class Party:
 
     @classmethod
     def of(cls, scope: str, person: str, conversation: str, *, admin: bool) -> Party:
-        """The party of a turn."""
         return cls(scope, person or conversation, admin or is_mapped_name(scope))
 
     @property
@@ -72,13 +60,8 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a group had of a day.
-
-    Attributes:
-        group: A scope, or ``UNMAPPED``.
-        tokens: Tokens of the calls that read its turns.
-        dropped: Its turns that a full queue dropped before they were read.
-    """
+    """What a scope, or ``UNMAPPED``, had of a day: the tokens of the calls that read its turns, and
+    how many of them a full queue dropped."""
 
     group: str
     tokens: int = 0
@@ -89,8 +72,7 @@ class Share:
 class WaitingLine:
     """Turns of one conversation, scope and persona that are in no batch yet. ``map_key`` is what
     the owner's map, and a pause, call the conversation by; ``groups`` are those of its speakers,
-    two where an admin speaks in an unmapped conversation; ``chars`` is how much was said and
-    answered."""
+    two where an admin speaks in an unmapped conversation."""
 
     scope: str
     conversation: str
@@ -104,19 +86,13 @@ class WaitingLine:
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """Tells it from every other line."""
         return (self.scope, self.conversation, self.persona)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSize:
-    """Turns that are not read yet, by how far they are.
-
-    Attributes:
-        waiting: To be read, those of open and answered batches included.
-        dead: Given up.
-        oldest: When the oldest of those that wait was said.
-    """
+    """Turns that are not read yet, those of open and answered batches included, and since when the
+    oldest waits; and those that were given up."""
 
     waiting: int = 0
     dead: int = 0
@@ -125,7 +101,7 @@ class QueueSize:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the loop's calls of a day have cost. ``day`` is local to the bot."""
+    """What the loop's calls of the bot's ``day`` have cost."""
 
     day: date
     calls: int = 0
@@ -138,33 +114,22 @@ class Resting(StrEnum):
 
     NO = ""
     OFF = "off"
-    """The owner has switched reading off."""
     NO_PROVIDER = "no_provider"
     BUDGET = "budget"
-    """Today's tokens are spent."""
     OVERHEARD = "overheard"
     """Half of today's tokens are spent; what is left is for turns that were said to the bot."""
     SHARE = "share"
     """What is left of today's tokens is kept for other groups than those who wait."""
     BACKOFF = "backoff"
-    """Calls failed; the next one is made later."""
     PAUSED_LEARNING = "learning_paused"
     """The scope filter is switched off."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionReport:
-    """What came of reading what was due.
-
-    Attributes:
-        read: Turns that were read, and what they taught is stored.
-        stored: New memories, those that took another's place included.
-        dropped: Ids of the answers that the turns' scope does not see, or may not change.
-        dead: Batches that were given up.
-        waiting: Turns that are still to be read, of those that were asked for.
-        resting: Why they wait.
-        error: What went wrong, empty for nothing.
-    """
+    """What came of reading what was due: turns that were read, memories that were stored, ids of
+    the answers that were ``dropped`` because the turns' scope does not see them or may not change
+    them, batches that were given up; and how many of the turns still wait, and why."""
 
     read: int = 0
     stored: int = 0
@@ -177,7 +142,7 @@ class ReflectionReport:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Turns that were given up: how many, of which conversation, and why. None of their words."""
+    """Turns of a conversation that were given up, without their words."""
 
     batch_id: str
     conversation: str
@@ -192,14 +157,11 @@ class LoopStatus:
 
     Attributes:
         provider: Who reads the turns: a provider's id, ``auto``, empty for none.
-        budget: Tokens a day, 0 for none.
         error: What went wrong last, empty once something went right.
         paused: Conversations that are off the record.
         slept_at: When the last consolidation ended.
         shares: What each group had of today, the largest use first.
         unasked: Memories for which a night is still to write questions; 0 where no model reads.
-        sleeping: One is going on.
-        next_sleep: When the next is due, None where none is scheduled.
     """
 
     provider: str = ""

@@ -11,11 +11,9 @@ from .settings import MigrationMode
 
 
 class Fate(StrEnum):
-    """What became of a record. The value is how it is stored; the four of an adoption add up to
-    what was there."""
+    """What became of a record. The four of an adoption add up to what was there."""
 
     ADOPTED = "adopted"
-    """It stands in the vault under its own scope."""
     MERGED = "merged"
     """The same words stood in the same scope already."""
     QUARANTINED = "quarantined"
@@ -23,17 +21,16 @@ class Fate(StrEnum):
     BROKEN = "broken"
     """It holds nothing that could be kept as a memory; it was left as it is."""
     DONE = "done"
-    """What a walk does that adopts nothing was done to it."""
+    """By a walk that adopts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one record.
+    """What became of the record that its source calls ``record_id``.
 
     Attributes:
-        record_id: As its source calls it; a walk's records have different ones.
         patched: Whether its own metadata was filled in. None where none is filled in.
-        scope: The name of the scope that its words belong to; empty where that is unknown.
+        scope: The one that its words belong to; empty where that is unknown.
         memory_id: The memory that holds it now, empty if none does.
         reason: Why it is broken or quarantined: a stable code, never its words.
     """
@@ -58,10 +55,8 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A memory that an adoption brought into the vault.
-
-    ``digest`` tells whether it is still as it came; ``record_id`` which record it came from first.
-    """
+    """A memory that an adoption brought into the vault. ``digest`` tells whether it is still as it
+    came; ``record_id`` which record it came from first."""
 
     scope: str
     memory_id: str
@@ -71,10 +66,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A record's metadata as it was before it was touched: JSON text, ``null`` where it had none.
-
-    ``scope`` is the one that its words belong to.
-    """
+    """A record's metadata before it was touched: JSON text, ``null`` where it had none."""
 
     record_id: str
     scope: str
@@ -98,25 +90,18 @@ class Tally:
 
 
 class JobState(StrEnum):
-    """Where a job stands, as it is stored."""
+    """Where a job stands, as it is stored: a running one goes on at the next start; one that a
+    person took back does not begin again by itself."""
 
     RUNNING = "running"
-    """Begun and not ended: it goes on at the next start."""
     DONE = "done"
     REVERSED = "reversed"
-    """Taken back by a person: it does not begin again by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One walk over one source, from its beginning to its end over all restarts.
-
-    Attributes:
-        name: Unique, and the same at each start.
-        kind: ``scope`` or ``adoption``.
-        source: What it walks over, for people.
-        batch: By which what it added can be taken back.
-    """
+    """One walk over one source, from its beginning to its end over all restarts: a ``scope``
+    migration or an ``adoption``. What it added can be taken back by its ``batch``."""
 
     name: str
     kind: str
@@ -128,8 +113,6 @@ class Job:
 
 
 class MigrationState(StrEnum):
-    """What the owner is told."""
-
     IDLE = "idle"
     RUNNING = "running"
     PAUSED = "paused"
@@ -144,8 +127,7 @@ class MigrationStatus:
     Attributes:
         reversed: A person took it back; it waits until it is asked to begin again.
         waiting: Why it does not get on just now: a stable code, empty if it does.
-        detail: Why it failed.
-        mode: The owner's setting.
+        batches: Where each came from, by its id.
         mode_on: Records that state no scope are recalled as public ones now.
     """
 
@@ -156,7 +138,6 @@ class MigrationStatus:
     waiting: str = ""
     detail: str = ""
     batches: Mapping[str, str] = field(default_factory=dict)
-    """Where each batch came from, by its id."""
     mode: MigrationMode = MigrationMode.AUTO
     mode_on: bool = False
 

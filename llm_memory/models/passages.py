@@ -34,7 +34,6 @@ def place_name(passage: Passage) -> str:
 
 
 def passage_id(passage: Passage) -> str:
-    """``m-…`` or ``n-…``."""
     return passage.note_id if isinstance(passage, NoteChunk) else passage.memory.memory_id
 
 
@@ -67,11 +66,9 @@ class NoteChunk:
             piece has the same id after every reading, and another piece another one.
         path: Relative to the place's folder, with ``/``.
         headings: The headings above and of the piece, the widest first, without marks.
-        text: Its lines as they stand in the file, joined by ``\\n``.
-        first: Number of its first line, from 1.
-        last: Number of its last line.
+        text: Its lines as they stand in the file, from number ``first`` to ``last``.
         modified: When its file was last written; for a record of a decision, when that was
-            decided. Aware.
+            decided.
         heading_lines: So many of its first lines are its own heading: 0, 1, or more with a line
             below them.
         settled: It is of a record that a later one has superseded or withdrawn.
@@ -97,27 +94,19 @@ class NoteChunk:
 
     @property
     def file(self) -> str:
-        """Its file for a person: relative to the scope's folder, or to the memory root."""
+        """Its file for a person: relative to the scope's folder, or for a shelf to the root."""
         return f"{self.place.folder}/{self.path}" if self.place.is_shelf else self.path
 
     @property
     def pointer(self) -> str:
-        """What leads back to it: ``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``,
-        ``./MEMORY.md#n-…``."""
+        """What leads back to it: ``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``."""
         return f"{self.file}#{self.note_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class NoteSection:
-    """All under one heading, subsections included: what a pointer to a piece of it opens.
-
-    Attributes:
-        chunk: The piece that was asked for.
-        text: The whole section's lines, joined by ``\\n``.
-        first: Number of the section's first line, from 1.
-        last: Number of its last line.
-        cut: Lines left out at the end, because a section may be a whole book.
-    """
+    """All under one heading, subsections included: what a pointer to a piece of it opens. ``cut``
+    lines are left out at its end, for it may be a whole book."""
 
     chunk: NoteChunk
     text: str

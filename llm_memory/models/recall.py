@@ -13,10 +13,9 @@ from .data_models import Refused, StoredMemory
 from .passages import NoteSection
 from .turns import NO_TALK, TalkUsed
 
+# In a trace's notes: nothing was looked for; nothing was shown, for the asker did not wait.
 OFF_THE_RECORD = "off_the_record"
-"""In a trace's notes: the conversation is paused, so nothing was looked for."""
 GIVEN_UP = "given_up"
-"""In a trace's notes: the asker did not wait for the end, so nothing was shown."""
 
 
 class Arm(StrEnum):
@@ -27,7 +26,6 @@ class Arm(StrEnum):
     DENSE = "dense"
     SCAN = "scan"
     DATES = "dates"
-    """What was said on the days asked for, by their dates."""
     NONE = "none"
 
 
@@ -76,10 +74,7 @@ class Hit:
     """A recalled memory or piece of a note: a preview and a pointer.
 
     Attributes:
-        memory_id: ``m-…``, or ``n-…`` of a note.
-        preview: At most ``preview_chars`` characters.
-        pointer: ``<file>#<id>``, for expand.
-        scope_name: The scope the memory is stored in, or the shelf of a note.
+        scope_name: The scope of the memory, or the shelf of the note.
         relevance: 0 to 1, about the probability that it answers.
         tokens: An estimate of what the preview costs in a prompt.
         person: The id of the person whose words it is, empty if unknown. Never shown.
@@ -123,7 +118,7 @@ class Hit:
 
     @property
     def is_note(self) -> bool:
-        """True for a piece of a note: no speaker said it, and ``headings`` stand above it."""
+        """No speaker said it, and ``headings`` stand above it."""
         return self.memory_id.startswith("n-")
 
 
@@ -132,12 +127,10 @@ class Considered:
     """One candidate of a recall, without its words: who may see them is asked when it is shown.
 
     Attributes:
-        scope_name: Where it is kept.
         lexical: 0 to 1, the best of the words' arm is 1; None where that arm did not find it.
         coverage: 0 to 1, how much of the question it speaks of.
         similarity: The embedder's cosine; None where that arm did not find it.
         score: What it was ordered by, all factors in it.
-        dropped: Why it is no hit; None for hits.
         reranked: What a reranker gave it, and then orders it; None where none was asked.
         terms: What the score is the sum of, by the names of ``Features``.
     """
@@ -155,17 +148,12 @@ class Considered:
 
 @dataclass(slots=True)
 class Trace:
-    """How a recall came to its hits, written as it goes. Carries the scopes that it could see.
-
-    ``scopes`` are names, ``dropped`` counts by reason, ``notes`` say what could not answer, and
+    """How a recall came to its hits, written as it goes. ``notes`` say what could not answer, and
     why. ``considered`` are the best candidates, best first; ``chance`` is the probability that any
     of them answers, None where days were asked for, and ``values`` what that was decided by;
-    ``dense_weight`` is the embedder's share in their order, ``tokens`` what the hits cost.
-    ``reranker`` names the one whose order it is, if there was one. ``topics`` are those whose files
-    were read as a whole. ``talk`` is what of the talk before was used. ``holding`` is how many
-    visible memories hold every word of the question, shown or not; 0 where the index of words did
-    not answer.
-    """
+    ``dense_weight`` is the embedder's share in their order. ``topics`` are those whose files were
+    read as a whole. ``holding`` is how many visible memories hold every word of the question, shown
+    or not; 0 where the index of words did not answer."""
 
     scopes: tuple[str, ...] = ()
     arm: Arm = Arm.NONE
@@ -186,11 +174,8 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One recall as it is kept for a while: what was asked from where, and how it went.
-
-    It holds the words of the question, and of no memory: those are looked up when it is shown, so
-    that what was forgotten meanwhile is not shown again.
-    """
+    """One recall as it is kept for a while, with the words of the question, and of no memory: those
+    are looked up when it is shown, so that what was forgotten meanwhile is not shown again."""
 
     conversation: str
     query: str
@@ -217,7 +202,6 @@ class Recall:
 
     @property
     def tokens(self) -> int:
-        """The estimated tokens of all previews together."""
         return sum(hit.tokens for hit in self.hits)
 
     @property
@@ -234,13 +218,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """What a pointer, or a path, leads to, as far as the reader may see it.
-
-    Attributes:
-        path: Relative to the scope's folder, or to the memory root for ``shared/``.
-        text: Its lines, joined by ``\\n``.
-        first: Number of the first line, from 1.
-    """
+    """The lines of a scope's file, or of one in ``shared/``, that the reader may see."""
 
     path: str
     text: str

@@ -9,10 +9,7 @@ from .data_models import Refused
 
 @dataclass(frozen=True, slots=True)
 class RoleLease:
-    """Attributes:
-    folder: The role's folder below ``roles/``, see ``role_folder``.
-    token: What proves that the caller holds the role.
-    """
+    """A role, by its folder (``role_folder``), and what proves that the caller holds it."""
 
     folder: str
     token: str
@@ -38,14 +35,9 @@ class LineLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """It is on disk.
-
-    Attributes:
-        file: Path under the memory root; empty where no line was left to write.
-        again: The file held it before, and nothing was written.
-        page_left: MEMORY.md of the role is as it was: its marks are damaged, or it cannot be
-            written.
-    """
+    """It is on disk, in a file under the memory root, or no line was left to write. ``again``: the
+    file held it before. ``page_left``: MEMORY.md of the role is as it was, for its marks are
+    damaged, or it cannot be written."""
 
     file: str
     left_out: tuple[LineLeftOut, ...] = ()
@@ -55,8 +47,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class NotHeld:
-    """The caller does not hold the role. ``holder`` is the program that does, since when as that
-    program wrote it; both are empty where nobody does."""
+    """The caller does not hold the role, but perhaps another program."""
 
     holder: str = ""
     since: str = ""

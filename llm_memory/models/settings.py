@@ -13,11 +13,11 @@ from .soul import SoulEvolution
 
 
 class DmScope(StrEnum):
-    """Which scope an unmapped private chat has."""
+    """Which scope an unmapped private chat has. ``main``: all of them share one, apart from groups
+    and from public."""
 
     PUBLIC = "public"
     MAIN = "main"
-    """All of them share one scope of their own, apart from groups and from public."""
     PER_PEER = "per-peer"
     PER_CHANNEL_PEER = "per-channel-peer"
     PER_ACCOUNT_CHANNEL_PEER = "per-account-channel-peer"
@@ -30,24 +30,13 @@ class GroupScope(StrEnum):
     PER_GROUP = "per-group"
 
 
-class AgentScope(StrEnum):
-    """Which scope the unmapped conversation of a coding agent has."""
-
-    MAPPED_ONLY = "mapped-only"
-    """None: it reads public and writes nothing. So it is with a bot."""
-    PER_PROJECT = "per-project"
-    """``mcp:global:…`` is public, each ``mcp:project:<name>`` has a scope of its own. So it is in a
-    home, where agents are the only readers."""
-
-
 class MigrationMode(StrEnum):
     """Whether records of a pre-scope plugin that state no scope are recalled as public ones before
-    they stand in the vault. They are brought there whatever it is."""
+    they stand in the vault: ``auto``, exactly while their migration is unfinished. They are brought
+    there whatever it is."""
 
     AUTO = "auto"
-    """Exactly while the migration is unfinished."""
     ON = "on"
-    """Always: also what is written there after the migration."""
     OFF = "off"
 
 
@@ -130,7 +119,8 @@ class ScopeSettings:
     """All that ``resolve`` looks at. A policy of None is a value that is none: fail closed.
 
     ``dm_scope_by_account`` overrides ``dm_scope`` for single bot accounts; None where the panel
-    holds no table, so that any account may have been meant.
+    holds no table, so that any account may have been meant. ``scope_per_project``: as of
+    ``EngineSettings``.
     """
 
     scope_map: ScopeMap = field(default_factory=ScopeMap)
@@ -140,7 +130,7 @@ class ScopeSettings:
     dm_scope_by_account: Mapping[str, DmScope | None] | None = field(
         default_factory=lambda: MappingProxyType({})
     )
-    agent_scope: AgentScope = AgentScope.MAPPED_ONLY
+    scope_per_project: bool = False
 
     def dm_policy(self, account: str) -> DmScope | None:
         """The policy for unmapped private chats of a bot account."""
@@ -151,39 +141,39 @@ class ScopeSettings:
     def dm_setting(self, account: str) -> str:
         """The name of the setting that ``dm_policy`` took it from, as the panel has it."""
         by_account = self.dm_scope_by_account
-        if by_account is None or account in by_account:
-            return BY_ACCOUNT
-        return "dm_scope"
+        return BY_ACCOUNT if by_account is None or account in by_account else "dm_scope"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexPace:
-    """How the index is followed behind the bot. Not the owner's to set, but a test's.
+# The three paces of what goes on behind the bot are not the owner's to set, but a test's.
 
-    Attributes:
-        batch: The most texts that an embedder is asked for at once.
-        pause_seconds: Between two batches, for the bot.
-        idle_seconds: After so long without a write the index counts as settled.
-        look_seconds: So often a settled index is counted, for others may have been at it.
-        retry_seconds: After the first, second, … failure in a row; the last for all that follow.
-        query_seconds: After this long a query goes on without the index.
-    """
 
-    batch: int = 50
-    pause_seconds: float = 0.05
-    idle_seconds: float = 5.0
-    look_seconds: float = 3600.0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """``retry_seconds`` are waited after the first, second, … failure in a row; the last after all
+    that follow."""
+
     retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 60.0)
-    query_seconds: float = 0.2
 
     def retry(self, failures: int) -> float:
         """Seconds to wait where ``failures`` attempts have failed before this one."""
         return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPace(Pace):
+    """How an index is followed. A settled one is counted now and then, for others may have been at
+    it; a query goes on without one that takes longer than ``query_seconds``."""
+
+    batch: int = 50
+    pause_seconds: float = 0.05
+    idle_seconds: float = 5.0
+    look_seconds: float = 3600.0
+    query_seconds: float = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VaultPace:
-    """How the files are followed behind the bot. Not the owner's to set, but a test's.
+    """How the files are followed.
 
     Attributes:
         debounce_seconds: After a change, until nothing more changes for so long.
@@ -199,34 +189,18 @@ class VaultPace:
     rare_scan_seconds: float = 600.0
 
 
-MOST_AT_ONCE = 200
-"""Records in a batch of a walk: a Chroma holds up others as long as a write takes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkPace(Pace):
+    """How other people's records are walked over. The owner sets ``batch``, which is not larger: a
+    Chroma holds up others as long as a write takes."""
 
-
-@dataclass(frozen=True, slots=True)
-class WalkPace:
-    """How other people's records are walked over behind the bot. Not the owner's to set, but for
-    ``batch``; and a test's.
-
-    Attributes:
-        batch: Records at once, at most ``MOST_AT_ONCE``.
-        least_pause: Seconds between two batches, and the most; in between, as long as the last
-            batch took.
-        retry_seconds: After the first, second, … failure in a row; the last for all that follow.
-    """
-
-    batch: int = MOST_AT_ONCE
+    batch: int = 200
     least_pause: float = 0.05
     most_pause: float = 0.2
-    retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 60.0)
 
     def pause(self, took: float) -> float:
         """Seconds to rest after a batch that took so long."""
         return min(max(took, self.least_pause), self.most_pause)
-
-    def retry(self, failures: int) -> float:
-        """Seconds to wait where ``failures`` attempts have failed before this one."""
-        return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,16 +212,12 @@ class LoopSettings:
         daily_tokens: What its calls may cost a day, prompt and answer together.
         after_turns: So many turns of a conversation are read together.
         idle_minutes: A conversation that has been silent so long is read, however little was said.
-        call_seconds: The most that one call may take.
-        retry_seconds: After the first, second, … failed call in a row; the last for all that
-            follow.
+        retry_seconds: As of ``Pace``, for calls.
         most_queued: With so many turns on disk no more are queued; with half as many, none that
             was not said to the bot.
         prime_after_hours: A conversation that comes back after so long is told where things stand;
             0 for never.
-        prime_tokens: The most that this costs.
         sleep_at: Local hour and minute of the nightly consolidation; None for never.
-        backups_keep: So many backups are kept; 0 for none at all.
         english: MEMORY.md and PRIMER.md are written in English, else in Chinese.
         proposes: Decisions found in turns are proposed, to be accepted or rejected by an admin.
         counts_manner: What people ask of the bot's manner is counted, by a closed vocabulary.
@@ -271,28 +241,24 @@ class LoopSettings:
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What the composition root hands to the engine.
+    """What the engine is given. What is None is a value of the panel that is none: no policy, no
+    address, no table; then nothing is done that it was to say.
 
     Attributes:
-        scope_map: The raw map of the panel, None if it was no map at all.
-        dm_scope: None where the panel holds a value that is no policy.
-        dm_scope_by_account: The same for single bot accounts; None where it is no table.
-        group_scope: As ``dm_scope``.
+        scope_map: The raw map of the panel.
+        scope_per_project: A coding agent's ``mcp:project:<name>`` has a scope of its own and
+            ``mcp:global:…`` is public, as in a home, where agents are the only readers. Else, with
+            a bot, an unmapped agent reads public and writes nothing.
         scope_filter_enabled: False is the emergency downgrade: reads see all, learning pauses.
-        preview_chars: The longest preview, characters.
         relevance_floor: The least probability, 0 to 1, that a memory answers; None takes 0.5.
-        load_seconds: After this long a query at a start goes on with what was read of the files.
-        embed_query_seconds: After this long a query goes on without vectors.
-        embed_draft_seconds: After this long a memory is written without being compared.
-        rerank_seconds: After this long the order of a recall stays as it was.
-        rerank_within_seconds: The same, from the beginning of the recall on.
-        embed_write_seconds: After this long a batch of writes stays in the backlog.
+        load_seconds: After this long a query at a start goes on with what was read of the files; as
+            a query without vectors, a memory without being compared, a recall in the order that it
+            had, and a batch of writes in the backlog.
+        rerank_within_seconds: From the beginning of the recall on.
         open_retry_seconds: How long a locked data folder is tried again at start.
-        chroma_url: Where a Chroma server listens; empty for an index of our own. None where the
-            panel holds what is no address: then there is no index until it is put right.
+        chroma_url: Where a Chroma server listens; empty for an index of our own.
         chroma_headers: Sent with every request to it. They hold secrets.
-        model_mirror: Where a model that is not on disk comes from; empty for the hub. None where
-            the panel holds what is no address: then nothing is fetched.
+        model_mirror: Where a model that is not on disk comes from; empty for the hub.
         adopt_legacy: Bring what other plugins left on this machine.
         chroma_collection: Where on that server a pre-scope plugin keeps its memories; empty for
             nowhere.
@@ -303,7 +269,7 @@ class EngineSettings:
     dm_scope: DmScope | None = DmScope.PUBLIC
     dm_scope_by_account: Mapping[str, DmScope | None] | None = field(default_factory=dict)
     group_scope: GroupScope | None = GroupScope.PUBLIC
-    agent_scope: AgentScope = AgentScope.MAPPED_ONLY
+    scope_per_project: bool = False
     identity_links: Mapping[str, str] = field(default_factory=dict)
     scope_filter_enabled: bool = True
     soul_evolution: SoulEvolution = SoulEvolution.REVIEW

@@ -1,5 +1,4 @@
-"""How the engine is doing, and what its owner is told. Texts live with the plugin, in both
-languages."""
+"""How the engine is doing, and what its owner is told."""
 
 from __future__ import annotations
 
@@ -16,26 +15,21 @@ from .turns import Pause
 
 
 class IndexState(StrEnum):
-    """What recall is served by."""
+    """What recall is served by: a ready index, and else a scan of the vault. ``lexical``: there is
+    no index of vectors, by choice or for want of a model."""
 
     WAITING = "waiting"
-    """No embedder yet, or the index is opening: recall scans the vault."""
     BUILDING = "building"
-    """A new collection is filled behind: recall scans the vault."""
     READY = "ready"
-    """Recall asks the index; what is not in it yet is scanned."""
     OFF = "off"
-    """The index cannot be used: recall scans the vault."""
     LEXICAL = "lexical"
-    """There is no vector index, by choice or for want of a model: recall asks the words."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """``by_scope`` counts living memories, ``notes`` the pieces of notes by their folder under the
-    memory root, ``backlog`` those of both that are not yet in the index, ``leaving`` what has left
-    the vault and is still in the index: no recall shows it. ``left`` stands in scopes that policies
-    derived before, and is seen by nobody to whom it belongs."""
+    """``notes`` counts their pieces by folder, ``backlog`` what is not yet in the index,
+    ``leaving`` what has left the vault and is still in it: no recall shows it. ``left`` stands in
+    scopes that policies derived before, and is seen by nobody to whom it belongs."""
 
     ready: bool
     embedder: str
@@ -60,10 +54,9 @@ class EngineStatus:
 
 @dataclass(frozen=True, slots=True)
 class ScopeReport:
-    """What a conversation reads and writes, and why. ``visible`` counts what it can recall;
-    ``paused`` is None where it is on the record. ``mixed_history``: the chat
-    history that the model is given may hold words of a former scope, so replies are not read.
-    ``left`` is what stands in scopes that were derived for it before."""
+    """What a conversation reads and writes, and why. ``mixed_history``: the chat history that the
+    model is given may hold words of a former scope, so replies are not read. ``left`` is what
+    stands in scopes that were derived for it before."""
 
     resolution: Resolution
     visible: int
@@ -86,7 +79,7 @@ class MapChange:
 
 @dataclass(frozen=True, slots=True)
 class MapSummary:
-    """The scope map at start-up: keys by scope, and how many entries are ignored."""
+    """The keys of the scope map by their scopes, and how many are ignored or held."""
 
     by_scope: Mapping[str, tuple[str, ...]]
     ignored: int
@@ -147,8 +140,6 @@ class NoticeCode(StrEnum):
 
 
 class Severity(StrEnum):
-    """How loud a notice is."""
-
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
@@ -174,7 +165,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class StoreWarning:
-    """A notice that stands: its code, what it is about, and what was said of it."""
+    """A notice that stands."""
 
     code: str
     subject: str = ""
@@ -183,19 +174,9 @@ class StoreWarning:
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """How a store is doing.
-
-    Attributes:
-        pid: The process that has it open.
-        memories: Memories by scope.
-        notes: Pieces of notes.
-        tasks: Open tasks that the conversation sees.
-        words: Memories and pieces in the index of words; None where that is not open.
-        vectors: Those in the index of vectors; None where there is none.
-        index: What recall is served by.
-        embedder: Whose vectors; ``lexical`` for words alone.
-        refused: Why the embedding service of the settings is not used, empty for no reason.
-    """
+    """How the store is doing that a process has open: its memories by scope, its pieces of notes,
+    the open tasks that the conversation sees, how many stand in each index that is open, and why
+    the embedding service of the settings is not used."""
 
     pid: int
     memories: Mapping[str, int] = field(default_factory=dict)

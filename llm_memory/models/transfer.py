@@ -11,7 +11,7 @@ from .data_models import NO_TIME, Memory, Refused
 
 
 class EntryState(StrEnum):
-    """What an exported entry is. The value is how it is written."""
+    """What an exported entry is, as it is written."""
 
     LIVING = "living"
     FORGOTTEN = "forgotten"
@@ -39,14 +39,9 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """One entry.
-
-    Attributes:
-        scope: The name under which it was kept, not checked; empty where the file does not say.
-        path: Its file inside the scope's folder, not checked; empty where the file does not say.
-        topic: The topic of that file; empty for one that a person named.
-        missing: Which of ``id`` and ``created_at`` the file does not say: they are made up.
-    """
+    """One entry. Its scope and file were not checked, and are empty where the line does not say;
+    ``topic`` is empty for a file that a person named. ``missing``: which of ``id`` and
+    ``created_at`` it does not say either; those are made up."""
 
     scope: str
     path: str
@@ -58,14 +53,8 @@ class MemoryRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """A whole file whose entries alone would not give it back.
-
-    Attributes:
-        scope: The scope's name, or that of a shelf (``@shared``, ``@role:…``), not checked.
-        path: Inside that folder, with ``/``, not checked.
-        content: Its bytes.
-        modified: When it was written, nanoseconds since 1970.
-    """
+    """A whole file whose entries alone would not give it back, of a scope or a shelf; neither that
+    name nor the path was checked. ``modified``: nanoseconds since 1970."""
 
     scope: str
     path: str
@@ -122,8 +111,8 @@ class LineFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RefusedLine:
-    """A line that was not taken: for its form (``fault``, and the field or the disk's words in
-    ``detail``), or as any other draft is (``rejected``)."""
+    """A line that was not taken: for its form (``detail`` is the field, or the disk's words), or as
+    any other draft is."""
 
     number: int
     fault: LineFault | None = None
@@ -140,16 +129,14 @@ class Exported:
 
     @property
     def count(self) -> int:
-        """Of all scopes."""
         return sum(self.by_scope.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of the lines of a file.
+    """What became of the lines of a file, which all went to ``scope``, whatever they say.
 
     Attributes:
-        scope: Where it went, whatever the file says.
         known: Memories that stood there already, id and words.
         passed_by: Lines that are not taken: files, forgotten and former entries.
         redacted: Memories in which something private was hidden.
@@ -182,8 +169,6 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class StoreExported:
-    """What a file of a whole store holds."""
-
     memories: int
     files: int
     left_out: tuple[LeftOut, ...] = ()
@@ -191,17 +176,14 @@ class StoreExported:
 
 @dataclass(frozen=True, slots=True)
 class StoreRestored:
-    """What became of a file of a whole store.
+    """What became of a file of a whole store. Putting back its settings is the caller's.
 
     Attributes:
-        memories: Entries that stand there now and did not before.
-        known: Entries that stood there already.
+        memories: Entries that stand there now and did not before; ``known`` did.
         files: Files that were written whole.
         corrected: Entries that were forgotten, edited or moved away since they were said.
         differing: Files that stand there with other words, and were left as they are.
         refused: How many lines; ``lines`` are the first of them.
-        cut_short: The file has no last line.
-        settings: What the file says of them; putting them back is the caller's.
         ruling: The words that the bot goes by from then on, each with its file: rules that somebody
             vouched for, decisions and the constitution of a scope, what all conversations read, and
             souls.

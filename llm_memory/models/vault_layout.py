@@ -7,26 +7,20 @@ import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import PurePath, PurePosixPath
-from types import MappingProxyType
 from typing import Final
 
 from .data_models import NO_TIME, Topic
 from .scope import ROLES_FOLDER, ROOT_NOTES, SHARED_FOLDER, SOUL_FOLDER, Place
 
 SCOPES: Final = "scopes"
-_MARKDOWN: Final = (".md",)
-CARRIED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        SCOPES: _MARKDOWN,
-        SHARED_FOLDER: _MARKDOWN,
-        ROLES_FOLDER: _MARKDOWN,
-        SOUL_FOLDER: (*_MARKDOWN, ".json", ".jsonl"),
-    }
-)
+CARRIED: Final[Mapping[str, tuple[str, ...]]] = {
+    SCOPES: (".md",),
+    SHARED_FOLDER: (".md",),
+    ROLES_FOLDER: (".md",),
+    SOUL_FOLDER: (".md", ".json", ".jsonl"),
+}
 """The folders below a memory root that belong to a store, and how the names of their files end:
 what backups, exports and restores carry. A project's root has notes in itself, too."""
-ENDINGS: Final = tuple(sorted({end for ends in CARRIED.values() for end in ends}))
-"""Of all that is carried."""
 ARCHIVE = "archive"
 MEMORY_PAGE = "MEMORY.md"
 PRIMER_PAGE = "PRIMER.md"
@@ -34,10 +28,9 @@ CONSTITUTION_PAGE = "CONSTITUTION.md"
 SOUL_PAGE = "SOUL.md"
 """In ``roles/<role>/``: what is in force of the manner that a persona has learned."""
 SOUL_CHAIN = "chain.jsonl"
-"""The log of all that was done to a role's SOUL.md."""
 SOUL_VERSIONS = "versions"
-"""Beside it, each text that was in force: where either is, the file is governed."""
-_NOT_RECALLED = frozenset({"primer.md", "memory.md"})
+"""Beside the log of what was done to a SOUL.md, each text that was in force: where either is, the
+file is governed."""
 _PAGE = re.compile(r"(?:memory|primer)(?:-\d+)?\.md", re.ASCII)
 _CONFLICT_MARKS = (".conflict", ".sync-conflict", "conflicted copy")
 """How we, and the usual programs that keep folders the same, call the other version of a file."""
@@ -56,19 +49,16 @@ OLDER_FOLDER = "memory"
 def endings_of(folder: PurePath) -> tuple[str, ...]:
     """How the names of a folder's files end that are carried; ``folder`` is relative to the memory
     root, whose own path is empty."""
-    return CARRIED.get(folder.parts[0], ()) if folder.parts else _MARKDOWN
+    return CARRIED.get(folder.parts[0], ()) if folder.parts else (".md",)
 
 
 def topic_path(topic: Topic, moment: datetime) -> str:
-    """The file for an entry, relative to the scope.
-
-    A journal entry goes to the day on which it was written, in its own time zone.
-    """
-    if topic is Topic.JOURNAL and moment == NO_TIME:
-        return f"{topic.value}/undated.md"
-    if topic is Topic.JOURNAL:
-        return f"{topic.value}/{moment:%Y-%m-%d}.md"
-    return f"{topic.value}.md"
+    """The file for an entry, relative to the scope: a journal's is that of the day on which it was
+    written, in its own time zone."""
+    if topic is not Topic.JOURNAL:
+        return f"{topic.value}.md"
+    day = "undated" if moment == NO_TIME else f"{moment:%Y-%m-%d}"
+    return f"{topic.value}/{day}.md"
 
 
 def topic_of(path: str) -> Topic | None:
@@ -120,7 +110,8 @@ def conflict_path(path: str) -> str:
 
 def is_recalled(path: str) -> bool:
     """True for files whose entries may be recalled; ``path`` is relative to the scope."""
-    return is_markdown(path) and path.rpartition("/")[2].lower() not in _NOT_RECALLED
+    overviews = (PRIMER_PAGE.lower(), MEMORY_PAGE.lower())
+    return is_markdown(path) and path.rpartition("/")[2].lower() not in overviews
 
 
 def is_markdown(path: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from ..texts import Said, nearest
 from .scope import may_be_given, role_folder
@@ -29,9 +29,7 @@ class Workflow:
     """What a ``workflow.toml`` says.
 
     Attributes:
-        path: The file.
         root: The real path of the memory root; None where the file names none.
-        root_line: The line that names it.
         has_roles: False for the layout ``project-only``: no role's folder is read or written.
         topk: How many memories a prompt is given by itself, 0 to 20; None where it does not say.
         project: A name to show, empty for none. It opens nothing.
@@ -54,10 +52,71 @@ class Workflow:
         return _WITH_ROLES if self.has_roles else _PLAIN
 
 
+_RULES: Final[Mapping[str, tuple[Callable[[Any], bool], object, Said]]] = {
+    "layout": (
+        lambda value: value in (_PLAIN, _WITH_ROLES),
+        _PLAIN,
+        Said("workflow.layout", plain=_PLAIN, roles=_WITH_ROLES),
+    ),
+    "auto_inject_topk": (
+        # True is an int in Python, and no number of memories.
+        lambda value: type(value) is int and 0 <= value <= _MOST_TOPK,
+        TOPK,
+        Said("workflow.topk", most=_MOST_TOPK, topk=TOPK),
+    ),
+    "project": (
+        lambda value: isinstance(value, str) and may_be_given(value),
+        "",
+        Said("workflow.project"),
+    ),
+    "enabled": (lambda value: isinstance(value, list), None, Said("workflow.no_list")),
+}
+"""What each value must be, what is taken instead, and what is said then."""
+
+
 def parse_workflow(path: PurePath, text: str, tables: Mapping[str, Any]) -> Workflow:
     """Returns what our ``tables`` of a file say, without the root: whether that can be used, the
     disk must tell."""
-    return _Reading(path, text, tables).done()
+    values: dict[str, Any] = {}
+    wrong: list[tuple[str, str, Said]] = []
+    for table, content in tables.items():
+        if not isinstance(content, dict):
+            wrong.append((table, "", Said("workflow.no_table", table=table)))
+            continue
+        for key, value in content.items():
+            if key not in WORKFLOW_KEYS[table]:
+                near = nearest(key, WORKFLOW_KEYS[table])
+                why = Said("workflow.unknown", key=f"{key[:40]!r}", nearest=near)
+                wrong.append((table, key, why))
+            elif key in _RULES and not _RULES[key][0](value):
+                _, values[key], why = _RULES[key]
+                wrong.append((table, key, why))
+            else:
+                values[key] = value
+    if (enabled := values.get("enabled")) is not None:
+        enabled, refused = _roles(enabled)
+        wrong += [("roles", "enabled", Said("workflow.role", role=role)) for role in refused]
+    return Workflow(
+        path,
+        root_line=_line(text, "memory", "root"),
+        has_roles=values.get("layout", _WITH_ROLES) == _WITH_ROLES,
+        topk=values.get("auto_inject_topk"),
+        project=values.get("project", ""),
+        enabled=enabled,
+        warnings=tuple(at_line(path, text, *one) for one in wrong[:_MOST_WARNINGS]),
+    )
+
+
+def _roles(listed: list[object]) -> tuple[tuple[str, ...], list[str]]:
+    """Returns the names that roles can have, and the others as they are shown."""
+    taken, refused = dict[str, str](), list[str]()
+    for name in listed:
+        # Some disks have one folder for names that differ in case.
+        if is_role(name) and name.casefold() not in taken and len(taken) < _MOST_ROLES:
+            taken[name.casefold()] = name
+        else:
+            refused.append(f"{str(name)[:40]!r}")
+    return tuple(taken.values()), refused
 
 
 def at_line(path: PurePath, text: str, table: str, key: str, why: Said) -> Said:
@@ -65,86 +124,11 @@ def at_line(path: PurePath, text: str, table: str, key: str, why: Said) -> Said:
     return Said("workflow.line", path=path, line=_line(text, table, key), why=why)
 
 
-def is_role(name: object) -> bool:
+def is_role(name: object) -> TypeGuard[str]:
     """Returns whether a role can be called so: its folder is, on every disk."""
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_ROLE:
         return False
     return name.isprintable() and role_folder(name) == name
-
-
-class _Reading:
-    """Takes the values, and notes what is wrong with them."""
-
-    def __init__(self, path: PurePath, text: str, tables: Mapping[str, Any]) -> None:
-        self._path, self._text = path, text
-        self._warnings: list[Said] = []
-        self._values: dict[str, Any] = {}
-        for table, content in tables.items():
-            if not isinstance(content, dict):
-                self._warn(table, "", Said("workflow.no_table", table=table))
-                continue
-            for key, value in content.items():
-                if key in WORKFLOW_KEYS[table]:
-                    self._values[key] = value
-                    continue
-                near = nearest(key, WORKFLOW_KEYS[table])
-                why = Said("workflow.unknown", key=f"{key[:40]!r}", nearest=near)
-                self._warn(table, key, why)
-
-    def done(self) -> Workflow:
-        layout = self._take(
-            "layout", _WITH_ROLES, lambda value: value in (_PLAIN, _WITH_ROLES), _PLAIN,
-            Said("workflow.layout", plain=_PLAIN, roles=_WITH_ROLES),
-        )  # fmt: skip
-        topk = self._take(
-            "auto_inject_topk", None,
-            # True is an int in Python, and no number of memories.
-            lambda value: type(value) is int and 0 <= value <= _MOST_TOPK, TOPK,
-            Said("workflow.topk", most=_MOST_TOPK, topk=TOPK),
-        )  # fmt: skip
-        project = self._take(
-            "project", "", lambda value: isinstance(value, str) and may_be_given(value), "",
-            Said("workflow.project"),
-        )  # fmt: skip
-        enabled = self._enabled()
-        return Workflow(
-            self._path,
-            root_line=_line(self._text, "memory", "root"),
-            has_roles=layout == _WITH_ROLES,
-            topk=topk,
-            project=project,
-            enabled=enabled,
-            warnings=tuple(self._warnings[:_MOST_WARNINGS]),
-        )
-
-    def _take(
-        self, key: str, default: Any, fits: Callable[[Any], bool], instead: Any, why: Said
-    ) -> Any:
-        if key not in self._values:
-            return default
-        if fits(self._values[key]):
-            return self._values[key]
-        self._warn("memory", key, why)
-        return instead
-
-    def _enabled(self) -> tuple[str, ...] | None:
-        listed, taken = self._values.get("enabled"), dict[str, str]()
-        if listed is None:
-            return None
-        if not isinstance(listed, list):
-            self._warn("roles", "enabled", Said("workflow.no_list"))
-            return None
-        for name in listed:
-            # Some disks have one folder for names that differ in case.
-            if is_role(name) and name.casefold() not in taken and len(taken) < _MOST_ROLES:
-                taken[name.casefold()] = name
-            else:
-                why = Said("workflow.role", role=f"{str(name)[:40]!r}")
-                self._warn("roles", "enabled", why)
-        return tuple(taken.values())
-
-    def _warn(self, table: str, key: str, why: Said) -> None:
-        self._warnings.append(at_line(self._path, self._text, table, key, why))
 
 
 def _line(text: str, table: str, key: str) -> int:

@@ -60,7 +60,7 @@ class ScopeBook:
         self._scopes = ScopeSettings(
             dm_scope=settings.dm_scope,
             group_scope=settings.group_scope,
-            agent_scope=settings.agent_scope,
+            scope_per_project=settings.scope_per_project,
             identity_links=settings.identity_links,
             dm_scope_by_account=settings.dm_scope_by_account,
         )

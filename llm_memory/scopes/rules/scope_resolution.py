@@ -13,7 +13,7 @@ from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind
 from ...models.resolution import ReadPublicOnly, ReadsNothing, Resolution, Usable, Why, WhyCode
 from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
-from ...models.settings import AgentScope, DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
+from ...models.settings import DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
 from ...text.normalising import clean
 from .rebinding import names_of
 from .scope_map import (
@@ -172,9 +172,9 @@ def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resoluti
 
 def _agent(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
     """What no policy for people reaches: to a bot, public is what everybody reads."""
-    if settings.agent_scope is AgentScope.MAPPED_ONLY:
+    if not settings.scope_per_project:
         return ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
-    why = Why(WhyCode.AGENT_POLICY, settings.agent_scope)
+    why = Why(WhyCode.AGENT_POLICY, "per-project")
     _, level, name = conversation_id.umo.split(":", 2)
     match level:
         case "global":

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
-    AgentScope,
     DmScope,
     GroupScope,
     ScopeSettings,
@@ -64,7 +63,7 @@ def test_an_agents_key_is_neither_mistyped_nor_does_it_mean_a_group() -> None:
     assert isinstance(found, Usable)
 
 
-HOME = ScopeSettings(agent_scope=AgentScope.PER_PROJECT)
+HOME = ScopeSettings(scope_per_project=True)
 
 
 @given(one=NAMES, other=NAMES)
