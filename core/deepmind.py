@@ -15,7 +15,7 @@ from ..llm_memory import ContextLine, EngineClosed, EngineOff, Ticket, Turn, Voi
 from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.gate import is_off_the_record
 from ..llm_memory.service.turns import TurnPart, TurnRequest, TurnStart
-from .commands.rebind_command import rebind_moved
+from .commands.scope_moves import rebind_moved
 from .plugin_context import PluginContext
 from .turn import events as read
 from .turn.events import FollowUps, Said, is_first, notes_of

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import wraps
 from time import monotonic
 from typing import NamedTuple, TypedDict
 
-from ...llm_memory import (
-    Actor,
-    CognitiveService,
-    ConversationId,
-    EngineClosed,
-    Paused,
-    Refused,
-    Usable,
-)
+from ...llm_memory import Actor, CognitiveService, ConversationId, Paused, Refused, Usable
 from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.models.turns import Pause
@@ -29,7 +18,7 @@ from ..plugin_context import PluginContext
 from ..replies.outcome_text import Enough, refusal_text
 from ..replies.status_text import moment
 from .command_table import ADMINS
-from .command_words import first_word, is_command_word, unknown_text
+from .command_words import first_word, is_command_word
 
 ENGINE_SECONDS = 1.0
 """How long a reply waits for an engine that is still opening, where it can do without."""
@@ -58,8 +47,12 @@ class Asked(NamedTuple):
     do: Handler
     until: float
     admin: bool
-    short: str = ""
+    short: str
     refused: Callable[[], Awaitable[object]] | None = None
+
+    @property
+    def late(self) -> bool:
+        return monotonic() >= self.until
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +82,18 @@ class Call:
         return self.where.umo, self.actor.person
 
     @property
+    def texts(self) -> Texts:
+        return self.plugin.texts
+
+    @property
+    def service(self) -> CognitiveService:
+        return self.plugin.service
+
+    def say(self, code: str, /, **params: object) -> str:
+        """The text in the owner's language."""
+        return self.plugin.texts.say(code, **params)
+
+    @property
     def listed(self) -> Mapping[int, str]:
         """What the person was shown last here, by number; empty for nothing since the start."""
         return self.lists.get(self.person, {})
@@ -98,35 +103,17 @@ class Call:
         if ids:
             self.lists.note(self.person, dict(enumerate(ids, start=first)))
 
-    def ask(self, text: str, do: Handler, *, short: str) -> str:
+    def ask(self, lines: Sequence[str], do: Handler, *, short: str) -> str:
         """Have this person's next yes in this conversation do something, in place of what waited.
+        What an admin was asked, only an admin does. Returns the lines with how to say yes."""
+        until = monotonic() + ASKED_SECONDS
+        self.asked.note(self.person, Asked(do, until, self.actor.admin, short))
+        return "\n".join([*lines, self.say("asked.how", deed=short)])
 
-        Args:
-            do: It is given the call that says yes. What an admin was asked, only an admin does.
-            short: As in ``Asked``.
-
-        Returns ``text`` with how to say yes.
-        """
-        asked = Asked(do, monotonic() + ASKED_SECONDS, self.actor.admin, short)
-        self.asked.note(self.person, asked)
-        return f"{text}\n{self.say('asked.how', deed=short)}"
-
-    @property
-    def texts(self) -> Texts:
-        return self.plugin.texts
-
-    @property
-    def service(self) -> CognitiveService:
-        return self.plugin.service
-
-    @property
-    def identity_links(self) -> Mapping[str, str]:
-        """The owner's names of persons, by their ids."""
-        return self.plugin.config.engine.identity_links
-
-    def say(self, code: str, /, **params: object) -> str:
-        """The text in the owner's language."""
-        return self.plugin.texts.say(code, **params)
+    def for_admins(self, code: str = ADMINS) -> None:
+        """Answer the command of anybody else with this refusal."""
+        if not self.actor.admin:
+            raise Enough(self.say(code))
 
     async def here(self) -> str:
         """The name of the scope that this conversation stores in; of the public one for none."""
@@ -146,16 +133,6 @@ class Call:
             how = self.say("pause.until", until=moment(pause.until), how=how)
         return self.say(code, since=moment(pause.since), how=how)
 
-    def unread_words(self, words: str) -> str:
-        """That nothing was done, since these words are not understood."""
-        return self.say("outcome.unread_words", words=cut(words))
-
-    async def opened(self) -> None:
-        """Wait a moment for an engine that is still opening; one that is off says so."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ENGINE_SECONDS):
-                await self.service.admin.map_summary()
-
     async def check_scope(self, entry: Mapping[str, object], where: ConversationId) -> None:
         """Answer the command where an entry of the map names no scope. A word of a command is none,
         unless an admin names one that there is."""
@@ -166,56 +143,39 @@ class Call:
         if fault or (is_command_word(name) and not there):
             raise Enough(self.say("scope.illegal", name=cut(name), fault=self.say(code)))
 
-    def refused(self, outcome: Refused, code: str = ADMINS) -> str:
-        """Why nothing was changed. ``code``: of the text for who may not."""
-        return refusal_text(self.texts, code, outcome)
+    def refusal(self, outcome: Refused, code: str = ADMINS) -> Enough:
+        """The answer to a command that nothing came of. ``code``: of the text for who may not."""
+        return Enough(refusal_text(self.texts, code, outcome))
 
     def done[Done](self, outcome: Done | Refused, code: str = ADMINS) -> Done:
         """What was done; where nothing was, the command is answered so."""
         if isinstance(outcome, Refused):
-            raise Enough(self.refused(outcome, code))
+            raise self.refusal(outcome, code)
         return outcome
 
     def split(self) -> tuple[str, str]:
-        """Returns the first word, and what follows it."""
-        first, more = first_word(self.rest)
-        return first, more.strip()
+        """The first word, and what follows it."""
+        return first_word(self.rest)
 
-    def behind(self) -> Call:
-        """Returns the same call without its first word."""
-        return replace(self, rest=self.split()[1])
-
-
-def admin(handler: Handler, refusal: str = ADMINS) -> Handler:
-    """Refuses a command to anybody else; if the engine is off, says so."""
-
-    @wraps(handler)
-    async def checked(call: Call) -> str:
-        if call.actor.admin:
-            return await handler(call)
-        await call.opened()
-        return call.say(refusal)
-
-    return checked
+    def with_rest(self, words: str) -> Call:
+        """The same call with other words."""
+        return replace(self, rest=words)
 
 
 async def yes(call: Call) -> str:
     """Do what the person was asked last; else what the notices have an admin confirm."""
-    if call.rest:  # a question that only begins like a yes
-        unknown = unknown_text(call.texts, call.rest, admin=call.actor.admin)
-        return unknown or call.say("asked.nothing")
     asked = call.asked.pop(call.person, None)
+    if asked is None or asked.admin:
+        call.for_admins()
     if asked is None:
-        return await admin(_confirm)(call)
-    if monotonic() >= asked.until:
-        return call.say("asked.late")
-    return await (admin(asked.do) if asked.admin else asked.do)(call)
+        return await _confirm(call)
+    return call.say("asked.late") if asked.late else await asked.do(call)
 
 
 async def no(call: Call) -> str:
     """Drop what waits for this person's yes, and say what it was."""
     asked = call.asked.pop(call.person, None)
-    if asked is None or monotonic() >= asked.until:
+    if asked is None or asked.late:
         return call.say("asked.nothing")
     if asked.refused is not None:
         await asked.refused()
@@ -224,16 +184,11 @@ async def no(call: Call) -> str:
 
 async def _confirm(call: Call) -> str:
     """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
-    service = call.service
-    count = await service.admin.confirm_deletions(actor=call.actor) or 0
-    lines = call.texts.counted("asked", deleted=count)
-    try:
-        if (await service.describe(conversation_id=call.where)).damaged:
-            if lines:
-                return "\n".join([*lines, call.say("scope.damaged")])
-            await service.admin.confirm_map(actor=call.actor)
-            lines.append(call.say("asked.map"))
-    except EngineClosed:
-        if not lines:  # else it is not to be done again: there would be nothing to confirm
-            raise
+    damaged = (await call.service.describe(conversation_id=call.where)).damaged
+    count = await call.service.admin.confirm_deletions(actor=call.actor)
+    lines = call.texts.counted("asked", deleted=count or 0)
+    if damaged and not lines:
+        await call.service.admin.confirm_map(actor=call.actor)
+    if damaged:
+        lines.append(call.say("scope.damaged" if lines else "asked.map"))
     return "\n".join(lines) or call.say("asked.nothing")

@@ -20,6 +20,7 @@ class Row(NamedTuple):
         others: What people write who mean it, and AstrBot does not know.
         refusal: For a command of admins alone, the code of what others are told.
         bare: Nothing stands behind it.
+        usage: The code of what is said where nothing stands behind it, or fewer than ``words``.
     """
 
     name: str
@@ -29,6 +30,8 @@ class Row(NamedTuple):
     others: str = ""
     refusal: str = ""
     bare: bool = False
+    usage: str = ""
+    words: int = 1
 
     def called(self, language: str) -> str:
         """Returns the name that help and replies use."""
@@ -41,19 +44,19 @@ COMMANDS = (
     Row("status", "状态", "记忆插件的状态", others="信息 情况 info state stat", bare=True),
     Row("scope", "域", "这里归哪个域、为什么；管理员后面写域名就换：/memory scope <域>",
         others="记忆域 分组 绑定 设置 归属 bind set map group"),
-    Row("join", "加入", "请管理员让这里归一个域：/memory join <域>"),
+    Row("join", "加入", "请管理员让这里归一个域：/memory join <域>", usage="join.usage"),
     Row("list", "列表", "这里看得到的最新记忆",
         others="查看 看 显示 全部 所有 清单 show ls all view"),
     Row("todo", "待办", "还没做完的事"),
     Row("search", "搜索 搜寻 查找 找 find", "搜索记忆：/memory search <词>",
-        others="查看 查 查询 想起 回忆 query recall"),
+        others="查看 查 查询 想起 回忆 query recall", usage="search.usage"),
     Row("why", "为什么", "上一次为什么想起了这些，或什么也没想起；后面写 前 2，看更早的",
         others="原因 解释 explain reason"),
     Row("add", "记住", "记住一句话：/memory add <内容>",
-        others="记 更正 添加 新增 加 保存 记下 remember save new"),
+        others="记 更正 添加 新增 加 保存 记下 remember save new", usage="add.usage"),
     Row("forget", "忘记 删除 delete remove",
         "忘记一条（本人或管理员，能撤销）：/memory forget <号>",
-        others="忘 忘掉 移除 清除 清空 rm del clear reset"),
+        others="忘 忘掉 移除 清除 清空 rm del clear reset", usage="forget.usage"),
     Row("pause", "暂停", "这里什么也不记、不想起（群里由管理员发）：/memory pause [多久]",
         others="停 停止 关闭 关 别记 stop off disable"),
     Row("resume", "继续 取消暂停 unpause", "暂停以后接着记",
@@ -63,19 +66,20 @@ COMMANDS = (
         "读不成的对话（管理员）：/memory failed [retry [批号] | drop <批号>]", english="failed",
         refusal=ADMINS),
     Row("edit", "改写 修改", "改写一条（管理员，能撤销）：/memory edit <号> <内容>",
-        others="编辑 改 更改 更正 change update", refusal=ADMINS),
+        others="编辑 改 更改 更正 change update", refusal=ADMINS, usage="edit.usage", words=2),
     Row("move", "移动", "移到另一个域（管理员，能撤销）：/memory move <号> <域>",
-        others="转移 搬 mv", refusal=ADMINS),
-    Row("yes", "是 是的 确认 confirm", "问过你要不要做的，就做；管理员：确认警告里等着确认的"),
+        others="转移 搬 mv", refusal=ADMINS, usage="move.usage", words=2),
+    Row("yes", "是 是的 确认 confirm", "问过你要不要做的，就做；管理员：确认警告里等着确认的",
+        bare=True),
     Row("no", "否 不 不要 取消 算了 拒绝 cancel reject", "问过你要不要做的，不做了", bare=True),
     Row("export", "导出", "把这里看得到的记忆导出成文件（管理员）",
         refusal="transfer.for_the_owner", bare=True),
     Row("import", "导入", "把 imports/ 里的文件导入这里的域（管理员）：/memory import <文件名>",
-        refusal=ADMINS),
+        refusal=ADMINS, usage="transfer.usage"),
     Row("backup", "备份", "把全部记忆、会话表和设置写成一个文件（管理员）", refusal=ADMINS,
         bare=True),
     Row("restore", "还原", "从备份的文件还原，先说会变什么（管理员）：/memory restore <文件名>",
-        refusal=ADMINS),
+        refusal=ADMINS, usage="moving.usage"),
     Row("undo", "撤销 恢复 找回", "撤销自己上一次的忘记、改写、移动或带来：/memory undo [编号]",
         others="回退 revert back"),
     Row("decide", "决定",

@@ -15,7 +15,6 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot.core.star.star_handler import star_handlers_registry
 
-from ...llm_memory.texts import Texts
 from .command_table import COMMANDS
 
 HELP = "help"
@@ -35,14 +34,13 @@ Names = Mapping[str, Sequence[str]]
 def first_word(text: str) -> tuple[str, str]:
     """The first word, and what follows it; empty where there is none."""
     first, more = (*text.split(None, 1), "", "")[:2]
-    return first, more
+    return first, more.strip()
 
 
 def folded_word(word: str) -> str:
     """A word of a command as it is compared, of the same length for Chinese ones."""
-    from ...llm_memory.text.traditional import (  # AstrBot waits for the import of this module
-        simplified,
-    )
+    # AstrBot waits for the import of this module.
+    from ...llm_memory.text.traditional import simplified
 
     return simplified(word.casefold())
 
@@ -74,14 +72,14 @@ def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool
         return None  # among others, a sentence that begins with a capital letter
     words = f"{glued} {rest}".strip()
     word, more = first_word(words)
-    known = _known(word, names, glued=commanded)
-    if known is None and word and not (commanded and (not glued or _WIDE.match(group))):
+    name = known(word, names, glued=commanded)
+    if name is None and word and not (commanded and (not glued or _WIDE.match(group))):
         return None  # talk, or a longer English word
-    meant = f"{known} {more}" if known else f"{names.get(HELP, (HELP,))[0]} {words}"
+    meant = f"{name} {more}" if name else f"{names.get(HELP, (HELP,))[0]} {words}"
     return None if (first, rest) == (group, meant.strip()) else f"{groups[0]} {meant}".strip()
 
 
-def _known(word: str, names: Names, *, glued: bool = False) -> str | None:
+def known(word: str, names: Names, *, glued: bool = False) -> str | None:
     """The name of a command that a word is; if they may be ``glued``, with what stands behind it:
     ``忘记 芒果`` for 忘记芒果, ``list 2`` for list2."""
     folded = folded_word(word)
@@ -107,23 +105,6 @@ def nearest(word: str, names: Names) -> list[str]:
     return list(dict.fromkeys([*meant, *alike]))[:_SUGGESTED]
 
 
-def unknown_text(texts: Texts, rest: str, *, admin: bool) -> str:
-    """That there is no such command, and which may be meant; empty for one that there is."""
-    word, names = first_word(rest)[0], CommandWords.names()
-    if _known(word, names) is not None:
-        return ""
-    from ...llm_memory.text.safe_text import (  # AstrBot waits for the import of this module
-        cut,
-    )
-
-    for_all = {row.name: row.called(texts.spoken) for row in COMMANDS if admin or not row.refusal}
-    meant = nearest(word, {key: some for key, some in names.items() if key in for_all})
-    if not meant:
-        return texts.say("help.unknown", word=cut(word))
-    said = texts.say("common.and").join(for_all[key] for key in meant)
-    return texts.say("help.meant", word=cut(word), names=said)
-
-
 class CommandWords(CustomFilter):
     """Lets no event through. It comes before the commands and respells what was meant for them:
     otherwise AstrBot answers the bare group with its own tree, and the model what it does not know.
@@ -142,12 +123,10 @@ class CommandWords(CustomFilter):
     @classmethod
     def names(cls) -> dict[str, list[str]]:
         """By command, the names in force: an owner may have changed them in the panel."""
+        every = cls._group.sub_command_filters if cls._group is not None else ()
         return {
-            one.get_handler_md().handler_name.partition("_")[2]: [
-                one.command_name,
-                *sorted(one.alias),
-            ]
-            for one in (cls._group.sub_command_filters if cls._group is not None else ())
+            one.get_handler_md().handler_name.partition("_")[2]: [one.command_name, *one.alias]
+            for one in every
             if isinstance(one, CommandFilter)
         }
 
@@ -172,21 +151,18 @@ class CommandWords(CustomFilter):
         commanded = wide or event.message_obj.message_str.strip().startswith(marks)
         spelled = respelled(text, groups, self.names(), commanded=commanded)
         spelled = text if wide and spelled is None else spelled
-        if spelled is not None and not _is_anothers(first_word(text)[0], self._group):
+        if spelled is not None and not _is_anothers(first_word(text)[0], groups):
             event.message_str = spelled
             if wide:  # AstrBot saw no command's mark
                 event.is_at_or_wake_command = event.is_wake = True
 
 
-def _is_anothers(word: str, ours: CommandGroupFilter) -> bool:
+def _is_anothers(word: str, ours: Sequence[str]) -> bool:
     """True if another plugin has a command of that name."""
-    others = (
-        one
+    return word not in ours and any(
+        word == first_word(name)[0]
         for handler in star_handlers_registry
         for one in handler.event_filters
-        if one is not ours and isinstance(one, CommandFilter | CommandGroupFilter)
+        if isinstance(one, CommandFilter | CommandGroupFilter)
+        for name in one.get_complete_command_names()
     )
-    taken = any(
-        word == first_word(name)[0] for one in others for name in one.get_complete_command_names()
-    )
-    return taken and word not in ours.get_complete_command_names()

@@ -22,21 +22,22 @@ from ...llm_memory import (
 )
 from ...llm_memory.models.data_models import Topic
 from ...llm_memory.models.vault_layout import topic_of
+from ...llm_memory.text.safe_text import cut
+from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
-from ..replies.outcome_text import ENDS, added_text, error_text
+from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
 from ..turn.first_message import announce_conversation, news_beside, tell
-from .call import Asked, Call, Handler, Person, admin, no, yes
+from .call import Asked, Call, Handler, Person, no, yes
 from .command_table import COMMANDS
-from .command_words import unknown_text
+from .command_words import CommandWords, first_word, known, nearest
 from .correct_commands import edit, forget, move, undo
-from .decide_commands import decide
-from .file_commands import backup, export, import_, moving, restore
+from .decide_commands import decide, soul
+from .file_commands import backup, export, import_, restore
 from .look_commands import list_, search, status, todo, why
 from .loop_commands import letters, migrate, pause, reflect, resume, sleep
 from .scope_commands import join, scope
-from .soul_commands import soul
 
 _LISTS = 500
 """Persons whose last list is kept, of all conversations together."""
@@ -45,33 +46,42 @@ _ASKED = 100
 _PATIENCE_SECONDS = 15.0
 """A model takes its time, and most answers come within this."""
 
-_MORE = {"管理": "manage", "manage": "manage", "维护": "upkeep", "upkeep": "upkeep"}
-_MOVING = frozenset({"搬家", "moving", "move"})
+_MORE = {
+    **dict.fromkeys(("管理", "manage"), "manage"),
+    **dict.fromkeys(("维护", "upkeep"), "upkeep"),
+    **dict.fromkeys(("搬家", "moving", "move"), "moving"),
+}
 _NO_MATTER = frozenset({"", "一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
 
 
 async def help_(call: Call) -> str:
     """List the commands; for an unknown word, suggest the nearest ones."""
-    word = call.rest.strip().lower()
-    if call.actor.admin and word in _MOVING:
-        return moving(call)
-    if call.actor.admin and word in _MORE:
-        return call.say(f"help.{_MORE[word]}")
+    if call.actor.admin and (page := _MORE.get(call.rest.lower())):
+        return call.say(f"help.{page}")
     if call.rest and (said := unknown_text(call.texts, call.rest, admin=call.actor.admin)):
         return said
-    for_admins = [call.say("help.admin")] if call.actor.admin else []
-    return "\n".join([call.say("help.text"), *for_admins])
+    for_admins = f"\n{call.say('help.admin')}" if call.actor.admin else ""
+    return call.say("help.text") + for_admins
+
+
+def unknown_text(texts: Texts, rest: str, *, admin: bool) -> str:
+    """That there is no such command, and which may be meant; empty for one that there is."""
+    word, names = first_word(rest)[0], CommandWords.names()
+    if known(word, names) is not None:
+        return ""
+    for_all = {row.name: row.called(texts.spoken) for row in COMMANDS if admin or not row.refusal}
+    meant = nearest(word, {key: some for key, some in names.items() if key in for_all})
+    code, near = "meant" if meant else "unknown", tuple(for_all[key] for key in meant)
+    return texts.say(f"help.{code}", word=cut(word), names=near)
 
 
 async def add(call: Call) -> str:
     """Remember the text as it stands."""
-    if not call.rest:
-        return call.say("add.usage")
     if minutes := call.plugin.rate.wait(call.where, call.actor, call.rest):
         return call.say("add.too_fast", minutes=minutes)
     draft = MemoryDraft(call.rest, source=Source.COMMAND, actor=call.actor)
     outcome = await call.service.remember(draft, conversation_id=call.where)
-    said = added_text(call.texts, outcome)
+    said = remembered_text(call.texts, outcome, "add")
     if isinstance(outcome, Refused) and outcome.reason is Reason.OFF_THE_RECORD:
         return f"{said}\n{call.how_to_resume}"
     if is_stored(outcome, How.NEW):
@@ -132,11 +142,15 @@ class Commands:
 async def _said(call: Call, name: str) -> str | None:
     """The reply, whatever happens; None where the engine was closed. What is no expected end of a
     command is in the log."""
-    row, handler = _ROWS[name], _HANDLERS[name]
+    row = _ROWS[name]
     try:
         if row.bare and call.rest.lower() not in _NO_MATTER:
-            return call.unread_words(call.rest)
-        return await (admin(handler, row.refusal) if row.refusal else handler)(call)
+            return call.say("outcome.unread_words", words=cut(call.rest))
+        if row.usage and len(call.rest.split()) < row.words:
+            return call.say(row.usage)
+        if row.refusal:
+            call.for_admins(row.refusal)
+        return await _HANDLERS[name](call)
     except EngineClosed:
         return None
     except ENDS as error:

@@ -1,25 +1,32 @@
-"""``/memory forget``, ``edit``, ``move`` and ``undo``: what people correct."""
+"""``/memory forget``, ``edit``, ``move`` and ``undo``: what people correct; and which memory a
+person means: by words, an id, a pointer that ends with one, or a number of the list that this
+person was shown last in this conversation."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Collection, Sequence
 from functools import partial
 
-from ...llm_memory import BroughtBack, Changed, DeedKind, Reason, Refused, is_changed, is_denied
-from ...llm_memory.models.data_models import ChangeOutcome
-from ...llm_memory.text.safe_text import cut, safe
-from ..replies.memory_line import place_text, shown_words
-from ..replies.outcome_text import Enough, redacted_text
-from .call import Call
-from .command_table import ADMINS
-from .command_words import scope_named
-from .memory_reference import (
-    bare,
-    named_one,
-    named_several,
-    numbered,
-    numbered_hits,
+from ...llm_memory import (
+    Changed,
+    DeedKind,
+    Hit,
+    Reason,
+    Refused,
+    StoredMemory,
+    is_changed,
+    is_denied,
 )
+from ...llm_memory.catalogue.rules.pointers import pointed_id
+from ...llm_memory.models.data_models import ChangeOutcome, is_absent
+from ...llm_memory.text.numerals import number
+from ...llm_memory.text.safe_text import cut, safe
+from ..replies.memory_line import memory_line
+from ..replies.outcome_text import Enough, changed_text, refusal_text
+from .call import Call
+from .command_words import scope_named
 
 ME = frozenset({"我", "我的", "我自己", "me", "mine", "my"})
 _LONGEST = 100
@@ -34,7 +41,21 @@ _LIKE = 10
 """So many are listed of what words may mean."""
 _LIKE_BUDGET = 2000
 _A_NUMBER = 2
-"""Digits of a number that stands in too many texts to name one."""
+"""A bare number of more digits names something only if the list has it: 2026 is a word. One of no
+more stands in too many texts to name one."""
+_ITEM = re.compile(
+    r"(?P<mark>第|#|no\.?|number)?[(\[【]?(?P<number>[0-9]{1,4}|[一二三四五六七八九十两]{1,3})"
+    r"(?P<unit>[条條号號项項])?[.)\]】]?"
+)
+_RANGE = re.compile(
+    r"(?<=[0-9一二三四五六七八九十条條号號])\s*(?:-|–|—|~|到|至|\bto\b)\s*(?=[#第0-9])"
+)
+_BETWEEN = re.compile(r"\s*(?:[,、。;/+&]|以及|还有|和|与|跟|及|\band\b)\s*|\s+")
+_LOOSE = re.compile(r"(?<=第)\s+|(?<=#)\s+|(?<=no\.)\s+|\s+(?=[条條号號项項])")
+_AROUND = " \u3000\"'“”‘’「」『』《》。．.!！?？,，;；:：、"
+_PREVIEW = 80
+_MOST = 10
+"""Items of one command: as many as a page of the list."""
 
 
 def all_of(words: str) -> str | None:
@@ -50,15 +71,13 @@ async def forget(call: Call) -> str:
     words, _, how = call.rest.rpartition(" ")
     for_good = how.lower() in _FOR_GOOD
     words = bare(words if for_good else call.rest)
-    if not words:
-        return call.say("forget.usage")
     call.plugin.talk.clear(call.where)
     whose = all_of(words)
     if whose is not None and (said := await _ask_for_all(call, whose, for_good=for_good)):
         return said
     named = named_several(call, words)
     if named is None:
-        named = await _meant(call, words, how if for_good else "")
+        named = (await _meant(call, words, how if for_good else ""),)
     outcomes = await call.service.forget_many(named, **call.by, for_good=for_good)
     lines = [said for one in outcomes if (said := _forgotten(call, one))]
     purged = sum(is_changed(one, DeedKind.PURGED) and not one.unfinished for one in outcomes)
@@ -68,13 +87,11 @@ async def forget(call: Call) -> str:
 
 def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
     """What became of one; empty for what is gone for good, which is counted."""
-    if is_changed(outcome, DeedKind.PURGED):
-        why = safe(outcome.unfinished)
-        return call.say("forget.purge_unfinished", detail=why) if why else ""
     if isinstance(outcome, Changed):
-        return call.say("forget.done", text=shown_words(call.texts, outcome.memory.memory))
+        gone = outcome.kind is DeedKind.PURGED and not outcome.unfinished
+        return "" if gone else changed_text(call.texts, outcome)
     same = is_denied(outcome) and outcome.who == call.actor.name
-    return call.refused(outcome, "forget.another" if same else "forget.not_allowed")
+    return refusal_text(call.texts, "forget.another" if same else "forget.not_allowed", outcome)
 
 
 async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> str | None:
@@ -87,23 +104,19 @@ async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> str | None:
         speakers = await call.service.speakers(whose, conversation_id=call.where)
         if not speakers:
             return None
-        if not call.actor.admin:
-            return call.say(ADMINS)
-        person, who = next(iter(speakers)), f"“{cut(whose)}”"
-        if len(speakers) > 1:
-            head = call.say("forget.which_speaker", who=who, account=safe(person))
-            lines = [
-                call.say("forget.speaker", account=safe(account), count=count)
-                for account, count in speakers.items()
-            ]
-            return "\n".join([head, *lines])
+        call.for_admins()
+        person, *others = speakers
+        who = f"“{cut(whose)}”"
+        if others:
+            accounts = tuple(map(safe, speakers))
+            return call.say("forget.which_speaker", who=who, accounts=accounts, one=accounts[0])
     ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
     if not ids and not turns:
         return call.say("forget.said_nothing", who=who)
     lines = [call.say("forget.ask", who=who, count=len(ids))] if ids else []
     lines += call.texts.counted("forget", ask_unread=len(turns), ask_for_good=for_good)
     do = partial(_forget_all, person=person, for_good=for_good)
-    return call.ask("\n".join(lines), do, short=call.say("forget.deed"))
+    return call.ask(lines, do, short=call.say("forget.deed"))
 
 
 async def _forget_all(call: Call, *, person: str, for_good: bool) -> str:
@@ -112,17 +125,17 @@ async def _forget_all(call: Call, *, person: str, for_good: bool) -> str:
     gone = [isinstance(one, Changed) for one in outcomes]
     for one in outcomes:
         if isinstance(one, Refused) and one.reason is Reason.NOT_WRITTEN and not any(gone):
-            return call.refused(one)
+            call.done(one)
     count = sum(gone[: len(ids)])
     done = {"purged" if for_good else "all_done": count or len(turns)}
     return "\n".join(call.texts.counted("forget", **done, all_left=len(ids) - count))
 
 
-async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...]:
+async def _meant(call: Call, words: str, for_good: str) -> str:
     """The id of the one memory that holds the words. Of several, and before one is lost for good,
     and where none holds them, nothing is taken for meant. One character or a short number is not
-    looked for, and beside other words it leaves open what is meant. Of others'
-    memories one is meant only where one's own hold no such words."""
+    looked for, and beside other words it leaves open what is meant. Of others' memories one is
+    meant only where one's own hold no such words."""
     shown, tokens = cut(words), words.split()
     telling = [token for token in tokens if not _says_too_little(token)]
     if not telling:
@@ -132,59 +145,37 @@ async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...]:
     like = [] if call.actor.admin else await find(said_by=call.actor)
     like = like or await find()
     if len(like) == 1 and telling == tokens and not for_good:
-        return (like[0].memory.memory_id,)
-    if like:
-        head = call.say("forget.like", words=shown, count=len(like))
-        lines = await numbered(call, like)
-    else:
+        return like[0].memory.memory_id
+    lines, code = await numbered(call, like), "like"
+    if not like:
         recall = await call.service.recall(words, **call.by, limit=_LIKE, token_budget=_LIKE_BUDGET)
-        head = call.say("forget.alike", words=shown)
-        lines = await numbered_hits(call, [hit for hit in recall.hits if not hit.is_note])
-        if not lines:
-            raise Enough(call.say("forget.nothing_like", words=shown))
+        hits = [hit for hit in recall.hits if not hit.is_note]
+        lines, code = await numbered_hits(call, hits), "alike"
+    if not lines:
+        raise Enough(call.say("forget.nothing_like", words=shown))
+    head = call.say(f"forget.{code}", words=shown, count=len(lines))
     which = call.say("forget.which", how=f" {for_good}".rstrip())
     raise Enough("\n".join([head, *lines, which]))
 
 
 def _says_too_little(token: str) -> bool:
-    bare = "".join(filter(str.isalnum, token))
-    return len(bare) <= 1 or (bare.isdecimal() and len(bare) <= _A_NUMBER)
+    told = "".join(filter(str.isalnum, token))
+    return len(told) <= 1 or (told.isdecimal() and len(told) <= _A_NUMBER)
 
 
 async def edit(call: Call) -> str:
     """Give an entry other words: by an admin."""
     first, text = call.split()
-    if not text:
-        return call.say("edit.usage")
     named = named_one(call, first, call.rest.split()) or first
-    done = call.done(await call.service.edit(named, text, **call.by))
-    words, before = (
-        shown_words(call.texts, done.memory.memory),
-        cut(done.before),
-    )
-    said = call.say("edit.done", text=words, before=before)
-    return said + redacted_text(call.texts, done.hidden)
+    return changed_text(call.texts, call.done(await call.service.edit(named, text, **call.by)))
 
 
 async def move(call: Call) -> str:
     """Move an entry to another scope: by an admin."""
     first, more = call.split()
-    if not more:
-        return call.say("move.usage")
     named = named_one(call, first, call.rest.split()[:-1]) or first
-    done = call.done(await call.service.move(named, scope_named(more), **call.by))
-    source, scope = (place_text(call.texts, one) for one in (done.before, done.memory.scope.name))
-    words = shown_words(call.texts, done.memory.memory)
-    return call.say("move.done", text=words, source=source, scope=scope)
-
-
-_UNDONE = {
-    DeedKind.FORGOTTEN: "done",
-    DeedKind.EDITED: "edited",
-    DeedKind.AMENDED: "edited",
-    DeedKind.MOVED: "moved",
-    DeedKind.REPLACED: "swapped",
-}
+    outcome = await call.service.move(named, scope_named(more), **call.by)
+    return changed_text(call.texts, call.done(outcome))
 
 
 async def undo(call: Call) -> str:
@@ -192,20 +183,114 @@ async def undo(call: Call) -> str:
     bringing along, as a whole. What was changed since is passed over."""
     named = (named_one(call, call.rest) or call.rest) if call.rest else ""
     done = await call.service.restore(named, **call.by)
-    match done:
-        case Refused(Reason.NOT_VISIBLE | Reason.FORGOTTEN) if named:
-            return call.say("undo.not_found", id=cut(named))
-        case Refused(Reason.NOT_VISIBLE, detail=changed):
-            if changed:
-                return call.say("undo.changed", id=changed)
-            # Who means the pause, by the word that ends one elsewhere.
-            pause = call.service.conversations.pause_of(call.where)
-            return call.paused(pause) if pause else call.say("undo.nothing")
-        case Refused():
-            return call.refused(done, "undo.not_allowed")
-        case BroughtBack(memories=memories, left=left):
-            said = call.say("undo.brought_back", count=memories)
-            return "\n".join([said, *call.texts.counted("undo", left=left)])
-    code = "several" if done.more else _UNDONE[done.kind]
-    words = shown_words(call.texts, done.memory.memory)
-    return call.say(f"undo.{code}", text=words, count=done.more + 1)
+    if is_absent(done):
+        # Who means the pause, by the word that ends one elsewhere.
+        pause = call.service.conversations.pause_of(call.where)
+        if pause and not named and not done.detail:
+            return call.paused(pause)
+        code = "not_found" if named else "changed" if done.detail else "nothing"
+        return call.say(f"undo.{code}", id=cut(named or done.detail))
+    if isinstance(done, Refused):
+        raise call.refusal(done, "undo.not_allowed")
+    if isinstance(done, Changed):
+        return changed_text(call.texts, done)
+    said = call.say("undo.brought_back", count=done.memories)
+    return "\n".join([said, *call.texts.counted("undo", left=done.left)])
+
+
+def item_numbers(words: str, shown: Collection[int]) -> tuple[int, ...] | None:
+    """Returns the numbers that the words name, each once; None for words that are not numbers.
+
+    Args:
+        shown: The numbers of the list.
+    """
+    plain = unicodedata.normalize("NFKC", words).casefold().strip()
+    found: list[int] = []
+    for part in parts(_RANGE.sub("~", _LOOSE.sub("", plain))):
+        ends = [_number(one, shown) for one in part.split("~")]
+        known = [one for one in ends if one is not None]
+        if len(known) < len(ends) or len(known) > 2:
+            return None
+        found += range(min(known), max(known) + 1)
+    return tuple(dict.fromkeys(found)) or None
+
+
+def _number(item: str, shown: Collection[int]) -> int | None:
+    found = _ITEM.fullmatch(item)
+    named = number(found["number"]) if found else None
+    if found is None or found["mark"] or found["unit"]:
+        return named
+    digits = found["number"]
+    told = digits.isascii() and (named in shown or len(digits) <= _A_NUMBER)
+    return named if told else None
+
+
+def bare(words: str) -> str:
+    """Returns the words without quotes around them and signs behind them."""
+    return words.strip(_AROUND)
+
+
+def parts(words: str) -> list[str]:
+    """Returns what a list of items consists of, without what joins it."""
+    return [part for part in _BETWEEN.split(words) if part]
+
+
+def named_one(call: Call, first: str, words: Sequence[str] = ()) -> str | None:
+    """Returns the one id that is named; None for what is neither a number nor an id. Where no one
+    memory is meant, the command is answered so.
+
+    Args:
+        words: The first one and what follows it: together they may name several.
+    """
+    named = named_several(call, first)
+    beginnings = (" ".join(words[:end]) for end in range(2, _MOST))
+    several = (item_numbers(one, call.listed) or () for one in beginnings)
+    together = any(len(one) > 1 and call.listed.keys() >= set(one) for one in several)
+    if together or len(named or ()) > 1:
+        raise Enough(call.say("pointed.one_at_a_time"))
+    return named[0] if named else None
+
+
+def named_several(call: Call, words: str) -> tuple[str, ...] | None:
+    """Returns the ids that are named, each once; None for words that are neither numbers nor
+    ids. Of a number that no list has, the command is answered so."""
+    listed = call.listed
+    named: list[str] = []
+    for part in [words] if item_numbers(words, listed) else parts(words):
+        numbers = item_numbers(part, listed) or ()
+        pointed = pointed_id(part)
+        if not numbers and pointed is None:  # words; or a whole line that ends with its pointer
+            whole = pointed_id(words)
+            return None if whole is None else (whole,)
+        if numbers and not listed:
+            raise Enough(call.say("pointed.no_list"))
+        if absent := [one for one in numbers if one not in listed]:
+            ends = {"first": min(listed), "last": max(listed)}
+            raise Enough(call.say("pointed.no_number", number=absent[0], **ends))
+        named += [listed[one] for one in numbers] or [pointed or ""]
+    if len(set(named)) > _MOST:
+        raise Enough(call.say("pointed.too_many", most=_MOST))
+    return tuple(dict.fromkeys(named)) or None
+
+
+async def numbered(
+    call: Call, found: Sequence[StoredMemory], first: int = 1, *, details: bool = False
+) -> list[str]:
+    """Returns the memories as lines, and notes their numbers for the person who asked."""
+    hits = await call.service.told(found, **call.by, chars=_PREVIEW)
+    return await numbered_hits(call, hits, first, details=details)
+
+
+async def numbered_hits(
+    call: Call, hits: Sequence[Hit], first: int = 1, *, details: bool = False
+) -> list[str]:
+    """Does the same with what recall has found."""
+    call.list_of([hit.memory_id for hit in hits], first)
+    lines = await shown_lines(call, hits, details=details)
+    return [f"{number}. {line}" for number, line in enumerate(lines, start=first)]
+
+
+async def shown_lines(call: Call, hits: Sequence[Hit], *, details: bool = False) -> list[str]:
+    """Returns what people read of each, without a number."""
+    here, today = await call.here(), call.plugin.clock().date()
+    return [memory_line(call.texts, hit, here, today, details=details) for hit in hits]

@@ -1,4 +1,5 @@
-"""``/memory decide``: admins decide on what is proposed, and see first what all will read."""
+"""``/memory decide`` and ``soul``: what admins accept, for all or for a persona, after they have
+seen what would be written."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from ...llm_memory import MemoryDraft, Refused, Source
+from ...llm_memory.catalogue.rules import soul_replies
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
 from ...llm_memory.catalogue.rules.proposals import proposal_of
 from ...llm_memory.models.decisions import (
@@ -23,13 +25,21 @@ from ...llm_memory.models.decisions import (
     Reject,
     Withdraw,
 )
+from ...llm_memory.models.soul import SoulEvolution
+from ...llm_memory.models.soul_requests import (
+    SoulAction,
+    SoulProposed,
+    SoulRefused,
+    SoulRequest,
+    SoulView,
+)
 from ...llm_memory.text.safe_text import cut
-from ..replies.outcome_text import Enough, added_text
+from ..replies.outcome_text import Enough, remembered_text
 from .call import Call
 from .command_words import first_word, folded_word
-from .memory_reference import named_one
+from .correct_commands import named_one
 
-_ACTIONS: Final = {
+_DECIDE: Final = {
     "": "list", "列表": "list", "接受": "accept", "否决": "reject", "取代": "supersede",
     "撤回": "withdraw", "定": "settle", "提议": "settle", "propose": "settle",
 }  # fmt: skip
@@ -39,57 +49,60 @@ _EVERYBODY: Final = frozenset({"everyone", "everybody", "大家"})
 _OPTION: Final = re.compile(r"(issue|pr|to)=(\S+)", re.IGNORECASE)
 _WHY: Final = re.compile(r"\s+(?:why|理由)[=＝]\s*", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"D-(\d{1,9})(?!\S)", re.IGNORECASE)
+_SOUL: Final = {
+    "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "撤销": "undo",
+    "退回": "undo", "回滚": "undo", "rollback": "undo",
+    "改动": "diff", "对比": "diff", "记录": "log", "日志": "log",
+    "核对": "verify", "校验": "verify", "收下": "adopt", "采纳": "adopt", "丢弃": "discard",
+    "放弃": "discard",
+}  # fmt: skip
+_WISH: Final = 200
+"""Characters of a wish that is refused."""
+_LOG: Final = 10
+"""Lines."""
 
 
 async def decide(call: Call) -> str:
     """List, settle, accept, supersede, reject or withdraw. What would be written is shown, and is
     written after a yes."""
     first, more = call.split()
-    if first.lower() in _ALL:
-        first, more = "", first
-    action = _ACTIONS.get(folded_word(first), first.lower())
+    action = _DECIDE.get(folded_word(first), first.lower())
+    if action == "list" or action in _ALL:
+        return await _told(call, ListDecisions(not _ALL.isdisjoint(call.rest.lower().split())))
     who, behind = first_word(more)
     for_all = who.lower() in _EVERYBODY
     more, to = (behind, RecordFile.DECISIONS) if for_all else (more, None)
-    if action == "list":
-        everything = not _ALL.isdisjoint(more.lower().split())
-        return await _told(call, ListDecisions(everything))
-    if action == "settle" and more:
-        named = named_one(call, more)
-        if named is None:
-            return await _settled(call, more, to)
+    if action != "settle" or not more:
+        return await _told(call, _change(call, action, more, to))
+    if named := named_one(call, more):
         return await _told(call, Accept(named, to=to, settles=True))
-    return await _told(call, _read(call, action, more, to))
-
-
-async def _settled(call: Call, more: str, to: RecordFile | None) -> str:
-    """The admin has decided: what would be written is shown at once."""
-    words, *why = _WHY.split(more, maxsplit=1)
-    draft = MemoryDraft(words, "".join(why), source=Source.COMMAND, actor=call.actor, proposed=True)
+    words, *reason = _WHY.split(more, maxsplit=1)
+    draft = MemoryDraft(
+        words, "".join(reason), source=Source.COMMAND, actor=call.actor, proposed=True
+    )
     outcome = await call.service.remember(draft, conversation_id=call.where)
     if isinstance(outcome, Refused) or proposal_of(outcome.memory.memory) is None:
-        return added_text(call.texts, outcome)
+        return remembered_text(call.texts, outcome, "add")
     return await _told(call, Accept(outcome.memory.memory.memory_id, to=to))
 
 
-def _read(call: Call, action: str, words: str, to: RecordFile | None) -> DecisionChange:
+def _change(call: Call, action: str, words: str, to: RecordFile | None) -> DecisionChange:
     """The change that is asked for; for words that ask for none, the command is answered so."""
     found = _NUMBER.match(words) if action in ("supersede", "withdraw") else None
     number, words = (int(found[1]), words[found.end() :]) if found else (0, words)
     if action == "withdraw" and number:
         return Withdraw(number, words.strip())
     first, more = first_word(words)
-    takes_one = action in ("accept", "reject") or (action == "supersede" and number)
-    named = named_one(call, first) if takes_one and first else None
-    if named is None:
-        code = "no_such" if takes_one and first else "usage"
-        raise Enough(call.say(f"decide.{code}", word=cut(first)))
-    if action == "reject":
+    takes_one = first and (action in ("accept", "reject") or (action == "supersede" and number))
+    named = named_one(call, first) if takes_one else None
+    if takes_one and named is None:
+        raise Enough(call.say("decide.no_such", word=cut(first)))
+    if named is not None and action == "reject":
         return Reject(named, more)
     left = more.split()
     options = {one[1].lower(): one[2] for word in left if (one := _OPTION.fullmatch(word))}
     anyway, file = not _ANYWAY.isdisjoint(left), options.get("to", to or "").lower()
-    if len(options) + anyway < len(left) or file not in ("", *RecordFile):
+    if named is None or len(options) + anyway < len(left) or file not in ("", *RecordFile):
         raise Enough(call.say("decide.usage"))
     return Accept(
         named,
@@ -108,7 +121,51 @@ async def _told(call: Call, change: DecisionChange) -> str:
     reply = outcome_words(call.texts, outcome)
     if isinstance(outcome, Draft) and isinstance(change, Accept | Withdraw):
         shown = partial(_told, change=replace(change, shown=outcome.digest))
-        return call.ask(reply, shown, short=call.say("decide.deed"))
+        return call.ask([reply], shown, short=call.say("decide.deed"))
     if isinstance(outcome, NotRecorded) and outcome.fault is DecisionFault.OBJECTION:
         return f"{reply}\n{call.say('decide.anyway')}"
     return reply
+
+
+async def soul(call: Call) -> str:
+    """The manner that this conversation's persona has learned. Everybody sees what is in force;
+    admins decide what is: what a wish would change is shown, and is in force after a yes."""
+    word, rest = call.split()
+    action = _SOUL.get(word, word.lower())
+    request = soul_replies.request_of(action, rest)
+    if request is None:
+        said = call.say("soul.unclear", said=cut(call.rest, 40)) + "\n"
+        usage = action in ("help", "帮助", "propose") and not rest
+        return f"{'' if usage else said}{call.say('soul.usage')}"
+    if request.action is not SoulAction.SHOW:
+        call.for_admins()
+    persona, souls, texts = call.where.persona, call.service.souls, call.texts
+    if persona is None:
+        return call.say("why.unknown_persona")
+    outcome = await souls.ask(request, persona, call.actor, conversation=call.where.umo)
+    how = partial(_how, call)
+    if isinstance(outcome, SoulView):
+        off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
+        return soul_replies.view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
+    said = soul_replies.outcome_words(texts, outcome, how, most=_LOG)
+    if isinstance(outcome, SoulRefused) and outcome.findings and request.wish:
+        return f"“{cut(request.wish, _WISH)}”\n{said}"
+    if not isinstance(outcome, SoulProposed):
+        return said
+    number = outcome.proposal.number
+    diff = await souls.ask(SoulRequest(SoulAction.DIFF, number), persona, call.actor)
+    lines = [said, soul_replies.outcome_words(texts, diff, how)]
+    apply = partial(_apply, number=number)
+    return call.ask(lines, apply, short=call.say("soul.deed"))
+
+
+async def _apply(call: Call, *, number: int) -> str:
+    return await soul(call.with_rest(f"apply {number}"))
+
+
+def _how(call: Call, action: str) -> str:
+    name, _, number = action.partition(" ")
+    if call.texts.spoken == "en":
+        return f"/memory soul {name} {number}".rstrip()
+    word = next(zh for zh, en in _SOUL.items() if en == name)
+    return f"/记忆 语气 {word} {number}".rstrip()

@@ -4,12 +4,8 @@ store in one, with the scope map and the settings."""
 from __future__ import annotations
 
 import asyncio
-import shlex
-import sys
 from functools import partial
 from pathlib import Path
-
-from astrbot.api import logger
 
 from ...llm_memory import (
     Imported,
@@ -20,14 +16,12 @@ from ...llm_memory import (
     restore_store,
 )
 from ...llm_memory.cli.paths import setting_defaults
-from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.transfer import StoreRestored
 from ...llm_memory.text.refusal_words import line_words
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
 from ..host.panel_map import MAP_KEY, NotSaved
-from ..plugin_names import ROOT
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import error_text
 from .call import Call
@@ -49,8 +43,6 @@ async def export(call: Call) -> str:
 async def import_(call: Call) -> str:
     """The memories of a file into this conversation's scope: by an admin."""
     name, anyway = _named_file(call.rest)
-    if not name:
-        return call.say("transfer.usage")
     done = call.done(await call.service.import_(name, **call.by, anyway=anyway))
     return imported_text(call.texts, done)
 
@@ -73,22 +65,19 @@ def imported_text(texts: Texts, imported: Imported) -> str:
         refused=imported.refused,
     )
     place, done = place_text(texts, imported.scope), done or texts.say("counts.nothing")
-    shown = imported.lines[:_SHOWN]
-    corrected = (
-        one.rejected is not None and one.rejected.reason is Reason.CORRECTED
-        for one in imported.lines
+    shown = [texts.said(line_words(one)) for one in imported.lines[:_SHOWN]]
+    refused = (one.rejected for one in imported.lines if one.rejected is not None)
+    corrected = any(one.reason is Reason.CORRECTED for one in refused)
+    beside = texts.counted(
+        "transfer",
+        more=imported.refused - len(shown),
+        redacted=imported.redacted,
+        passed_by=imported.passed_by,
+        anyway=corrected,
+        stopped=imported.stopped_at,
+        cut_short=imported.cut_short and not imported.stopped_at,
     )
-    stopped = imported.stopped_at
-    return "\n".join(
-        [
-            texts.say("transfer.imported", place=place, done=done),
-            *texts.counted("transfer", redacted=imported.redacted, passed_by=imported.passed_by),
-            *(texts.said(line_words(one)) for one in shown),
-            *texts.counted("transfer", anyway=any(corrected), more=imported.refused - len(shown)),
-            *([texts.say("transfer.stopped", line=stopped)] if stopped else []),
-            *texts.counted("transfer", cut_short=imported.cut_short and not stopped),
-        ]
-    )
+    return "\n".join([texts.say("transfer.imported", place=place, done=done), *shown, *beside])
 
 
 async def backup(call: Call) -> str:
@@ -98,40 +87,25 @@ async def backup(call: Call) -> str:
     return call.say("moving.backup", held=held_words or call.say("common.none"), name=name)
 
 
-def moving(call: Call) -> str:
-    """How a bot moves; with the folder of the machine where no others read it."""
-    said = call.say("help.moving")
-    if call.where.kind is not ConversationKind.PRIVATE:
-        return said
-    python, folder = shlex.quote(sys.executable), shlex.quote(str(ROOT))
-    line = f"cd {folder} && {python} -m llm_memory restore"
-    return f"{said}\n{call.say('help.moving_line', line=line)}"
-
-
 async def restore(call: Call) -> str:
     """``<file>`` says what would change, and a yes does it. With ``anyway``, what was corrected
     since is restored too."""
     name, anyway = _named_file(call.rest)
-    if not name:
-        return call.say("moving.usage")
-    paths, texts = call.plugin.paths, call.texts
+    paths, counted = call.plugin.paths, call.texts.counted
     file = await asyncio.to_thread(find_backup, paths, name)
     plan = await asyncio.to_thread(restore_store, paths, file, anyway=anyway, dry=True)
     changes = await _changes(call, plan)
     if not plan.memories and not plan.files and not changes:
-        return "\n".join([call.say("moving.nothing"), *_beside(texts, plan)])
-    lines = texts.counted(
-        "moving", plan=plan.memories, plan_known=plan.known, plan_files=plan.files
-    )
+        return "\n".join([call.say("moving.nothing"), *_beside(call.texts, plan)])
+    lines = counted("moving", plan=plan.memories, plan_known=plan.known, plan_files=plan.files)
     # The bot will go by these words: they are read before they are restored.
     for place, text in plan.ruling[:_RULES]:
         words = cut(text, _WORDS)
         lines.append(call.say("moving.plan_ruling", place=safe(place.lstrip("@")), text=words))
-    lines += texts.counted("moving", plan_more_ruling=len(plan.ruling[_RULES:]))
-    lines += await _setting_lines(call, changes)
-    lines += _beside(texts, plan)
+    lines += counted("moving", plan_more_ruling=len(plan.ruling[_RULES:]))
+    lines += [*await _setting_lines(call, changes), *_beside(call.texts, plan)]
     do = partial(_restore, file=file, anyway=anyway)
-    return call.ask("\n".join(lines), do, short=call.say("moving.deed"))
+    return call.ask(lines, do, short=call.say("moving.deed"))
 
 
 async def _setting_lines(call: Call, changes: dict[str, object]) -> list[str]:
@@ -163,12 +137,8 @@ async def _restore(call: Call, *, file: Path, anyway: bool) -> str:
     async def between() -> None:
         try:
             done = await asyncio.to_thread(put_back)
-        except ScopedMemoryError as error:
+        except (ScopedMemoryError, OSError) as error:
             said.append(error_text(call.texts, error))
-            return
-        except OSError as error:
-            logger.exception(call.say("log.command_failed"))
-            said.append(call.say("transfer.failed", detail=cut(str(error), 200)))
             return
         said.extend(call.texts.counted("moving", restored=done.memories, files=done.files))
         said.extend([*_beside(call.texts, done), *await _settings_put_back(call, done)])
@@ -181,13 +151,12 @@ async def _settings_put_back(call: Call, done: StoreRestored) -> list[str]:
     panel = call.plugin.panel_map
     async with panel.changing:
         changes = await _changes(call, done)
-        if not changes:
-            return []
         try:
-            await panel.save_all(with_changes(panel.all(), changes))
+            if changes:
+                await panel.save_all(with_changes(panel.all(), changes))
         except NotSaved as error:
             return [call.say("moving.no_settings", why=error_text(call.texts, error))]
-    return [call.say("moving.settings", names=tuple(changes))]
+    return [call.say("moving.settings", names=tuple(changes))] if changes else []
 
 
 async def _changes(call: Call, plan: StoreRestored) -> dict[str, object]:
@@ -197,8 +166,8 @@ async def _changes(call: Call, plan: StoreRestored) -> dict[str, object]:
 
 def _beside(texts: Texts, done: StoreRestored) -> list[str]:
     """What is left as it is, and why."""
-    differing = len(done.differing)
+    differing, short = len(done.differing), done.cut_short
     lines = texts.counted(
         "moving", corrected=done.corrected, differing=differing, refused=done.refused
     )
-    return lines + texts.counted("transfer", cut_short=done.cut_short)
+    return lines + texts.counted("transfer", cut_short=short)

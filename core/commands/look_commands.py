@@ -10,14 +10,13 @@ from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Refused, Stor
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe
-from ..replies.memory_line import attached, fate_text, primed_text, why_text
+from ..replies.memory_line import attached, fate_texts, primed_text, why_text
 from ..replies.outcome_text import error_text, found_text, note_text
 from ..replies.status_text import loop_lines
 from .call import ENGINE_SECONDS, Call
 from .command_words import PUBLIC, scope_named
-from .correct_commands import ME
-from .memory_reference import bare, named_one, numbered, numbered_hits, shown_lines
-from .scope_commands import left_text
+from .correct_commands import ME, bare, named_one, numbered, numbered_hits, shown_lines
+from .scope_moves import left_text
 
 _PAGE = 10
 _SEARCH_BUDGET = 4000
@@ -33,95 +32,74 @@ _WHOLE = 10_000
 async def status(call: Call) -> str:
     """Show the status; what concerns other conversations is for admins only."""
     plugin, say = call.plugin, call.say
-    found = await plugin.engine.status()
-    warnings, is_admin = plugin.warnings(found), call.actor.admin
-    embedder = found.embedder or say("status.no_embedder")
-    index = say(f"index.{found.index}")
+    found, rules = await plugin.engine.status(), list[StoredMemory]()
+    embedder, index = found.embedder or say("status.no_embedder"), say(f"index.{found.index}")
     lines = [say("status.head", version=plugin.version, embedder=embedder, index=index)]
-    rules = list[str]()
     try:
         async with asyncio.timeout(ENGINE_SECONDS):
             report = await call.service.describe(conversation_id=call.where)
             lines += call.texts.counted("status", visible=report.visible)
-            rules += await _new_rules(call) if is_admin else []
+            rules = await call.service.new_rules(**call.by)
     except TimeoutError:
         lines.append(say("status.opening"))
     except EngineOff as error:
         lines.append(error_text(call.texts, error))
-    if is_admin:
-        lines += _index_lines(call, found)
-    if pause := call.service.conversations.pause_of(call.where):
-        lines.append(call.paused(pause))
-    if is_admin:
-        lines += loop_lines(call.texts, found.loop)
-        lines += [left_text(call.texts, one, here=False) for one in found.left]
-        lines += [*rules, *(say("status.warning", text=text) for text in warnings)]
+    pause, warnings = call.service.conversations.pause_of(call.where), plugin.warnings(found)
+    lines.append(call.paused(pause) if pause else "")
+    if call.actor.admin:
+        lines += _for_admins(call, found)
+        for one in rules:
+            told = safe(one.memory.judgment)
+            lines.append(say("status.new_rule", text=told, id=one.memory.memory_id))
+        lines += [say("status.warning", text=text) for text in warnings]
     elif warnings:
         lines.append(say("status.warnings_hidden"))
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))
 
 
-def _index_lines(call: Call, found: EngineStatus) -> list[str]:
+def _for_admins(call: Call, found: EngineStatus) -> list[str]:
     """What the index lacks, and what of its answers the second check has dropped; what would make
-    recall better; the notes."""
-    lines, notes = list[str](), sum(found.notes.values())
-    if found.backlog:
-        total = max(found.total + notes, found.backlog)
-        lines.append(call.say("status.backlog", done=total - found.backlog, total=total))
-    lines += call.texts.counted("status", scope_check_drops=found.scope_check_drops)
-    lines += [call.plugin.advice] if call.plugin.advice else []
-    if notes:
-        places = tuple(f"{safe(place)} {count}" for place, count in sorted(found.notes.items()))
-        lines.append(call.say("status.notes", count=notes, places=places))
-    return lines
-
-
-async def _new_rules(call: Call) -> list[str]:
-    """What has become a rule because an admin said so in talk, told once."""
-    rules = await call.service.new_rules(**call.by)
+    recall better; the notes; the loop; what lies in former scopes."""
+    say, notes = call.say, sum(found.notes.values())
+    total = max(found.total + notes, found.backlog)
+    places = tuple(f"{safe(place)} {count}" for place, count in sorted(found.notes.items()))
     return [
-        call.say("status.new_rule", text=safe(one.memory.judgment), id=one.memory.memory_id)
-        for one in rules
+        say("status.backlog", done=total - found.backlog, total=total) if found.backlog else "",
+        *call.texts.counted("status", scope_check_drops=found.scope_check_drops),
+        call.plugin.advice,
+        say("status.notes", count=notes, places=places) if notes else "",
+        *loop_lines(call.texts, found.loop),
+        *(left_text(call.texts, one, here=False) for one in found.left),
     ]
 
 
 async def list_(call: Call) -> str:
     """A page of what this conversation may see: what lies in its own scope, the newest first, and
     how much is public beside; with a name, all that the person said or is named in."""
-    say = call.say
     words, details = _words(call.rest)
     page = int(words.pop()) if words and re.fullmatch(r"\d{1,4}", words[-1]) else 1
     name = bare(" ".join(words))
     public, mine = scope_named(name) == PUBLIC, name.lower() in ME
-    found = await call.service.newest(
+    every = await call.service.newest(
         conversation_id=call.where,
         said_by=call.actor if mine else None,
         naming="" if public or mine else name,
     )
-    here, beside = await call.here(), 0
+    here = await call.here()
+    found = [one for one in every if one.scope.name == here]
+    beside = len(every) - len(found)
     if public:
-        found = [one for one in found if one.scope.is_public]
-    elif name:
-        found.sort(key=lambda one: one.scope.name != here)  # the own ones first
-    else:
-        own = [one for one in found if one.scope.name == here]
-        found, beside = own, len(found) - len(own)
-    more = call.texts.counted("list", public=beside)
-    if not found:
-        empty = (
-            "no_public" if public else "none_of_yours" if mine else "nobody" if name else "empty"
-        )
-        return "\n".join([say(f"list.{empty}", name=cut(name)), *more])
-    start = (max(page, 1) - 1) * _PAGE
-    shown = found[start : start + _PAGE]
-    if not shown:
-        return say("list.no_page", page=page, pages=-(-len(found) // _PAGE))
-    lines = await numbered(call, shown, start + 1, details=details)
-    head = "list.head_all" if len(found) <= _PAGE else "list.head"
-    lines.insert(0, say(head, count=len(found), first=start + 1, last=start + len(shown)))
+        found, beside = [one for one in every if one.scope.is_public], 0
+    elif name:  # the own ones first
+        found, beside = found + [one for one in every if one.scope.name != here], 0
+    start = min(max(page - 1, 0), max(len(found) - 1, 0) // _PAGE) * _PAGE
+    code = "head" if found else "nobody" if name and not public else "empty"
+    lines = [call.say(f"list.{code}", count=len(found), name=cut(name))]
+    lines += await numbered(call, found[start : start + _PAGE], start + 1, details=details)
     if start + _PAGE < len(found):
-        lines.append(say("list.next", words=f"{safe(name)} {start // _PAGE + 2}".strip()))
-    return "\n".join([*lines, *more])
+        words = [safe(name), str(start // _PAGE + 2)]
+        lines.append(call.say("list.next", words=" ".join(filter(None, words))))
+    return "\n".join(lines + call.texts.counted("list", public=beside))
 
 
 async def todo(call: Call) -> str:
@@ -134,25 +112,19 @@ async def todo(call: Call) -> str:
     here = await call.here()
     tasks = [one for one in found if is_task(one) and not is_done(one) and not is_over(one.memory)]
     tasks.sort(key=lambda one: one.scope.name != here)
-    if not tasks:
-        return call.say("todo.nothing")
-    lines = await numbered(call, tasks[:_TASKS])
-    more = call.texts.counted("todo", more=max(0, len(tasks) - _TASKS))
-    return "\n".join([call.say("todo.head", count=len(tasks)), *lines, *more])
+    lines = [call.say("todo.head" if tasks else "todo.nothing", count=len(tasks))]
+    lines += await numbered(call, tasks[:_TASKS])
+    return "\n".join(lines + call.texts.counted("todo", more=max(0, len(tasks) - _TASKS)))
 
 
 async def search(call: Call) -> str:
     """What recall finds for the words."""
     words, details = _words(call.rest)
-    if not words:
-        return call.say("search.usage")
     recall = await call.service.recall(
         " ".join(words), **call.by, limit=_PAGE, token_budget=_SEARCH_BUDGET
     )
     if OFF_THE_RECORD in recall.trace.notes:
         return f"{call.say('pause.recalled_nothing')}\n{call.how_to_resume}"
-    if not recall.hits:
-        return found_text(call.texts, recall)
     lines = await numbered_hits(call, recall.hits, details=details)
     return "\n".join([found_text(call.texts, recall), *lines])
 
@@ -184,14 +156,14 @@ async def _of_one(call: Call, words: Sequence[str]) -> str:
         return call.say("explain.usage")
     whole = await call.service.expand(named, conversation_id=call.where)
     if isinstance(whole, Refused):
-        return call.refused(whole)
+        raise call.refusal(whole)
     if isinstance(whole, StoredMemory):
         hits = await call.service.told([whole], **call.by, chars=_WHOLE)
         (entry,) = await shown_lines(call, hits)
     else:
         entry = note_text(call.texts, whole)
     explained = await call.service.explain(conversation_id=call.where)
-    fates = [text for one in explained if (text := fate_text(call.texts, one, named))]
+    fates = fate_texts(call.texts, explained, named)
     return "\n".join([entry, *(fates or [call.say("explain.never")])])
 
 

@@ -4,13 +4,12 @@ reflect``, ``letters``, ``sleep`` and ``migrate``."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import timedelta
 
-from ...llm_memory import EngineClosed, Postponed, Resting, SleepReport
+from ...llm_memory import Postponed, SleepReport
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
-from ..replies.status_text import fault_words, moment, numbers_text, state_text
+from ..replies.status_text import fault_words, moment, numbers_text, resting_text, state_text
 from .call import Call, Handler
 
 _LETTERS = 10
@@ -18,6 +17,7 @@ _ERRORS = 5
 _JUST_NOW = timedelta(minutes=10)
 """Asked again so soon after one, the admin wants to know how it went."""
 _NOW = frozenset({"now", "again", "再来", "再来一次", "立即", "一下", "马上", "现在"})
+_LETTER = {"": "list", "retry": "retry", "重试": "retry", "drop": "drop", "丢弃": "drop"}
 _STATUS = frozenset({"status", "状态"})
 
 
@@ -43,58 +43,44 @@ async def reflect(call: Call) -> str:
     if pause := call.service.conversations.pause_of(call.where):
         return call.paused(pause)
     report = await call.plugin.engine.reflection.reflect(conversation=call.where.umo)
-    say, counted = call.say, call.texts.counted
-    lines = []
-    if report.read:
-        lines.append(call.texts.listed("reflect", read=report.read, stored=report.stored))
-    lines += counted("reflect", dropped=report.dropped, dead=report.dead)
-    if report.error:
-        lines.append(say("reflect.error", detail=fault_words(call.texts, report.error)))
-    if report.waiting and report.resting is not Resting.NO:
-        lines.append(say("loop.resting", why=say(f"resting.{report.resting}")))
-    lines += counted("reflect", waiting=report.waiting)
-    return "\n".join(lines) or say("reflect.nothing")
+    texts, error = call.texts, fault_words(call.texts, report.error)
+    lines = [
+        texts.listed("reflect", read=report.read, stored=report.stored),
+        *texts.counted("reflect", dropped=report.dropped, dead=report.dead),
+        call.say("reflect.error", detail=error) if error else "",
+        resting_text(texts, report.resting) if report.waiting else "",
+        *texts.counted("reflect", waiting=report.waiting),
+    ]
+    return "\n".join(filter(None, lines)) or call.say("reflect.nothing")
 
 
 async def letters(call: Call) -> str:
     """What was given up; ``retry [id]`` reads it again, ``drop <id>`` forgets it."""
     await call.service.admin.map_summary()
-    word, named = call.split()
-    reflection, say = call.plugin.engine.reflection, call.say
-    if word.lower() in ("retry", "重试"):
-        count = await reflection.retry(named)
-        return say("letters.retried" if count else "letters.unknown", count=count)
-    if word.lower() in ("drop", "丢弃") and named:
-        count = await reflection.drop(named)
-        return say("letters.dropped" if count else "letters.unknown", count=count)
-    if word:
-        return say("letters.usage")
+    reflection, (word, named) = call.plugin.engine.reflection, call.split()
+    action = _LETTER.get(word.lower(), "usage")
+    if action == "retry" or (action == "drop" and named):
+        count = await (reflection.retry(named) if action == "retry" else reflection.drop(named))
+        return call.say(f"letters.{action if count else 'unknown'}", count=count)
+    if action != "list":
+        return call.say("letters.usage")
     found = await reflection.letters()
-    if not found:
-        return say("letters.none")
-    lines = [
-        say(
-            "letters.line",
-            id=letter.batch_id,
-            count=letter.count,
-            time=moment(letter.made_at),
-            conversation=cut(letter.conversation),
-            error=fault_words(call.texts, letter.error),
-        )
-        for letter in found[:_LETTERS]
-    ]
-    more = call.texts.counted("letters", more=max(0, len(found) - _LETTERS))
-    head = say("letters.head", count=len(found))
-    return "\n".join([head, *lines, *more, say("letters.usage")])
+    lines = [call.say("letters.head" if found else "letters.none", count=len(found))]
+    for letter in found[:_LETTERS]:
+        about = {"id": letter.batch_id, "count": letter.count, "time": moment(letter.made_at)}
+        about["error"] = fault_words(call.texts, letter.error)
+        lines.append(call.say("letters.line", conversation=cut(letter.conversation), **about))
+    lines += call.texts.counted("letters", more=max(0, len(found) - _LETTERS), usage=bool(found))
+    return "\n".join(lines)
 
 
 async def sleep(call: Call) -> str:
     """Nothing: begin one, or tell of the one that goes on or was just made. ``status``: tell of it.
     ``now``: begin one all the same."""
-    word, schedule, say = call.rest.strip().lower(), call.plugin.schedule, call.say
+    word, schedule, say = call.rest.lower(), call.plugin.schedule, call.say
     report = schedule.report
     if word and word not in _NOW | _STATUS:
-        return call.unread_words(word)
+        return say("outcome.unread_words", words=cut(word))
     if schedule.waiting is not Postponed.NO:
         return say("sleep.waiting", why=say(f"postponed.{schedule.waiting}"))
     if schedule.going:
@@ -107,16 +93,16 @@ async def sleep(call: Call) -> str:
 
 
 def _last_night(call: Call, report: SleepReport) -> str:
-    say, lines = call.say, [call.say("sleep.never")]
+    say, counted, lines = call.say, call.texts.counted, [call.say("sleep.never")]
     if report.ended is not None:
         numbers = _done_at_night(call, report)
-        lines = [say("sleep.last", time=moment(report.ended), numbers=numbers)]
-        lines += [say("sleep.backup", name=report.backup)] if report.backup else []
-        lines += call.texts.counted(
-            "sleep", unmerged=report.unmerged, weak=report.waiting, left=report.left
-        )
-        lines += [say("sleep.error", detail=safe(error)) for error in report.errors[:_ERRORS]]
-    return "\n".join(lines)
+        lines = [
+            say("sleep.last", time=moment(report.ended), numbers=numbers),
+            say("sleep.backup", name=report.backup) if report.backup else "",
+            *counted("sleep", unmerged=report.unmerged, weak=report.waiting, left=report.left),
+            *(say("sleep.error", detail=safe(error)) for error in report.errors[:_ERRORS]),
+        ]
+    return "\n".join(filter(None, lines))
 
 
 def _done_at_night(call: Call, report: SleepReport) -> str:
@@ -138,41 +124,33 @@ def _done_at_night(call: Call, report: SleepReport) -> str:
 async def migrate(call: Call) -> str:
     """``status`` (or nothing), ``dry-run``, ``start``, ``undo``, ``take-back <batch>``,
     ``broken``. It tells of all scopes."""
+    await call.service.admin.map_summary()  # it tells why the engine is off
     word, more = call.split()
     handler = _MIGRATE.get(word.lower())
-    if handler is _migrated:
-        with suppress(EngineClosed):
-            await call.opened()
-    else:
-        await call.service.admin.map_summary()  # it tells why the engine is off
     if handler is None or (handler is _take_back and not more):
         return call.say("migrate.usage")
-    return await handler(call.behind())
+    return await handler(call.with_rest(more))
 
 
 async def _migrated(call: Call) -> str:
-    say, found = call.say, await call.plugin.engine.status()
-    if not found.ready:  # the stores were not looked at yet
-        return say("migrate.head", state=say("migrate.opening"))
-    status = found.migration
-    lines = [say("migrate.head", state=state_text(call.texts, status))]
-    if status.remaining:
-        now = say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
-        lines.append(say("migrate.mode", mode=status.mode, now=now))
-    if numbers := numbers_text(call.texts, status.tally, status.remaining):
-        lines.append(numbers)
-    lines += [
-        say("migrate.batch", batch=batch, source=cut(source, 400))
-        for batch, source in status.batches.items()
+    say, status = call.say, (await call.plugin.engine.status()).migration
+    now = say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
+    lines = [
+        say("migrate.head", state=state_text(call.texts, status)),
+        say("migrate.mode", mode=status.mode, now=now) if status.remaining else "",
+        numbers_text(call.texts, status.tally, status.remaining),
+        *(
+            say("migrate.batch", batch=batch, source=cut(source, 400))
+            for batch, source in status.batches.items()
+        ),
     ]
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))
 
 
 async def _dry_run(call: Call) -> str:
     tally = await call.plugin.engine.migrations.dry_run()
-    if not tally.scanned:
-        return call.say("migrate.head", state=call.say("migrate.state_idle"))
-    return f"{call.say('migrate.dry_run')}\n{numbers_text(call.texts, tally, tally.scanned)}"
+    numbers = numbers_text(call.texts, tally, tally.scanned) or call.say("migrate.state_idle")
+    return f"{call.say('migrate.dry_run')}\n{numbers}"
 
 
 async def _begin(call: Call) -> str:

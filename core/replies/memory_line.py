@@ -6,7 +6,8 @@ A model's line, with all that is to be known of the speaker, is that of ``text/h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
 from ...llm_memory import GIVEN_UP, Explained, Hit, Memory, Primed
@@ -21,6 +22,7 @@ from ...llm_memory.texts import Texts
 
 _SHOWN = 80
 _NEAR = 3
+_PLACES = {PUBLIC_NAME: "public", ALL_PRIVATE_CHATS.name: "private_chats"}
 
 
 def memory_line(texts: Texts, hit: Hit, here: str, today: date, *, details: bool = False) -> str:
@@ -31,27 +33,27 @@ def memory_line(texts: Texts, hit: Hit, here: str, today: date, *, details: bool
         today: A day of this year is said without the year.
         details: With its pointer.
     """
-    say = texts.say
-    about = [note_title(hit.headings) or say("inject.note")] if hit.is_note else _who(texts, hit)
-    if hit.scope_name != here:
-        about.append(place_text(texts, hit.scope_name))
-    elif hit.byline.elsewhere:
-        about.append(say("list.elsewhere"))
-    about.append(shown_day(hit.day, say("inject.undated")).removeprefix(f"{today:%Y-}"))
-    about += [say("list.over")] if hit.closed else [say("list.earlier")] if hit.earlier else []
-    about += [say("inject.weak")] if hit.weak else []
-    about += [safe_pointer(hit.pointer)] if details else []
+    say, elsewhere = texts.say, hit.scope_name != here
+    about = [
+        note_title(hit.headings) or say("inject.note") if hit.is_note else names(hit, say),
+        _account(texts, hit),
+        say("inject.reworded") if hit.byline.reworded else "",
+        place_text(texts, hit.scope_name) if elsewhere else "",
+        say("list.elsewhere") if hit.byline.elsewhere and not elsewhere else "",
+        shown_day(hit.day, say("inject.undated")).removeprefix(f"{today:%Y-}"),
+        say("list.over") if hit.closed else say("list.earlier") if hit.earlier else "",
+        say("inject.weak") if hit.weak else "",
+        safe_pointer(hit.pointer) if details else "",
+    ]
     text = quoted(texts, hit.preview, is_order=hit.quoted)
-    return say("list.line", text=text, about=say("list.comma").join(about))
+    return say("list.line", text=text, about=say("list.comma").join(filter(None, about)))
 
 
-def _who(texts: Texts, hit: Hit) -> list[str]:
-    """The speakers, and the account of one whose name another bears, too."""
-    who, about = [names(hit, texts.say)], hit.byline
-    if about.account:
-        code = "account_unknown" if about.account == UNKNOWN else "account"
-        who.append(texts.say(f"inject.{code}", end=about.account))
-    return [*who, texts.say("inject.reworded")] if about.reworded else who
+def _account(texts: Texts, hit: Hit) -> str:
+    """The account of a speaker whose name another bears, too."""
+    account = hit.byline.account
+    code = "account_unknown" if account == UNKNOWN else "account"
+    return texts.say(f"inject.{code}", end=account) if account else ""
 
 
 def quoted(texts: Texts, words: str, *, is_order: bool) -> str:
@@ -67,16 +69,9 @@ def shown_words(texts: Texts, memory: Memory) -> str:
 
 def place_text(texts: Texts, name: str) -> str:
     """What people call a scope or shelf: its name where an owner gave it one, never a hash."""
-    if name == PUBLIC_NAME:
-        code = "public"
-    elif name.startswith("@"):
-        code = name[1:].partition(":")[0]
-    elif name == ALL_PRIVATE_CHATS.name:
-        code = "private_chats"
-    elif as_derived(name):
-        code = name.partition("-")[0]
-    else:
+    if not (name in _PLACES or name.startswith("@") or as_derived(name)):
         return name
+    code = _PLACES.get(name) or re.split("[:-]", name.removeprefix("@"))[0]
     return texts.say(f"place.{code}")
 
 
@@ -96,37 +91,39 @@ def why_text(
         admin: Who reads it may hear what a broken part says of the machine.
     """
     told, trace, say = explained.told, explained.told.trace, texts.say
-    head = "explain.head" if back == 1 else "explain.earlier"
-    lines = [say(head, query=cut(told.query), time=_moment(told.at), back=back)]
-    lines += texts.counted("explain", talk=len(trace.talk.voices))
-    places = dict.fromkeys(place_text(texts, name) for name in trace.scopes)
-    lines.append(say("explain.looked_in", places=tuple(places)))
-    for note in trace.notes:
-        # A part that is broken may name folders and addresses.
-        broken = safe(note if admin else note.partition(":")[0])
-        code = "explain.given_up" if note == GIVEN_UP else "explain.note"
-        lines.append(say(code, text=broken))
-    hits = attached(explained)
-    if hits or GIVEN_UP not in trace.notes:
-        lines.append(say("explain.attached" if hits else "explain.attached_none", count=len(hits)))
+    head, hits = "explain.head" if back == 1 else "explain.earlier", attached(explained)
+    count = "explain.attached" if hits else "explain.attached_none"
+    lines = [
+        say(head, query=cut(told.query), time=_moment(told.at), back=back),
+        *texts.counted("explain", talk=len(trace.talk.voices)),
+        say("explain.looked_in", places=tuple({place_text(texts, one): 0 for one in trace.scopes})),
+        *(_note(texts, note, admin=admin) for note in trace.notes),
+        say(count, count=len(hits)) if hits or GIVEN_UP not in trace.notes else "",
+    ]
     for number, hit in enumerate(hits, start=1):
-        lines.append(f"{number}. {shown[hit.memory_id]}")
-        if gone := explained.instead_of.get(hit.memory_id):
-            lines.append(say("explain.instead_of", id=gone[-1]))
+        gone = explained.instead_of.get(hit.memory_id)
+        instead = say("explain.instead_of", id=gone[-1]) if gone else ""
+        lines += [f"{number}. {shown[hit.memory_id]}", instead]
     near = [
         say("explain.near_line", text=shown[hit.memory_id], why=_fate(texts, considered))
         for considered, hit in explained.candidates
         if considered.dropped is not None and hit is not None
     ]
-    lines += [say("explain.near"), *near[:_NEAR]] if near else []
-    return "\n".join([*lines, say("explain.more")])
+    lines += [say("explain.near") if near else "", *near[:_NEAR], say("explain.more")]
+    return "\n".join(filter(None, lines))
+
+
+def _note(texts: Texts, note: str, *, admin: bool) -> str:
+    """What a recall did without. A part that is broken may name folders and addresses."""
+    if note == GIVEN_UP:
+        return texts.say("explain.given_up")
+    return texts.say("explain.note", text=safe(note if admin else note.partition(":")[0]))
 
 
 def primed_text(texts: Texts, primed: Primed) -> str:
     """Says which briefing the conversation got when it came back."""
     hours = f"{primed.away.total_seconds() / 3600:.1f}"
-    at, count = _moment(primed.at), primed.memories
-    return texts.say("explain.primed", time=at, hours=hours, count=count)
+    return texts.say("explain.primed", time=_moment(primed.at), hours=hours, count=primed.memories)
 
 
 def attached(explained: Explained) -> list[Hit]:
@@ -134,12 +131,16 @@ def attached(explained: Explained) -> list[Hit]:
     return [hit for one, hit in explained.candidates if one.dropped is None and hit is not None]
 
 
-def fate_text(texts: Texts, explained: Explained, memory_id: str) -> str:
-    """What became of one memory in a recall; empty where it was no candidate."""
-    told = explained.told
-    fates = (_fate(texts, one) for one, _ in explained.candidates if one.memory_id == memory_id)
-    fate, at = next(fates, ""), _moment(told.at)
-    return texts.say("explain.fate", time=at, query=cut(told.query), fate=fate) if fate else ""
+def fate_texts(texts: Texts, explained: Sequence[Explained], memory_id: str) -> list[str]:
+    """What became of one memory in each of the recalls whose candidate it was."""
+    found = ((of.told, one) for of in explained for one, _ in of.candidates)
+    return [
+        texts.say(
+            "explain.fate", time=_moment(told.at), query=cut(told.query), fate=_fate(texts, one)
+        )
+        for told, one in found
+        if one.memory_id == memory_id
+    ]
 
 
 def _moment(at: datetime) -> str:

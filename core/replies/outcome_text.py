@@ -4,8 +4,11 @@ entry, a section of a note, tasks, the talk that a memory came from."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from ...llm_memory import (
+    Changed,
+    DeedKind,
     EngineClosed,
     EngineOff,
     Hit,
@@ -42,7 +45,7 @@ from ...llm_memory.text.safe_text import (
 )
 from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
-from .memory_line import place_text, quoted
+from .memory_line import place_text, quoted, shown_words
 
 _SHOWN = 60
 _LONG = 200
@@ -56,6 +59,7 @@ _OFF: Mapping[type[ScopedMemoryError], str] = {
     FormatNewer: NoticeCode.FORMAT_NEWER,
 }
 """The notice that says why the engine does not open."""
+_SAID_AS = {DeedKind.AMENDED: DeedKind.EDITED}
 
 
 class Enough(Exception):
@@ -69,33 +73,39 @@ ENDS = (ScopedMemoryError, NotSaved, Enough)
 def remembered_text(texts: Texts, outcome: RememberOutcome, group: str = "outcome") -> str:
     """Says what was stored where, or why nothing was: to a model; by the group ``add`` to a person,
     who reads who will see it, and no path."""
+    say = texts.say
     if isinstance(outcome, Refused):
-        return texts.say("outcome.rejected", why=refusal_words(outcome))
-    stored, scope = outcome.memory, outcome.memory.scope
-    place = place_text(texts, scope.name)
-    alone = as_derived(scope.name) and scope != ALL_PRIVATE_CHATS
-    seen = "public" if scope.is_public else "here" if alone else "scope"
-    said = texts.say(
+        return say("outcome.rejected", why=refusal_words(outcome))
+    stored, scope, older = outcome.memory, outcome.memory.scope, outcome.conflict
+    place, alone = place_text(texts, scope.name), as_derived(scope.name)
+    seen = "here" if alone and scope != ALL_PRIVATE_CHATS else "scope"
+    said = say(
         f"{group}.{outcome.how}",
-        seen=texts.say(f"seen.{seen}", scope=place),
+        seen=say(f"seen.{'public' if scope.is_public else seen}", scope=place),
         pointer=stored.pointer,
         scope=place,
         former=_words(outcome.former) if outcome.former else "",
     )
     said += redacted_text(texts, outcome.hidden)
-    if stored.memory.quoted:
-        said += texts.say("outcome.quoted")
-    if outcome.missed:
-        said += texts.say("outcome.missed")
-    if (older := outcome.conflict) is not None:
-        former = older.memory.memory_id
-        said += texts.say("outcome.conflict", former=former, text=_words(older))
-    return said
+    said += say("outcome.quoted") if stored.memory.quoted else ""
+    said += say("outcome.missed") if outcome.missed else ""
+    if older is None:
+        return said
+    return said + say("outcome.conflict", former=older.memory.memory_id, text=_words(older))
 
 
-def added_text(texts: Texts, outcome: RememberOutcome) -> str:
-    """Says the same to a person."""
-    return remembered_text(texts, outcome, "add")
+def changed_text(texts: Texts, done: Changed) -> str:
+    """Says what became of a memory, or which deed was taken back."""
+    code = "several" if done.more else _SAID_AS.get(done.kind, done.kind)
+    said = texts.say(
+        f"{'undo' if done.undone else 'changed'}.{code}",
+        text=shown_words(texts, done.memory.memory),
+        before=place_text(texts, cut(done.before)),
+        scope=place_text(texts, done.memory.scope.name),
+        count=done.more + 1,
+        detail=safe(done.unfinished),
+    )
+    return said + redacted_text(texts, done.hidden)
 
 
 def _words(stored: StoredMemory) -> str:
@@ -119,26 +129,27 @@ def refusal_text(texts: Texts, code: str, outcome: Refused) -> str:
     return texts.said(refusal_words(outcome))
 
 
-def error_text(texts: Texts, error: ScopedMemoryError | NotSaved | Enough) -> str:
-    """What a caller is told when the engine cannot answer, when the panel's settings stay as they
-    were, or when all is said."""
+def error_text(texts: Texts, error: ScopedMemoryError | NotSaved | Enough | OSError) -> str:
+    """What a caller is told when the engine cannot answer, when the panel's settings or the files
+    stay as they were, or when all is said."""
+    code, detail = "outcome.failed", type(error).__name__
     match error:
         case Enough():
             return str(error)
-        case NotSaved():
-            code, detail = "scope.not_saved" if error.detail else "scope.overtaken", error.detail
+        case NotSaved(detail=detail):
+            code = "scope.not_saved" if detail else "scope.overtaken"
         case TransferFailed():
-            why = texts.say(f"transfer_fault.{error.code}", detail=cut(error.detail, _LONG))
-            code, detail = "transfer.failed", why
-        case StateUnavailable():
-            code, detail = "outcome.not_written", error.cause
+            code, detail = f"transfer_fault.{error.code}", cut(error.detail, _LONG)
+            code, detail = "transfer.failed", texts.say(code, detail=detail)
+        case StateUnavailable(cause=detail):
+            code = "outcome.not_written"
         case EngineClosed():
-            code, detail = "outcome.reloaded", ""
+            code = "outcome.reloaded"
         case EngineOff() | DirectoryInUse() | FormatNewer():
             off = error.code if isinstance(error, EngineOff) else _OFF[type(error)]
             code, detail = "outcome.off", texts.say(f"engine_off.{off}")
-        case _:
-            code, detail = "outcome.failed", type(error).__name__
+        case OSError():
+            code, detail = "transfer.failed", cut(str(error), _LONG)
     return texts.say(code, detail=safe(detail))
 
 
@@ -157,13 +168,14 @@ def found_text(texts: Texts, recall: Recall) -> str:
 
 def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
     """A whole entry with its metadata. ``hit``: the same as recall tells it."""
-    memory, say, place = stored.memory, texts.say, place_text(texts, stored.scope.name)
-    origin, tags = memory.provenance, safe(", ".join(memory.tags))
+    memory, say, origin = stored.memory, texts.say, stored.memory.provenance
+    tags = safe(", ".join(memory.tags))
     reasoning = f"\n{_BACK}".join(safe(line) for line in memory.reasoning.split("\n"))
     standing = "quoted" if memory.quoted else "trusted" if origin.trusted else "untrusted"
     written = memory.created_at.isoformat(timespec="minutes")
+    scope = place_text(texts, stored.scope.name)
     lines = [
-        say("entry.head", pointer=safe_pointer(stored.pointer), scope=place),
+        say("entry.head", pointer=safe_pointer(stored.pointer), scope=scope),
         say("entry.judgment", text=safe(memory.judgment)),
         say("entry.reasoning", text=reasoning) if reasoning else "",
         say("entry.tags", text=tags) if tags else "",
@@ -183,11 +195,13 @@ def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
 def note_text(texts: Texts, section: NoteSection) -> str:
     """A whole section of a note, with where it stands."""
     chunk, say = section.chunk, texts.say
-    place, title = place_text(texts, chunk.place.name), note_title(chunk.headings)
-    changed = chunk.modified.isoformat(timespec="minutes")
+    place, changed = (
+        place_text(texts, chunk.place.name),
+        chunk.modified.isoformat(timespec="minutes"),
+    )
     lines = [
         say("entry.note_head", pointer=safe_pointer(chunk.pointer), place=place),
-        *([say("entry.note_headings", text=title)] if chunk.headings else []),
+        *([say("entry.note_headings", text=note_title(chunk.headings))] if chunk.headings else []),
         say("entry.note_lines", first=section.first, last=section.last, time=changed),
         say("entry.note_text"),
         *(f"{_BACK}{safe_line(line)}".rstrip() for line in section.text.split("\n")),
@@ -200,23 +214,20 @@ def tasks_text(texts: Texts, report: TaskReport, told: Sequence[Hit]) -> str:
     """One line a title, then what is open. The first word is ``error`` if nothing that was asked
     for could be done. ``told``: what is open, as recall tells it."""
     failed = report.outcomes and all(one.fate in _FAILED for one in report.outcomes)
-    head = "todo.head" if report.open else "todo.nothing"
-    shown = zip(report.open[:_TASKS], told, strict=False)
     lines = [
         *(_became(texts, outcome) for outcome in report.outcomes),
-        texts.say(head, count=len(report.open)),
-        *(_task_line(texts, stored, hit) for stored, hit in shown),
+        texts.say("todo.head" if report.open else "todo.nothing", count=len(report.open)),
+        *map(partial(_task_line, texts), report.open[:_TASKS], told),
         *texts.counted("todo", more=max(0, len(report.open) - _TASKS)),
     ]
     return f"{'error' if failed else 'ok'} " + "\n".join(lines)
 
 
 def _became(texts: Texts, outcome: TaskOutcome) -> str:
-    title = cut(outcome.title, _SHOWN)
-    if outcome.rejected is not None:
-        return texts.say("tasks.refused", title=title, why=refusal_words(outcome.rejected))
-    said = texts.say(f"tasks.{outcome.fate}", title=title)
-    return said + redacted_text(texts, outcome.redacted)
+    title, rejected = cut(outcome.title, _SHOWN), outcome.rejected
+    if rejected is not None:
+        return texts.say("tasks.refused", title=title, why=refusal_words(rejected))
+    return texts.say(f"tasks.{outcome.fate}", title=title) + redacted_text(texts, outcome.redacted)
 
 
 def _task_line(texts: Texts, stored: StoredMemory, hit: Hit) -> str:

@@ -43,37 +43,40 @@ def fault_words(texts: Texts, error: str) -> str:
         return cut(error, _LONG)
     status = re.search(r"\b[45]\d\d\b", detail)
     what = status[0] if status else cut(detail.strip() or code)
-    said = f"letters.status_{what}"
-    return texts.say(said if texts.knows(said) else "letters.status", status=what)
+    known = f"letters.status_{what}"
+    return texts.say(known if texts.knows(known) else "letters.status", status=what)
 
 
 def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     """For admins: counts are of all conversations."""
     say, queue, spent = texts.say, status.queue, status.spent
     oldest = moment(queue.oldest) if queue.oldest else ""
+    reader = "loop.reader_auto" if status.provider == "auto" else "loop.reader"
     lines = [
-        say("loop.queue" if oldest else "loop.queue_empty", waiting=queue.waiting, oldest=oldest)
+        say("loop.queue" if oldest else "loop.queue_empty", waiting=queue.waiting, oldest=oldest),
+        *texts.counted("loop", dead=queue.dead),
+        say(reader, provider=safe(status.provider)) if status.provider else "",
+        resting_text(texts, status.resting),
     ]
-    lines += texts.counted("loop", dead=queue.dead)
-    if status.provider:
-        name = "loop.reader_auto" if status.provider == "auto" else "loop.reader"
-        lines.append(say(name, provider=safe(status.provider)))
-    if status.resting is not Resting.NO:
-        lines.append(say("loop.resting", why=say(f"resting.{status.resting}")))
     if spent is not None and spent.calls and status.budget:
-        calls, tokens, budget = spent.calls, spent.tokens, status.budget
-        failed = texts.listed("loop", failed=spent.failed)
-        lines.append(say("loop.spent", calls=calls, failed=failed, tokens=tokens, budget=budget))
+        of = {"calls": spent.calls, "tokens": spent.tokens, "budget": status.budget}
+        lines.append(say("loop.spent", failed=texts.listed("loop", failed=spent.failed), **of))
     dropped = sum(share.dropped for share in status.shares)
-    lines += texts.counted("loop", unasked=status.unasked, dropped=dropped)
-    if status.error:
-        lines.append(say("loop.error", detail=fault_words(texts, status.error)))
-    lines += texts.counted("loop", paused=status.paused, sleeping=status.sleeping)
-    if status.slept_at is not None and not status.sleeping:
-        lines.append(say("loop.slept", time=moment(status.slept_at)))
-    if status.next_sleep is not None:
-        lines.append(say("loop.next_sleep", time=moment(status.next_sleep)))
-    return lines
+    slept = "" if status.sleeping or status.slept_at is None else moment(status.slept_at)
+    lines += [
+        *texts.counted("loop", unasked=status.unasked, dropped=dropped),
+        say("loop.error", detail=fault_words(texts, status.error)) if status.error else "",
+        *texts.counted("loop", paused=status.paused, sleeping=status.sleeping),
+        say("loop.slept", time=slept) if slept else "",
+        say("loop.next_sleep", time=moment(status.next_sleep)) if status.next_sleep else "",
+    ]
+    return [line for line in lines if line]
+
+
+def resting_text(texts: Texts, resting: Resting) -> str:
+    """Why turns wait; empty where they do not."""
+    why = "" if resting is Resting.NO else texts.say(f"resting.{resting}")
+    return texts.say("loop.resting", why=why) if why else ""
 
 
 def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:

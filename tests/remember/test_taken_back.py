@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.outcome_text import added_text, remembered_text
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import remembered_text
 from astrbot_plugin_scoped_memory.llm_memory import How, MemoryKind, Stored, is_stored
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
@@ -101,7 +101,7 @@ async def test_what_stands_beside_the_other_and_whether_the_conflict_is_named(
     assert outcome.conflict == (first.memory if named else None)
     assert texts_of(timed_bot)["家人"] == sorted([old, re.sub("更正：|不对，", "", new)])
     for texts in map(Texts, LANGUAGES):
-        for said in (remembered_text(texts, outcome), added_text(texts, outcome)):
+        for said in (remembered_text(texts, outcome), remembered_text(texts, outcome, "add")):
             assert (first.memory.memory.memory_id in said) is named
             assert (old in said) is named
 

@@ -18,8 +18,8 @@ from astrbot_plugin_scoped_memory.core.commands.command_words import (
     CommandWords,
     nearest,
     respelled,
-    unknown_text,
 )
+from astrbot_plugin_scoped_memory.core.commands.commands import unknown_text
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.main import ScopedMemoryPlugin
 

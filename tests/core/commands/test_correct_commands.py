@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.correct_commands import all_of
-from astrbot_plugin_scoped_memory.core.commands.memory_reference import item_numbers
+from astrbot_plugin_scoped_memory.core.commands.correct_commands import all_of, item_numbers
 from astrbot_plugin_scoped_memory.llm_memory import Turn
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk
@@ -211,7 +210,7 @@ async def test_a_turn_that_is_not_read_yet_comes_back_as_well(rig: Rig, named: b
     await desk("list" if named else "yes")
     assert await waiting(rig) == []
     undone = await desk(f"undo {hit.memory_id}" if named else "undo")
-    assert undone == desk.say("undo.done", text=hit.preview)
+    assert undone == desk.say("undo.forgotten", text=hit.preview)
     assert await waiting(rig) == [WAITS]
 
 
@@ -258,7 +257,7 @@ async def test_a_replacement_is_one_deed_that_an_undo_swaps_back(
         await bot.tell(new, HOME, person(1))
     assert await left(bot) == {new.removeprefix("更正：")}
     undone = await desk(f"undo {former.memory.memory.memory_id}" if named else "undo")
-    assert undone == desk.say("undo.swapped", text=old)
+    assert undone == desk.say("undo.replaced", text=old)
     await reflect(bot)
     assert await left(bot) == {old}, "it is learned again"
     await desk("undo")

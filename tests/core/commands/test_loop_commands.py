@@ -230,7 +230,7 @@ async def test_an_admin_reverses_and_takes_back_and_reads_no_memory(tmp_path: Pa
         assert (await rig.engine.status()).total == 0
         assert "密语" not in "".join(said)
         await rig.engine.close()  # it does not say that there is nothing
-        assert desk.say("migrate.opening") in await desk("migrate")
+        assert await desk("migrate") == ""
 
 
 async def test_with_the_engine_off_each_of_its_words_says_why(

@@ -1,0 +1,166 @@
+"""``/memory scope bring``, ``rename`` and ``rebind``: what goes along to another scope, or under
+another name of a scope, a chat or a bot account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from astrbot.api import logger
+
+from ...llm_memory import Brought, EngineClosed, EngineOff, LeftBehind, MustBeNamed, Refused
+from ...llm_memory.scopes.rules.rebinding import chat_key, renamed, with_moved_back
+from ...llm_memory.scopes.rules.scope_map import canonical_key, with_renamed
+from ...llm_memory.text.normalising import clean
+from ...llm_memory.text.safe_text import safe
+from ...llm_memory.texts import Texts
+from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
+from ..plugin_context import PluginContext
+from ..replies.memory_line import place_text
+from ..replies.outcome_text import ENDS, error_text, refusal_text
+from .call import Call
+from .command_words import PUBLIC, scope_named
+
+_ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))
+_UNDO = frozenset({"undo", "撤销", "恢复"})
+_GROUP, _POLICIES = "advanced", "dm_scope_by_account"
+
+
+async def bring(call: Call, *, names: Sequence[str] | None = None) -> str:
+    """What this conversation left in former scopes, or that of the former scopes that are named.
+    Where others see the target, too, it is asked about first: ``names`` with it are a yes."""
+    names = call.rest.split() if names is None else names
+    done = await call.service.admin.bring(names, conversation_id=call.where, actor=call.actor)
+    if isinstance(done, Refused):
+        raise call.refusal(done)
+    if isinstance(done, MustBeNamed):
+        lines = [_left(call.texts, one, "scope.shared") for one in done.left]
+        agreed = partial(bring, names=[*names, *(one.target for one in done.left)])
+        return call.ask(lines, agreed, short=call.say("scope.bring"))
+    lines = [_brought(call.texts, one) for one in done]
+    return "\n".join(lines) or call.say("scope.nothing_left")
+
+
+def _brought(texts: Texts, one: Brought, entries: int = 0) -> str:
+    """What was brought, and what stayed. ``entries`` of the map that were given another scope: the
+    whole scope has another name."""
+    what = texts.listed("counts", entries=entries, memories=one.memories, turns=one.turns)
+    code, target = "renamed" if entries else "brought", place_text(texts, one.target)
+    what = what or texts.say("counts.nothing")
+    said = texts.say(f"scope.{code}", source=one.source, target=target, what=what)
+    return "\n".join([said, *texts.counted("rebind", left=one.left)])
+
+
+def left_text(texts: Texts, left: LeftBehind, *, here: bool = True) -> str:
+    """What a conversation no longer sees, and what brings it along: to itself if it is ``here``,
+    else to admins."""
+    own = "scope.left_public" if left.remainder.source.is_public else "scope.left"
+    return _left(texts, left, own if here else "status.left")
+
+
+def _left(texts: Texts, left: LeftBehind, code: str) -> str:
+    where = min(left.remainder.conversations, default=left.source)
+    what = texts.listed("counts", memories=left.memories, turns=left.turns)
+    words = where if safe(where).split() == [where] else left.source
+    target = place_text(texts, left.target)
+    return texts.say(code, id=safe(where), target=target, what=what, words=words)
+
+
+async def rename(call: Call) -> str:
+    """``<old> <new>``. What cannot be told apart again is asked about first."""
+    call.for_admins()
+    names = [scope_named(name) for name in call.rest.translate(_ARROWS).split()]
+    if len(names) != 2 or PUBLIC in names or names[0] == names[1]:
+        return call.say("scope.rename_usage")
+    old, new = names
+    await call.check_scope({call.where.map_key: new}, call.where)
+    _, moved = with_renamed(call.plugin.panel_map.read(), old, new)
+    exists = call.done(await call.service.admin.plan_rename(old, new, moved))
+    do = partial(_rename, old=old, new=new)
+    if not exists or not moved:
+        return await do(call)
+    asked = call.say("scope.merges", source=old, target=new, count=len(moved))
+    return call.ask([asked], do, short=call.say("scope.merge", source=old, target=new))
+
+
+async def _rename(call: Call, *, old: str, new: str) -> str:
+    panel_map = call.plugin.panel_map
+    async with panel_map.changing:
+        changed, moved = with_renamed(panel_map.read(), old, new)
+        if moved:
+            await panel_map.save(changed)
+        done = await call.service.admin.rename(
+            old, new, changed, moved, conversation_id=call.where, actor=call.actor
+        )
+    return _brought(call.texts, call.done(done), len(moved))
+
+
+async def rebind(call: Call) -> str:
+    """A chat or a bot account that goes on under another name keeps all that stands under its
+    former one: ``<old> <new>``, ``<old>`` for this conversation, ``undo`` for the last one. A
+    platform that says so itself needs no command."""
+    call.for_admins()
+    names = [canonical_key(clean(name)) for name in call.rest.translate(_ARROWS).split()]
+    if not 1 <= len(names) <= 2:
+        return call.say("rebind.usage")
+    if names[0].lower() in _UNDO:
+        return await _undo(call)
+    old, new = (*names, chat_key(call.where))[:2]
+    return await _rebind(call.plugin, old, new)
+
+
+async def rebind_moved(plugin: PluginContext, old: str, new: str) -> None:
+    """The platform says that a chat goes on under another id."""
+    try:
+        said = await _rebind(plugin, old, new, told=True)
+    except (EngineClosed, EngineOff):
+        return
+    except ENDS as error:
+        said = error_text(plugin.texts, error)
+    logger.warning(plugin.texts.say("rebind.platform", old=old, new=new, result=said))
+
+
+async def _rebind(plugin: PluginContext, old: str, new: str, *, told: bool = False) -> str:
+    service, panel, texts = plugin.service.admin, plugin.panel_map, plugin.texts
+    async with panel.changing:
+        raw = panel.read()
+        policy = str(panel.table(f"{_GROUP}.{_POLICIES}").get(old, ""))
+        done = await service.rebind(old, new, raw, policy, told=told)
+        if isinstance(done, Refused):
+            return refusal_text(texts, "", done)
+        try:
+            await _save(panel, done.raw, policy, old, new)
+        except NotSaved:
+            if not told:  # else it holds all the same, for the platform will not say it again
+                await service.undo_rebind(done.rebinding)
+            raise
+        await service.go_by(done.raw, done.rebinding.moved)
+    said = texts.say("rebind.done", old=old, new=new)
+    return "\n".join([said, *texts.counted("rebind", paused=done.paused), texts.say("rebind.undo")])
+
+
+async def _undo(call: Call) -> str:
+    service, panel = call.service.admin, call.plugin.panel_map
+    async with panel.changing:
+        last = await service.last_rebinding()
+        if last is None:
+            return call.say("rebind.nothing_to_undo")
+        changed = with_moved_back(panel.read(), last)
+        await _save(panel, changed, last.policy, last.new, last.old)
+        await service.undo_rebind(last)
+        moved = {to for key in last.moved if (to := renamed(key, last.old, last.new))}
+        await service.go_by(changed, moved)
+    return call.say("rebind.undone", old=last.old, new=last.new)
+
+
+async def _save(
+    panel: PanelMap, changed: Mapping[str, object], policy: str, old: str, new: str
+) -> None:
+    """The map, and an account's policy under its other name. Raises NotSaved."""
+    saved = {MAP_KEY: changed} if changed != panel.read() else {}
+    if policy:
+        policies = panel.table(f"{_GROUP}.{_POLICIES}") | {new: policy}
+        policies.pop(old, None)
+        saved[_GROUP] = panel.table(_GROUP) | {_POLICIES: policies}
+    if saved:
+        await panel.save_all(saved)
