@@ -75,7 +75,7 @@ class ScopedMemoryPlugin(Star):
         self, event: AstrMessageEvent, run_context: Any, response: LLMResponse | None
     ) -> None:
         """回答完了：这一轮排队等着读"""
-        await self.plugin.tell(lambda mind: mind.finished(event, response))
+        await self.plugin.tell("finished", event, response)
 
     @filter.on_llm_tool_respond(priority=_FIRST)
     async def on_llm_tool_respond(
@@ -83,18 +83,17 @@ class ScopedMemoryPlugin(Star):
     ) -> None:
         """工具自己回答了：没有别的钩子会知道这一轮结束了"""
         if tool_result is None:
-            await self.plugin.tell(lambda mind: mind.finished(event, None))
+            await self.plugin.tell("finished", event, None)
 
     @filter.after_message_sent()
     async def on_after_message_sent(self, event: AstrMessageEvent) -> None:
         """回答发出之后：有管理员该知道的，说一次"""
-        if (parts := self.plugin.here) is not None and parts.mind is not None:
-            await parts.mind.sent(event)
+        await self.plugin.tell("sent", event)
 
     @filter.custom_filter(GroupChatter, False, priority=_LAST)
     async def on_group_chatter(self, event: AstrMessageEvent) -> None:
         """群里没有叫机器人的话（只在设置里打开时）"""
-        await self.plugin.tell(lambda mind: mind.overheard(event))
+        await self.plugin.tell("finished", event, None, True)
 
     @filter.custom_filter(MovedChats, False, priority=_FIRST)
     async def on_moved_chat(self, event: AstrMessageEvent) -> None:

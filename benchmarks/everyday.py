@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from table import table  # noqa: E402
 from without import WITHOUT, without  # noqa: E402
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
-from astrbot_plugin_scoped_memory.core.turn.recent_talk import PastTurn, RecentTalk  # noqa: E402
+from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Actor,
     ContextLine,
@@ -159,8 +159,7 @@ class Days:
             self.small_talk.append((talk.said, self._told(start.recall)))
         shown = tuple(hit.memory_id for hit in start.recall.hits)
         turn = Turn(who, talk.said, talk.reply, shown, talk.at)
-        said = PastTurn(talk.said, talk.reply, talk.at, start.view, "")
-        self.said.note(place.where, who.person, said)
+        self.said.note(place.where, replace(turn, view=start.view), talk.at)
         await service.observe(turn, conversation_id=place.where)
         await self.engine.reflection.read_due()
 

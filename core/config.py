@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..llm_memory import (
@@ -40,14 +39,18 @@ _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
-_COLLECTION = re.compile(r"[a-zA-Z0-9._-]{3,512}")
-_OUR_COLLECTIONS = "memories-"
+_COLLECTION = re.compile(r"(?!memories-)[a-zA-Z0-9._-]{3,512}")
+"""Ours hold copies of a vault, which must never be taken for a person's memories."""
 _SHOWN, _SENTENCE = 80, 1000
 """Characters of a value in a warning, and of what is said of a file."""
+_AS_THEY_ARE = (
+    "enabled", "language", "inject_token_budget", "recall_tool_tokens", "recall_deadline_ms",
+    "rerank_provider", "inject_into_prompt", "observe_groups",
+)  # fmt: skip
+_OF_THE_ENGINE = ("scope_filter_enabled", "preview_chars", "migration_paused", "adopt_legacy")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigWarning:
+class ConfigWarning(NamedTuple):
     """A value that was not usable. ``used`` is what stands in for it."""
 
     name: str
@@ -87,106 +90,98 @@ class PluginConfig:
 
 def read_config(raw: object = None) -> PluginConfig:
     """The config of the panel, which may hold anything."""
-    panel = _Level(raw if isinstance(raw, Mapping) else {}, _schema())
-    more = _Level(panel["advanced"], _schema()["advanced"]["items"], "advanced.", panel.warnings)
-    deadline = more["recall_deadline_ms"] / 1000
-    english = panel["language"] != LANGUAGES[0]
+    panel = _Panel(raw)
+    deadline = panel["recall_deadline_ms"] / 1000
     reader, tokens = panel["reflection_provider"] or "auto", panel["reflection_daily_tokens"]
-    workflow = _workflow(more, english=english)
-    evolution = SoulEvolution(panel["soul_evolution"])
-    scope_map = panel.raw.get("conversation_scope_map", {})
+    english, topk = panel["language"] != LANGUAGES[0], panel["auto_inject_topk"]
+    workflow = _workflow(panel, english=english)
+    evolution, scope_map = (
+        SoulEvolution(panel["soul_evolution"]),
+        panel.raw("conversation_scope_map"),
+    )
     engine = EngineSettings(
         # What is no map at all is None, and the engine's to tell.
         scope_map=dict(scope_map) if isinstance(scope_map, Mapping) else None,
         dm_scope=panel.read("dm_scope", DmScope),
-        dm_scope_by_account=_policies(more),
+        # None for a value that is no policy, and for what is no table: nothing is published
+        # because of a typo.
+        dm_scope_by_account=panel.table("dm_scope_by_account", lambda _, policy: DmScope(policy)),
         group_scope=panel.read("group_scope", GroupScope),
-        identity_links=_links(panel),
-        scope_filter_enabled=more["scope_filter_enabled"],
-        preview_chars=more["preview_chars"],
-        relevance_floor=more.read("relevance_floor", _floor),
+        identity_links=_usable(panel.table("identity_links", _link)),
+        relevance_floor=panel.read("relevance_floor", _floor),
         load_seconds=deadline * _LOADING_SHARE,
         embed_query_seconds=deadline * _EMBEDDING_SHARE,
         rerank_seconds=deadline * _RERANK_SHARE,
         rerank_within_seconds=deadline * _RERANKED_BY,
         pace=IndexPace(query_seconds=deadline * _INDEX_SHARE),
         # Another server would build another index, somewhere else, because of a typo.
-        chroma_url=more.read("chroma_url", server_address, shown=_without_secrets),
-        chroma_headers=_headers(more),
-        chroma_collection=more.read("chroma_collection", _collection) or "",
-        model_mirror=more.read("model_mirror", server_address, shown=_without_secrets),
-        migration_mode=MigrationMode(more["migration_mode"]),
-        migration_paused=more["migration_paused"],
-        walk_pace=WalkPace(batch=more["migration_batch"]),
+        chroma_url=panel.read("chroma_url", _server_address),
+        chroma_headers=_usable(panel.table("chroma_headers", _header)),
+        chroma_collection=panel.read("chroma_collection", _collection) or "",
+        model_mirror=panel.read("model_mirror", _server_address),
+        migration_mode=MigrationMode(panel["migration_mode"]),
+        walk_pace=WalkPace(batch=panel["migration_batch"]),
         privacy_mode=PrivacyMode(panel["privacy_mode"]),
         soul_evolution=evolution,
-        adopt_legacy=panel["adopt_legacy"],
         loop=LoopSettings(
             # The panel's picker of providers offers no "off": no tokens means the same.
             reads_turns=reader != "off" and tokens > 0,
             daily_tokens=tokens,
-            after_turns=more["reflect_after_turns"],
-            idle_minutes=float(more["reflect_idle_minutes"]),
-            prime_after_hours=float(more["prime_after_hours"]),
-            prime_tokens=more["prime_tokens"],
-            sleep_at=more.read("sleep_at", _local_time, instead=(4, 0)) or None,
-            backups_keep=more["backups_keep"],
+            after_turns=panel["reflect_after_turns"],
+            idle_minutes=float(panel["reflect_idle_minutes"]),
+            prime_after_hours=float(panel["prime_after_hours"]),
+            prime_tokens=panel["prime_tokens"],
+            sleep_at=panel.read("sleep_at", _local_time, instead=(4, 0)) or None,
+            backups_keep=panel["backups_keep"],
             english=english,
             proposes=workflow is not None,
             counts_manner=evolution is not SoulEvolution.OFF,
         ),
+        **{name: panel[name] for name in _OF_THE_ENGINE},
     )
-    topk = panel["auto_inject_topk"]
     return PluginConfig(
-        enabled=panel["enabled"],
-        language=panel["language"],
         embedding=panel["embedding"] or "auto",
         auto_inject_topk=topk if workflow is None or workflow.topk is None else workflow.topk,
-        inject_token_budget=panel["inject_token_budget"],
-        recall_tool_tokens=more["recall_tool_tokens"],
-        recall_deadline_ms=more["recall_deadline_ms"],
-        rerank_provider=more["rerank_provider"],
-        memory_root=more.read("memory_root", _folder),
+        memory_root=panel.read("memory_root", _folder),
         workflow=workflow,
-        inject_into_prompt=more["inject_into_prompt"],
         reflection_provider=reader,
-        observe_groups=more["observe_groups"],
-        mcp_share=more.read("mcp_share_address", _share) if more["mcp_share"] else None,
+        mcp_share=panel.read("mcp_share_address", _share) if panel["mcp_share"] else None,
         engine=engine,
+        **{name: panel[name] for name in _AS_THEY_ARE},
         warnings=tuple(dict.fromkeys(panel.warnings)),
     )
 
 
 @cache
 def _schema() -> Mapping[str, Any]:
-    schema: Mapping[str, Any] = json.loads((ROOT / "_conf_schema.json").read_text("utf-8"))
-    return schema
+    """What is said of each setting, by its name; an advanced one stands in a table of its own."""
+    schema: dict[str, Any] = json.loads((ROOT / "_conf_schema.json").read_text("utf-8"))
+    advanced: dict[str, Any] = schema["advanced"]["items"]
+    return schema | advanced
 
 
-class _Level:
-    """One level of the config; notes what was not usable. ``level[name]`` is the value if it is
-    what the schema says, a number the nearest that is, else the schema's default."""
+class _Panel:
+    """The panel's settings by name; notes what was not usable. ``panel[name]`` is the value if it
+    is what the schema says, a number the nearest that is, else the schema's default."""
 
-    def __init__(
-        self,
-        raw: Mapping[str, Any],
-        schema: Mapping[str, Any],
-        prefix: str = "",
-        warnings: list[ConfigWarning] | None = None,
-    ) -> None:
-        self.raw = raw
-        self.warnings: list[ConfigWarning] = [] if warnings is None else warnings
-        self._schema = schema
-        self._prefix = prefix
+    def __init__(self, raw: object) -> None:
+        self.warnings: list[ConfigWarning] = []
+        self._raw: dict[Any, Any] = dict(raw) if isinstance(raw, Mapping) else {}
+        self._advanced: Mapping[str, Any] = self["advanced"]
 
     def warn(self, name: str, shown: str, used: object = "-", *, most: int = _SHOWN) -> None:
         """``shown``: what the warning tells of the value."""
-        self.warnings.append(ConfigWarning(self._prefix + name, shown[:most], str(used)))
+        dotted = f"advanced.{name}" if name in _schema()["advanced"]["items"] else name
+        self.warnings.append(ConfigWarning(dotted, shown[:most], str(used)))
+
+    def raw(self, name: str) -> Any:
+        """What stands there, whatever it is; else the default."""
+        level = self._advanced if name in _schema()["advanced"]["items"] else self._raw
+        return level.get(name, _schema()[name].get("default", {}))
 
     def __getitem__(self, name: str) -> Any:
-        item = self._schema[name]
+        item, value = _schema()[name], self.raw(name)
         default = item.get("default", {})
-        value = self.raw.get(name, default)
         if isinstance(value, float) and item["type"] == "int" and value.is_integer():
             value = int(value)
         wanted: Any = {"bool": bool, "int": int, "string": str}.get(item["type"], Mapping)
@@ -202,24 +197,54 @@ class _Level:
         return value.strip() if wanted is str else value
 
     def read[T](
-        self,
-        name: str,
-        made: Callable[[str], T | None],
-        *,
-        instead: T | None = None,
-        shown: Callable[[str], str] = str,
+        self, name: str, made: Callable[[str], T | None], *, instead: T | None = None
     ) -> T | None:
-        """What is ``made`` of a text; ``instead`` where that raises ValueError."""
-        value = self.raw.get(name, self._schema[name]["default"])
+        """What is ``made`` of a text; ``instead`` where that raises ValueError. Who writes a
+        password into an address has not written it for the log."""
+        value = self.raw(name)
         try:
             return made(value.strip())
         except (ValueError, AttributeError):
-            told = repr(shown(value)) if isinstance(value, str) else type(value).__name__
-            self.warn(name, told, self._schema[name]["default"] if instead is not None else "-")
+            shown = "…" if made is _server_address else repr(value)
+            told = shown if isinstance(value, str) else type(value).__name__
+            self.warn(name, told, _schema()[name]["default"] if instead is not None else "-")
             return instead
 
+    def table[T](self, name: str, made: Callable[[str, str], T]) -> dict[str, T | None] | None:
+        """What is ``made`` of each entry, None where that raises ValueError; None for what is no
+        table. Values of headers are secrets, and shown nowhere."""
+        given = self.raw(name)
+        if not isinstance(given, Mapping):
+            self.warn(name, type(given).__name__)
+            return None
+        found: dict[str, T | None] = {}
+        for given_key, value in given.items():
+            key = str(given_key).strip()
+            try:
+                found[key] = made(key, value.strip() if isinstance(value, str) else "")
+            except ValueError:
+                found[key] = None
+                self.warn(name, f"{key}: {'…' if made is _header else repr(value)}")
+        return found
 
-def server_address(text: str) -> str:
+
+def _usable(table: Mapping[str, str | None] | None) -> dict[str, str]:
+    return {key: value for key, value in (table or {}).items() if value is not None}
+
+
+def _link(person: str, name: str) -> str:
+    if not name or ":" not in person:
+        raise ValueError(name)
+    return name
+
+
+def _header(name: str, value: str) -> str:
+    if not (_HEADER.fullmatch(name) and _PLAIN.fullmatch(value)):
+        raise ValueError(name)
+    return value
+
+
+def _server_address(text: str) -> str:
     """A server's URL without what we would not use; empty for none. Raises ValueError for what is
     none that we can use."""
     if not text:
@@ -230,11 +255,6 @@ def server_address(text: str) -> str:
     if parts.scheme not in ("http", "https") or extra or port == 0 or not _HOST.fullmatch(host):
         raise ValueError(text)
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
-
-
-def _without_secrets(url: str) -> str:
-    """Who writes a password into a URL has not written it for the log."""
-    return re.split("[?#]", url.rpartition("@")[2])[0]
 
 
 def _floor(text: str) -> float | None:
@@ -271,16 +291,14 @@ def _share(address: str) -> str:
 
 
 def _collection(name: str) -> str:
-    """A pre-scope plugin's collection: ours hold copies of a vault, which must never be taken for a
-    person's memories."""
-    if name and (not _COLLECTION.fullmatch(name) or name.startswith(_OUR_COLLECTIONS)):
+    if name and not _COLLECTION.fullmatch(name):
         raise ValueError(name)
     return name
 
 
-def _workflow(level: _Level, *, english: bool) -> Workflow | None:
+def _workflow(panel: _Panel, *, english: bool) -> Workflow | None:
     """What a ``workflow.toml`` says, None where no file is named or it cannot be used."""
-    path = level.read("workflow_file", _folder)
+    path = panel.read("workflow_file", _folder)
     if path is None:
         return None
     found, faults = None, (Said("workflow.missing", path=path),)
@@ -290,47 +308,5 @@ def _workflow(level: _Level, *, english: bool) -> Workflow | None:
     except HomeError as error:
         faults = (error.said,)
     for said in faults if found is None else found.warnings:
-        level.warn("workflow_file", said.text("en" if english else "zh"), most=_SENTENCE)
+        panel.warn("workflow_file", said.text("en" if english else "zh"), most=_SENTENCE)
     return found
-
-
-def _policies(level: _Level) -> Mapping[str, DmScope | None] | None:
-    """By bot account; None for a value that is no policy, and for what is no table: nothing is
-    published because of a typo."""
-    given = level.raw.get("dm_scope_by_account", {})
-    if not isinstance(given, Mapping):
-        level.warn("dm_scope_by_account", repr(given))
-        return None
-    found: dict[str, DmScope | None] = {str(account).strip(): None for account in given}
-    for account, value in given.items():
-        with suppress(ValueError):
-            found[str(account).strip()] = DmScope(value.strip() if isinstance(value, str) else "")
-            continue
-        level.warn("dm_scope_by_account", f"{str(account).strip()}: {value!r}")
-    return found
-
-
-def _links(level: _Level) -> dict[str, str]:
-    links = {}
-    for key, value in level["identity_links"].items():
-        if isinstance(value, str) and value.strip() and ":" in str(key):
-            links[str(key).strip()] = value.strip()
-        else:
-            level.warn("identity_links", f"{key}: {value!r}")
-    return links
-
-
-def _headers(level: _Level) -> dict[str, str]:
-    """HTTP headers. Their values are secrets: a warning shows the name of one, no more."""
-    given = level.raw.get("chroma_headers", {})
-    if not isinstance(given, Mapping):
-        level.warn("chroma_headers", type(given).__name__)
-        return {}
-    headers = {}
-    for key, value in given.items():
-        header, content = str(key).strip(), value.strip() if isinstance(value, str) else ""
-        if _HEADER.fullmatch(header) and _PLAIN.fullmatch(content):
-            headers[header] = content
-        else:
-            level.warn("chroma_headers", f"{header}: …")
-    return headers

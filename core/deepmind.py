@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from typing import Final
+from contextlib import suppress
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
@@ -20,15 +19,7 @@ from .plugin_context import PluginContext
 from .turn import events as read
 from .turn.events import FollowUps, Said, is_first, notes_of
 from .turn.first_message import announce_conversation, log_first_message, warn_admin
-from .turn.recent_talk import PastTurn
 from .turn.spoken_words import quoted_words, said_words
-
-_QUEUE_SECONDS = 0.001
-"""A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about
-two on an idle machine: what takes longer goes on behind the answer."""
-
-WRITING: Final[set[asyncio.Future[None]]] = set()
-"""Turns on their way to the queue: they may outlive the load of the plugin that heard them."""
 
 _UNKNOWN = "unknown"
 _FAULTS = {
@@ -50,14 +41,13 @@ class DeepMind:
     async def announced(self, event: AstrMessageEvent) -> None:
         """AstrBot will ask the model about a message, and gets the request ready first: what the
         recall needs is begun meanwhile, behind it."""
-        if read.is_command(event) or not self._events.is_a_persons(event):
-            return
-        if (words := said_words(event)) and self._plugin.config.auto_inject_topk:
+        asks = self._plugin.config.auto_inject_topk and self._events.is_a_persons(event)
+        if asks and not read.is_command(event) and (words := said_words(event)):
             self._plugin.spawn(self._announce(words, event))
             await asyncio.sleep(0)  # AstrBot may not let go of the loop before the request is ready
 
     async def _announce(self, words: str, event: AstrMessageEvent) -> None:
-        with contextlib.suppress(EngineClosed, EngineOff):  # a reload, or the notice has said it
+        with suppress(EngineClosed, EngineOff):  # a reload, or the notice has said it
             place = self._events.place(event)
             await self._plugin.service.announce(words, conversation_id=place)
 
@@ -65,7 +55,6 @@ class DeepMind:
         """Add the persona's learned manner to every request; recall for the person's words and
         put the result behind them, once a turn."""
         plugin, is_command = self._plugin, read.is_command(event)
-        plugin.astrbot_is_up()
         said = await self._events.read(event, request.conversation)
         if is_command or not is_first(event, "injected"):
             plugin.spawn(announce_conversation(plugin, said.where, said.who))
@@ -96,12 +85,14 @@ class DeepMind:
         unread = alone and not config.inject_into_prompt
         # A third-party runner keeps its history by itself: AstrBot's own is empty all the time.
         new_talk = said.history.empty and not alone
+        if new_talk and persons:
+            plugin.talk.clear(said.where)
         return TurnRequest(
             said.words,
             seconds=config.recall_deadline_ms / 1000,
             limit=0 if unread else config.auto_inject_topk,
             token_budget=config.inject_token_budget,
-            context=self._context(event, said, new_talk=new_talk) if persons else (),
+            context=self._context(event, said) if persons else (),
             history=said.history.cid,
             empty_history=said.history.empty,
             new_talk=new_talk,
@@ -109,31 +100,22 @@ class DeepMind:
             primed=persons and config.engine.loop.prime_after_hours > 0 and not unread,
         )
 
-    def _context(
-        self, event: AstrMessageEvent, said: Said, *, new_talk: bool
-    ) -> tuple[ContextLine, ...]:
+    def _context(self, event: AstrMessageEvent, said: Said) -> tuple[ContextLine, ...]:
         """What was said just before: the person's last turns, and what they reply to."""
-        talk = self._plugin.talk
-        if new_talk:
-            talk.clear(said.where)
-        quoted = quoted_words(event)
-        lines = talk.before(said.where, said.who.person, said.history.cid)
-        if not quoted:
-            return lines
-        return (*lines, ContextLine(Voice.QUOTED, quoted, self._plugin.clock()))
+        lines = self._plugin.talk.before(said.where, said.who.person, said.history.cid)
+        if quoted := quoted_words(event):
+            lines += (ContextLine(Voice.QUOTED, quoted, self._plugin.clock()),)
+        return lines
 
     def _put(
         self, event: AstrMessageEvent, request: ProviderRequest, said: Said, start: TurnStart
     ) -> None:
         """Put what the memory tells into the request, and say in the log what that was."""
-        plugin, notes, recall = self._plugin, notes_of(event), start.recall
+        plugin, notes, hits = self._plugin, notes_of(event), start.recall.hits
         if start.contact is not None:
             plugin.spawn(log_first_message(plugin, said.where, start.contact))
         notes["view"] = notes.get("view") or start.view
-        notes["recalled"] = (
-            *notes.get("recalled", ()),
-            *(hit.memory_id for hit in recall.hits),
-        )
+        notes["recalled"] = (*notes.get("recalled", ()), *(hit.memory_id for hit in hits))
         if start.text and plugin.reads_prompt_only(said.where):
             request.prompt = f"{request.prompt or ''}\n\n{start.text}"
         elif start.text:
@@ -145,8 +127,8 @@ class DeepMind:
             away = start.primer.away
             hours = f"{away.total_seconds() / 3600:.1f}" if away else "-"
             logger.info(say("log.primed", hours=hours, count=len(start.primer.shown), **about))
-        if recall.hits:
-            logger.info(say("log.injected", count=len(recall.hits), **about))
+        if hits:
+            logger.info(say("log.injected", count=len(hits), **about))
         for part, fault in start.faults.items():
             late, failed = _FAULTS[part]
             if isinstance(fault, TimeoutError):
@@ -165,12 +147,8 @@ class DeepMind:
         if not config.engine.loop.reads_turns:
             return False
         self._follow_ups.comes(event)
-        return (
-            config.observe_groups
-            and read.is_overheard(event)
-            and self._events.is_a_persons(event)
-            and bool(said_words(event))
-        )
+        heard = config.observe_groups and read.is_overheard(event)
+        return heard and self._events.is_a_persons(event) and bool(said_words(event))
 
     def chat_moved(self, old: str, new: str) -> None:
         """The platform says that a group goes on under another id: from now on it is the
@@ -178,72 +156,66 @@ class DeepMind:
         self._plugin.service.admin.chat_moved(old, new)
         self._plugin.spawn(rebind_moved(self._plugin, old, new))
 
-    async def overheard(self, event: AstrMessageEvent) -> None:
-        """Queue what was said without addressing the bot, unless the bot has answered it."""
-        if not read.is_command(event) and (words := read.take_words(event)):
-            await self._queue(event, words, "")
-
-    async def finished(self, event: AstrMessageEvent, response: LLMResponse | None) -> None:
+    async def finished(
+        self, event: AstrMessageEvent, response: LLMResponse | None, overheard: bool = False
+    ) -> bool:
         """Queue a turn that the bot has answered, once: whatever the answer was, but not where
-        AstrBot has none. ``response`` is None where a tool has answered in the model's place."""
-        reply = read.reply_text(event, response)
-        if reply is None or read.is_command(event) or not self._events.is_a_persons(event):
-            return
-        if is_first(event, "answered"):
-            await self._queue(event, read.take_all_words(event), reply)
+        AstrBot has none. ``response`` is None where a tool has answered in the model's place;
+        ``overheard``: nobody has addressed the bot, which has answered nothing yet.
 
-    async def sent(self, event: AstrMessageEvent) -> None:
-        """The bot has answered: an admin hears now what he was not told in chat yet."""
-        if read.is_command(event) or not self._events.is_a_persons(event):
-            return
-        actor = await self._events.who(event)
-        if actor.admin:
-            where = await self._events.where(event)
-            self._plugin.spawn(warn_admin(self._plugin, where, actor))
-
-    async def _queue(self, event: AstrMessageEvent, words: str, reply: str) -> None:
-        """Never raises, and holds up the turn no longer than ``_QUEUE_SECONDS``: what takes longer
-        goes on behind it."""
+        Returns False where the engine was closed before: then another one is told.
+        """
         plugin, notes = self._plugin, notes_of(event)
+        turn = notes.pop("turn", None) or await self._turn(event, response, overheard)
+        if turn is None:
+            return True
+        where = await self._events.where(event)
+        paused = plugin.service.conversations.pause_of(where)
+        if paused is None and not turn.forgot and not is_off_the_record(turn.user_text):
+            # For the recall of the next turn: nothing of what is off the record.
+            plugin.talk.note(where, turn, plugin.clock())
+        try:
+            if isinstance(await plugin.service.observe(turn, conversation_id=where), Ticket):
+                plugin.engine.reflection.wake()
+        except EngineClosed:
+            notes["turn"] = turn
+            return False
+        except EngineOff:
+            pass  # the notice has said it
+        return True
+
+    async def _turn(
+        self, event: AstrMessageEvent, response: LLMResponse | None, overheard: bool
+    ) -> Turn | None:
+        """What is to be queued; None for nothing. What was overheard and answered all the same is
+        queued with its answer."""
+        reply, notes = "" if overheard else read.reply_text(event, response), notes_of(event)
+        if reply is None or read.is_command(event) or not self._events.is_a_persons(event):
+            return None
+        words = read.take_words(event) if overheard else ""
+        if not words and (overheard or not is_first(event, "answered")):
+            return None
         recalled = tuple(dict.fromkeys(notes.get("recalled", ())))
         # Something was shown under an unknown map: that counts as another one than now.
         view = notes.get("view") or (_UNKNOWN if recalled else "")
         if view == PAUSED_VIEW:  # though that may be over by now
-            return
-        actor, history = await self._events.who(event), notes.get("history", "")
-        stored, forgot = tuple(dict.fromkeys(notes.get("stored", ()))), bool(notes.get("forgot"))
-        turn = Turn(
-            actor, words, reply, recalled, notes.get("began"), view, history, stored, forgot
+            return None
+        return Turn(
+            await self._events.who(event),
+            words or read.take_all_words(event),
+            reply,
+            recalled,
+            notes.get("began"),
+            view,
+            notes.get("history", ""),
+            tuple(dict.fromkeys(notes.get("stored", ()))),
+            bool(notes.get("forgot")),
         )
-        where = await self._events.where(event)
-        paused = plugin.service.conversations.pause_of(where)
-        if paused is None and not forgot and not is_off_the_record(words):
-            # For the recall of the next turn: nothing of what is off the record.
-            said = PastTurn(words, reply, plugin.clock(), view, history)
-            plugin.talk.note(where, actor.person, said)
-        writing = asyncio.ensure_future(self._write(event, turn))  # a close cancels what is spawned
-        WRITING.add(writing)
-        writing.add_done_callback(WRITING.discard)
-        await asyncio.wait({writing}, timeout=_QUEUE_SECONDS)
 
-    async def _write(self, event: AstrMessageEvent, turn: Turn) -> None:
-        """Into the queue of the engine that is open when this one is closed."""
-        plugin: PluginContext | None = self._plugin
-        closed: PluginContext | None = None
-        try:
-            while plugin is not None and plugin is not closed:
-                try:
-                    where = await plugin.events.where(event)
-                    ticket = await plugin.service.observe(turn, conversation_id=where)
-                except EngineClosed:
-                    closed, plugin = plugin, await plugin.newest()
-                else:
-                    if isinstance(ticket, Ticket):
-                        plugin.engine.reflection.wake()
-                    return
-        except EngineOff:
-            return  # the notice has said it
-        except Exception:  # noqa: BLE001  (whatever it is, the person gets the answer)
-            logger.exception(self._plugin.texts.say("log.observe_failed"))
-        else:
-            logger.warning(self._plugin.texts.say("log.observe_failed"))
+    async def sent(self, event: AstrMessageEvent) -> bool:
+        """The bot has answered: an admin hears now what he was not told in chat yet."""
+        if not read.is_command(event) and self._events.is_a_persons(event):
+            actor = await self._events.who(event)
+            if actor.admin:
+                await warn_admin(self._plugin, await self._events.where(event), actor)
+        return True

@@ -1,19 +1,24 @@
-"""The plugin behind AstrBot's hooks: loaded late, opened, made anew, closed."""
+"""The plugin behind AstrBot's hooks: loaded late, opened, made anew, closed.
+
+AstrBot imports one plugin after the other before it opens its panel and connects to any platform.
+Several hundred modules there cost every start half a second, on a small server several, and nobody
+can have said anything yet: so they are imported after AstrBot's own start, off its event loop.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from astrbot.api import logger, sp
 from astrbot.api.event import AstrMessageEvent
 
 from ..llm_memory.texts import Texts, chosen_language
-from .host.late_start import LateStart, providers_are_loaded
 from .host.package_installer import Installs
 from .plugin_names import ROOT, plugin_version
 from .turn.group_events import GroupChatter, MovedChats
@@ -32,6 +37,17 @@ _PATIENCE = "scoped_memory_patience"
 """The extra of an event that holds how many of these seconds are left."""
 _BEHIND_SECONDS = 600.0
 """How long work that holds up no message waits for the parts."""
+_HELD_UP_SECONDS = 0.001
+"""A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about
+two on an idle machine: what takes longer goes on behind the answer."""
+_UP_SECONDS = 30.0
+"""Longer than AstrBot takes to start. One that was up long before, and has no provider, tells
+nothing: its owner looks at the status page meanwhile."""
+
+TELLING: Final[set[asyncio.Task[None]]] = set()
+"""What is being kept of turns: it may outlive the load of the plugin that heard them."""
+
+type Step = Callable[[], Coroutine[Any, Any, Any]]
 
 
 class Code(NamedTuple):
@@ -50,51 +66,120 @@ class Loaded(NamedTuple):
     mind: DeepMind | None
     commands: Commands | None
 
-    async def close(self) -> None:
-        """Idempotent."""
-        await self.plugin.close()
 
+class Plugin:
+    """All that AstrBot's hooks ask. Imports once and makes one load at a time.
 
-class Plugin(LateStart[Code, Loaded]):
-    """All that AstrBot's hooks ask."""
+    Attributes:
+        here: What was made; None until then, while it is made anew, and after ``close``.
+        fault: Why nothing was made; empty while that may still happen.
+    """
 
     def __init__(self, context: Any, settings: Any, data: Path, load: Callable[[], Code]) -> None:
-        super().__init__(load, self._made, lambda _: logger.exception(self.why_not()))
+        """``load`` imports; it is called in a thread."""
         self._context = context
         self._settings = settings
         self._data = data
-        self.telling: set[asyncio.Task[None]] = set()
-        """What is to be kept of turns that ended while the parts were being made."""
+        self._load = load
+        self._up = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._unstoppable: asyncio.Future[Any] | None = None
+        self._closed = False
+        self.here: Loaded | None = None
+        self.fault = ""
 
     async def begin(self) -> None:
-        """AstrBot has made the plugin. At its start this returns at once."""
+        """AstrBot has made the plugin. At its start this returns at once, and what fails is told.
+        In a reload it raises whatever the import raises: AstrBot shows it beside the name."""
         self._installs = Installs(
             ROOT / "requirements.txt", self._data / "state" / "requirements.json", plugin_version()
         )
-        # A reload. At start-up plugins come first, and providers one by one behind them.
-        if providers_are_loaded(self._context):
-            await self.now()
+        # At start-up plugins come first, and providers one by one behind them.
+        if self._context.provider_manager.inst_map:
+            self._task = asyncio.create_task(self._make())
+            await self._task
+            self._up.set()
         else:
-            self.later()
+            self._task = asyncio.create_task(self._make_later(), name="scoped-memory-start")
 
     def astrbot_is_up(self) -> None:
-        super().astrbot_is_up()
-        if self.here is not None:
-            self.here.plugin.astrbot_is_up()
+        """It has said so."""
+        self._up.set()
+
+    async def within(self, seconds: float) -> Loaded | None:
+        """The parts, waited for so long. That they are asked for means that AstrBot is up."""
+        self._up.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._made()
+        return self.here
+
+    async def _made(self) -> None:
+        while self.here is None and self._task is not None and not self._task.done():
+            await asyncio.wait([self._task])  # behind which the next may have begun
+
+    async def again(self, between: Step | None = None) -> None:
+        """Close what was made and make it anew, after whatever is being made already. What fails
+        is told, and it is made all the same. Nothing happens after ``close``.
+
+        Args:
+            between: What is done while there is nothing.
+        """
+        while self._task is not None and not self._task.done():
+            await asyncio.wait([self._task])  # two at a time would leave parts unclosed
+        if self._closed:
+            return
+        old, self.here = self.here, None
+        steps = [*([old.plugin.close] if old else []), *([between] if between else [])]
+        self._task = asyncio.create_task(self._make_anew(*steps))
+        await asyncio.wait([self._task])
 
     async def close(self) -> None:
+        """Close what was made, and make nothing any more. Idempotent.
+
+        An import under way is waited for: AstrBot forgets the plugin's modules next, and what came
+        after that would be taken for the new ones.
+        """
         GroupChatter.use(None)
         MovedChats.use(None)
-        await super().close()
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+        going = filter(None, (self._task, self._unstoppable))
+        await asyncio.gather(*going, return_exceptions=True)
+        self._task = self._unstoppable = None
+        here, self.here = self.here, None
+        if here is not None:
+            await here.plugin.close()
 
-    async def _made(self, code: Code, just_started: bool) -> Loaded:
+    async def _make_later(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_UP_SECONDS):
+                await self._up.wait()
+        await self._make_anew()
+
+    async def _make_anew(self, *before: Step) -> None:
+        """Whatever one step raises, the next one is taken."""
+        steps: list[Step] = [*(partial(self._shielded, one) for one in before), self._make]
+        for step in steps:
+            try:
+                await step()
+            except Exception as error:  # noqa: BLE001  (the last place that can tell)
+                self.fault = f"{type(error).__name__}: {error}"
+                logger.exception(self.why_not())
+
+    async def _make(self) -> None:
+        code = await self._shielded(partial(asyncio.to_thread, self._load))
+        self.here, self.fault = await self._opened(code), ""
+
+    async def _shielded(self, step: Step) -> Any:
+        """Await what goes on where the one who awaits it is cancelled; ``close`` waits for it."""
+        self._unstoppable = running = asyncio.ensure_future(step())
+        return await asyncio.shield(running)
+
+    async def _opened(self, code: Code) -> Loaded:
         plugin = code.plugin(
-            self._context,
-            self._settings,
-            self._data,
-            self._installs.names,
-            self.again,
-            self._newest,
+            self._context, self._settings, self._data, self._installs.names, self.again, self._up
         )
         if not plugin.config.enabled:
             logger.info(plugin.texts.say("log.disabled"))
@@ -102,22 +187,16 @@ class Plugin(LateStart[Code, Loaded]):
         parts = Loaded(plugin, mind := code.mind(plugin), code.commands(plugin))
         GroupChatter.use(mind.listens_to)
         MovedChats.use(mind.chat_moved)
-        await self._add_tools(code.tools, plugin)
-        plugin.open(just_started=just_started)
-        self._installs.begin(self.again)
-        return parts
-
-    async def _add_tools(
-        self, tools: tuple[Callable[..., FunctionTool[Any]], ...], plugin: PluginContext
-    ) -> None:
         # AstrBot applies the owner's choice of tools before it calls `initialize`.
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
-        manager = self._context.get_llm_tool_manager()
-        for tool in tools:
+        for tool in code.tools:
             made = tool(source=partial(self._plugin_now, plugin))
             made.active = made.name not in switched_off
-            manager.remove_func(made.name)
+            self._context.get_llm_tool_manager().remove_func(made.name)
             self._context.add_llm_tools(made)
+        plugin.open()
+        self._installs.begin(self.again)
+        return parts
 
     async def _plugin_now(self, known: PluginContext) -> PluginContext | None:
         """The one that is open, waited for while it is made anew; after a reload of ours the one
@@ -127,11 +206,6 @@ class Plugin(LateStart[Code, Loaded]):
             return known
         return parts.plugin if parts.mind is not None else None
 
-    async def _newest(self) -> PluginContext | None:
-        """The one that is open, for what goes on behind the bot."""
-        parts = await self.within(_BEHIND_SECONDS)
-        return parts.plugin if parts is not None and parts.mind is not None else None
-
     async def mind(self, event: AstrMessageEvent) -> DeepMind | None:
         """What hears of a turn, waited for no longer than ``LOADING_SECONDS`` in all its hooks."""
         left, began = event.get_extra(_PATIENCE), monotonic()
@@ -140,19 +214,27 @@ class Plugin(LateStart[Code, Loaded]):
         event.set_extra(_PATIENCE, max(0.0, left - (monotonic() - began)))
         return parts.mind if parts is not None else None
 
-    async def tell(self, work: Callable[[DeepMind], Awaitable[None]]) -> None:
-        """Have something kept of a turn; behind the bot where the parts are still being made."""
-        if (parts := self.here) is None:
-            task = asyncio.create_task(self._tell_later(work))
-            self.telling.add(task)
-            task.add_done_callback(self.telling.discard)
-        elif parts.mind is not None:
-            await work(parts.mind)
+    async def tell(self, hook: str, *given: Any) -> None:
+        """Have ``hook`` of the mind keep something of a turn: behind the bot where that takes
+        longer than a moment, or where the parts are still being made."""
+        task = asyncio.create_task(self._told(hook, given))
+        TELLING.add(task)
+        task.add_done_callback(TELLING.discard)
+        await asyncio.wait({task}, timeout=_HELD_UP_SECONDS)
 
-    async def _tell_later(self, work: Callable[[DeepMind], Awaitable[None]]) -> None:
-        parts = await self.within(_BEHIND_SECONDS)
-        if parts is not None and parts.mind is not None:
-            await work(parts.mind)
+    async def _told(self, hook: str, given: tuple[Any, ...]) -> None:
+        """No turn is spoilt by what is kept of it. A closed engine has kept nothing, and a newer
+        one is told."""
+        closed: Loaded | None = None
+        try:
+            while (parts := await self.within(_BEHIND_SECONDS)) is not None and parts is not closed:
+                if parts.mind is None or await getattr(parts.mind, hook)(*given):
+                    return
+                closed = parts
+            if closed is not None:
+                logger.warning(self._say("log.observe_failed"))
+        except Exception:  # noqa: BLE001  (whatever it is, the person gets the answer)
+            logger.exception(self._say("log.observe_failed"))
 
     async def answer(self, event: AstrMessageEvent, command: str) -> str:
         """What a command is answered. Where it finds a closed engine nothing was done, and a newer

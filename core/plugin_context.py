@@ -24,9 +24,8 @@ from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import BackgroundInitializer
 from .commands.typing_rate import TypingRate
-from .config import ConfigWarning, read_config
+from .config import read_config
 from .host.bot_facts import PersonaReader, adapter_of, bot_accounts, clock_of, is_admin
-from .host.late_start import providers_are_loaded
 from .host.logging_bridge import bridge_logs
 from .host.package_installer import (
     BUNDLED_MODELS,
@@ -36,13 +35,12 @@ from .host.package_installer import (
 )
 from .host.panel_map import PanelMap
 from .host.providers import (
-    AUTO,
     LEXICAL,
-    LOCAL_MODELS_NEED,
     AstrBotChat,
     AstrBotReranker,
     answers_itself,
     choose_embedder,
+    missing_providers,
 )
 from .plugin_names import ROOT, plugin_version
 from .replies.status_text import notice_text
@@ -52,14 +50,6 @@ from .turn.recent_talk import RecentTalk
 
 type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
 """Closes all that one load holds, does what it is given, and makes all anew."""
-
-
-type Newest = Callable[[], Awaitable[PluginContext | None]]
-"""What is open when one that was closed is made anew; None where that does not happen."""
-
-
-async def _never(*_: object) -> None:
-    """For a plugin that is not reopened."""
 
 
 class PluginContext:
@@ -73,21 +63,23 @@ class PluginContext:
         context: Any,
         raw_config: Mapping[str, Any] | None,
         data: Path,
-        installing: Callable[[], Collection[str]] = frozenset,
-        reopen: Reopen = _never,
-        newest: Newest = _never,
+        installing: Callable[[], Collection[str]],
+        reopen: Reopen,
+        up: asyncio.Event,
     ) -> None:
-        """``installing``: the packages that are being installed."""
+        """
+        Args:
+            installing: The packages that are being installed.
+            up: Set once AstrBot has started: at a start before this, else soon.
+        """
         self.astrbot = context
         self.reopen = reopen
-        self.newest = newest
         self._installing = installing
         self.config = config = read_config(raw_config)
         self.panel_map = PanelMap(raw_config)
         self.texts = Texts(config.language)
         self.version = plugin_version()
         self.paths = EnginePaths.under(data, config.memory_root)
-        self.missing = missing_packages(ROOT / "requirements.txt")
         self.clock = clock_of(context)
         self.rate = TypingRate()
         self.talk = RecentTalk()
@@ -101,34 +93,24 @@ class PluginContext:
             lambda: context.conversation_manager,
             self.texts,
         )
-        reader = config.reflection_provider if config.engine.loop.reads_turns else ""
-        self._chat = AstrBotChat(context, reader) if reader else None
-        ranker = config.rerank_provider
-        self._reranker = AstrBotReranker(context, ranker) if ranker else None
-        self._providers_came = False
+        reader, ranker = config.reflection_provider, config.rerank_provider
         self.engine = build_engine(
             self.paths,
             config.engine,
             on_notice=self._say,
             clock=self.clock,
             version=self.version,
-            reranker=self._reranker,
-            chat=self._chat,
+            reranker=AstrBotReranker(context, ranker) if ranker else None,
+            chat=AstrBotChat(context, reader) if config.engine.loop.reads_turns else None,
             accounts=partial(bot_accounts, context),
             is_admin=partial(is_admin, context),
             persona_prompt=personas.prompt,
             carried_settings=lambda: carried(self.panel_map.all()),
         )
         self.schedule = SleepSchedule(self.engine, config.engine.loop.sleep_at, self.clock)
-        self._initializer = BackgroundInitializer(
-            self.engine,
-            self.choose_embedder,
-            self.texts,
-            self.version,
-            self.schedule,
-            config.mcp_share,
-            self.paths.state,
-        )
+        self._missing = missing_packages(ROOT / "requirements.txt")
+        self._providers_came = False
+        self._initializer = BackgroundInitializer(self, up)
         self._tasks: set[asyncio.Future[None]] = set()
         self._end_of_logs: Callable[[], None] | None = None
 
@@ -137,61 +119,44 @@ class PluginContext:
         """The engine's entry: the one that decides who sees what."""
         return self.engine.service
 
-    def open(self, *, just_started: bool) -> None:
-        """Start the owner task. Returns at once. ``just_started``: AstrBot, a moment ago."""
+    def open(self) -> None:
+        """Start the owner task. Returns at once."""
         self._end_of_logs = bridge_logs(logger)
-        for text in (*map(self._warning_text, self.config.warnings), *self._missing_texts()):
+        for text in self._unusable():
             logger.warning(text)
-        if just_started or providers_are_loaded(self.astrbot):
-            self._initializer.astrbot_is_up(just_started=just_started)
         self.spawn(self._initializer.run(), name="scoped-memory-owner")
 
     def choose_embedder(self) -> Embedder | None:
-        self._providers_came = True
-        for warning in self._missing_providers():
-            logger.warning(self._warning_text(warning))
-        bundled = any(is_installed(name) for name in BUNDLED_MODELS)
+        """The one to search with; None for words alone. AstrBot has its providers now."""
+        told, self._providers_came = self._unusable(), True
+        for text in self._unusable():
+            if text not in told:
+                logger.warning(text)
+        parts = self.engine.parts
         embedder = choose_embedder(
-            self.astrbot,
-            self.config,
-            self.paths,
-            self.engine.parts.bundled,
-            self.engine.parts.local,
-            bundled_is_there=bundled,
-            # The slim zip does not name the package; the owner may have installed it all the same.
-            torch=is_installed(LOCAL_MODELS_NEED),
+            self.astrbot, self.config, self.paths, parts.bundled, parts.local
         )
         if embedder is None and self.config.embedding != LEXICAL:
-            lacks = "no_process" if bundled else "no_model"
+            lacks = "no_process" if any(map(is_installed, BUNDLED_MODELS)) else "no_model"
             self.advice = self.texts.say(f"log.{lacks}", name=bundled_model_for_here())
             logger.info(self.advice)
         return embedder
 
-    def _missing_providers(self) -> list[ConfigWarning]:
-        """Settings that name a provider which is not there now. Until AstrBot has loaded its
-        providers, which ones is unknown."""
-        reranker, chat, missing = self._reranker, self._chat, []
-        if self._providers_came and reranker is not None and not reranker.is_there:
-            missing.append(("advanced.rerank_provider", reranker.label))
-        if (
-            self._providers_came
-            and chat is not None
-            and not (chat.label == AUTO or chat.is_there(""))
-        ):
-            missing.append(("reflection_provider", chat.label))
-        return [ConfigWarning(name, repr(label)[:80], "-") for name, label in missing]
-
-    def _missing_texts(self) -> list[str]:
+    def _unusable(self) -> list[str]:
+        """Settings that are not usable and packages that are not there, as texts. Until AstrBot
+        has loaded its providers, which ones is unknown."""
         say, to_come = self.texts.say, self._installing()
+        named = missing_providers(self.astrbot, self.config) if self._providers_came else []
         return [
-            say("log.package_installing" if name in to_come else "log.package_missing", name=name)
-            for name in self.missing
+            *(
+                say("log.config_value", name=one.name, value=one.value, used=one.used)
+                for one in (*self.config.warnings, *named)
+            ),
+            *(
+                say(f"log.package_{'installing' if name in to_come else 'missing'}", name=name)
+                for name in self._missing
+            ),
         ]
-
-    def _warning_text(self, warning: ConfigWarning) -> str:
-        return self.texts.say(
-            "log.config_value", name=warning.name, value=warning.value, used=warning.used
-        )
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> asyncio.Future[None]:
         """Run something behind the turn. What still runs at ``close`` is cancelled; what fails is
@@ -206,23 +171,14 @@ class PluginContext:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error(self.texts.say("log.behind_failed"), exc_info=error)
 
-    def astrbot_is_up(self) -> None:
-        """AstrBot has loaded its providers: the embedder may be chosen."""
-        self._initializer.astrbot_is_up()
-
     def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
         """True where a third-party runner answers: it gets the prompt and nothing beside it."""
         return not answers_itself(self.astrbot, conversation_id.umo)
 
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""
-        unusable = [*self.config.warnings, *self._missing_providers()]
-        return [
-            *map(self._warning_text, unusable),
-            *self._missing_texts(),
-            *filter(None, [self._initializer.fault]),
-            *(notice_text(self.texts, notice) for notice in status.notices),
-        ]
+        notices = (notice_text(self.texts, notice) for notice in status.notices)
+        return [*self._unusable(), *filter(None, [self._initializer.fault]), *notices]
 
     def _say(self, notice: Notice) -> None:
         write = {Severity.INFO: logger.info, Severity.WARNING: logger.warning}

@@ -115,7 +115,6 @@ class Commands:
         was done. What takes longer than ``_PATIENCE_SECONDS``, or is not waited for any more, goes
         on behind, and its end is told in the conversation."""
         plugin, events = self._plugin, self._plugin.events
-        plugin.astrbot_is_up()
         where, actor = await events.where(event), await events.who(event)
         plugin.spawn(announce_conversation(plugin, where, actor))
         call = Call(plugin, where, actor, command_rest(event, 2), self._lists, self._asked)

@@ -18,6 +18,8 @@ from ...llm_memory.texts import Texts
 _NONE = "[%None]"
 _DEFAULT = "default"
 """AstrBot's own persona, which older versions do not list."""
+_WEB_CHAT = "webchat"
+"""The panel's own chat is no platform of the configuration, and always there."""
 
 
 def adapter_of(context: Any, account: str) -> str | None:
@@ -45,43 +47,36 @@ class PersonaReader:
         ``conversation``: AstrBot's own, where it is at hand. To ask for it is to read all of its
         history from a database.
         """
-        umo = event.unified_msg_origin
+        umo, context = event.unified_msg_origin, self._context
         account = umo.split(":", 1)[0]
         try:
             if conversation is None:
-                manager = self._context.conversation_manager
+                manager = context.conversation_manager
                 current = await manager.get_curr_conversation_id(umo)
                 conversation = await manager.get_conversation(umo, current) if current else None
-            selected = await self._context.persona_manager.resolve_selected_persona(
+            persona, *_ = await context.persona_manager.resolve_selected_persona(
                 umo=umo,
                 conversation_persona_id=conversation.persona_id if conversation else None,
-                platform_name=adapter_of(self._context, account) or event.get_platform_name(),
-                provider_settings=self._context.get_config(umo=umo).get("provider_settings", {}),
+                platform_name=adapter_of(context, account) or event.get_platform_name(),
+                provider_settings=context.get_config(umo=umo).get("provider_settings", {}),
             )
         except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
             logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
             return None
-        persona = selected[0]
         return "" if persona in (None, _NONE) else str(persona)
 
     async def prompt(self, folder: str) -> str:
-        """A persona's own prompt, by the folder of its soul; empty for none, and where AstrBot
-        could not tell."""
+        """A persona's own prompt, by the folder of its soul; empty for none, for one that was
+        deleted, and where AstrBot could not tell."""
         try:
             manager = self._context.persona_manager
-            names = [str(persona["name"]) for persona in manager.personas_v3]
-            name = next(one for one in (*names, _DEFAULT, "") if soul_folder(one) == folder)
-            persona = manager.get_persona_v3_by_id(name)
+            names = [*(str(one["name"]) for one in manager.personas_v3), _DEFAULT, ""]
+            found = [name for name in names if soul_folder(name) == folder]
+            persona = manager.get_persona_v3_by_id(found[0]) if found else None
             return str(persona["prompt"] or "") if persona else ""
-        except StopIteration:  # it was deleted
-            return ""
         except Exception as error:  # noqa: BLE001  (whatever AstrBot's manager raises)
             logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
             return ""
-
-
-_WEB_CHAT = "webchat"
-"""The panel's own chat is no platform of the configuration, and always there."""
 
 
 def bot_accounts(context: Any) -> frozenset[str] | None:
@@ -105,18 +100,10 @@ def clock_of(context: Any) -> Callable[[], datetime]:
     time, for AstrBot itself goes by a changed setting at once."""
 
     def now() -> datetime:
-        zone = zone_of(context)
-        return local_now() if zone is None else datetime.now(zone)
+        name = context.get_config().get("timezone")
+        try:
+            return datetime.now(ZoneInfo(str(name or "").strip()))
+        except (KeyError, OSError, ValueError):  # none, unknown (a KeyError), or no data here
+            return local_now()
 
     return now
-
-
-def zone_of(context: Any) -> ZoneInfo | None:
-    """The zone of that setting; None where there is none that is known here."""
-    name = context.get_config().get("timezone")
-    if not isinstance(name, str) or not name.strip():
-        return None
-    try:
-        return ZoneInfo(name.strip())
-    except (KeyError, OSError, ValueError):  # unknown (a KeyError), malformed, or no data here
-        return None

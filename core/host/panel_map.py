@@ -28,7 +28,7 @@ class PanelMap:
         self.changing = asyncio.Lock()
 
     def read(self) -> dict[str, object]:
-        """The map as the panel has it now."""
+        """The map as the panel has it now. What is no table is empty."""
         return self.table(MAP_KEY)
 
     def table(self, name: str) -> dict[str, object]:
@@ -43,7 +43,7 @@ class PanelMap:
         return dict(self._config or {})
 
     async def save(self, changed: dict[str, object]) -> None:
-        """Put it in the place of the former one, for good. Raises NotSaved."""
+        """Put it in the place of the former map, for good. Raises NotSaved."""
         await self.save_all({MAP_KEY: changed})
 
     async def save_all(self, changed: Mapping[str, object]) -> None:
@@ -62,13 +62,10 @@ class PanelMap:
         try:
             await config.save_config_async()
         except Exception as error:
-            for name, value in changed.items():
-                if config.get(name) is not value:
-                    continue  # the panel saved another one meanwhile
+            for name in [name for name, value in changed.items() if config.get(name) is value]:
+                del config[name]  # what the panel saved meanwhile stays
                 if name in before:
                     config[name] = before[name]
-                else:
-                    del config[name]
             raise NotSaved(f"{type(error).__name__}: {error}"[:200]) from error
         if any(config.get(name) is not value for name, value in changed.items()):
             raise NotSaved

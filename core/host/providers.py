@@ -1,48 +1,57 @@
 """AstrBot's providers: of embeddings as engine embedders, with the choice among the rungs; of
-reranking; of chat as the engine's reader of finished turns."""
+reranking; of chat as the engine's reader of finished turns. Each is looked up at every call:
+providers come after plugins, and a reload replaces the object, or takes it away."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import batched
 from typing import Any
 
-from ...llm_memory import EnginePaths, EngineSettings
+from ...llm_memory import EnginePaths
 from ...llm_memory.composition.indexes import model_on_disk, provider_embedder
 from ...llm_memory.errors import ChatFailed, RerankFailed
 from ...llm_memory.index.embedding.ports import Embedder
 from ...llm_memory.reflection.chat_port import Completion
-from ..config import PluginConfig
+from ..config import ConfigWarning, PluginConfig
+from .package_installer import BUNDLED_MODELS, is_installed
 
 AUTO = "auto"
 BUNDLED = "bundled"
 LEXICAL = "lexical"
-LOCAL_MODELS_NEED = "sentence-transformers"
-_RERANK = "rerank"
-"""AstrBot's ``ProviderType.RERANK``."""
+_LOCAL_MODELS_NEED = "sentence-transformers"
+_CHAT, _RERANK = "chat_completion", "rerank"
+"""AstrBot's ``ProviderType``."""
 _TEXTS_A_CALL = 10
 """Common services refuse longer lists."""
+_STATUS = re.compile(r"(?<!\d)(?:4\d\d|5\d\d)(?!\d)")
+_REFUSED = "429"
+_EMPTY = "EmptyModelOutputError"
 
 
+@dataclass(frozen=True)
 class AstrBotEmbedding:
-    """An embedding provider of AstrBot, looked up at every call: a reload replaces the object."""
+    """An embedding provider."""
 
-    def __init__(self, context: Any, provider_id: str) -> None:
-        self._context = context
-        self._provider_id = provider_id
-        self.label = f"provider:{provider_id}"
+    context: Any
+    provider_id: str
+
+    @property
+    def label(self) -> str:
+        return f"provider:{self.provider_id}"
 
     @property
     def model(self) -> str:
         """The model that the provider is configured with now."""
-        provider = self._provider()
+        provider = self.context.get_provider_by_id(self.provider_id)
         return str(provider.get_model() or "") if provider is not None else ""
 
     @property
     def dim(self) -> int:
         """What the provider is configured to give, 0 if it does not say."""
-        provider = self._provider()
+        provider = self.context.get_provider_by_id(self.provider_id)
         try:
             return int(provider.get_dim()) if provider is not None else 0
         except (TypeError, ValueError):
@@ -50,37 +59,26 @@ class AstrBotEmbedding:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """One vector a text. Whatever the provider raises passes through to the checked wrapper."""
-        provider = self._provider()
+        provider = self.context.get_provider_by_id(self.provider_id)
         if provider is None:
-            raise LookupError(f"embedding provider {self._provider_id} is gone")
+            raise LookupError(f"embedding provider {self.provider_id} is gone")
         vectors: list[Sequence[float]] = []
         for part in batched(texts, _TEXTS_A_CALL):
             vectors += await provider.get_embeddings(list(part))
         return vectors
 
-    def _provider(self) -> Any:
-        return self._context.get_provider_by_id(self._provider_id)
 
-
+@dataclass(frozen=True)
 class AstrBotReranker:
-    """A rerank provider of AstrBot, for the port Reranker. Looked up at every call: providers come
-    after plugins, and a reload replaces the object, or takes it away."""
+    """A rerank provider, for the port Reranker. ``label``: its id."""
 
-    def __init__(self, context: Any, provider_id: str) -> None:
-        self._context = context
-        self.label = provider_id
+    context: Any
+    label: str
 
-    @property
-    def is_there(self) -> bool:
-        """Whether AstrBot has it loaded now."""
-        return loaded_provider(self._context, self.label, _RERANK) is not None
-
-    async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score a text, in the order of the texts: a provider answers the best first, by place.
-
-        Raises RerankFailed; whatever the provider raises passes through to the caller that checks.
-        """
-        provider = loaded_provider(self._context, self.label, _RERANK)
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One score a text, in their order. A provider that is gone, or that answers for other
+        texts, raises RerankFailed; whatever else it raises passes through."""
+        provider = loaded_provider(self.context, self.label, _RERANK)
         if provider is None:
             raise RerankFailed("gone")
         results = await provider.rerank(query, list(texts), len(texts))
@@ -88,6 +86,46 @@ class AstrBotReranker:
         if len(results) != len(texts) or scores.keys() != set(range(len(texts))):
             raise RerankFailed(f"wrong_count: {len(scores)} for {len(texts)}")
         return [scores[place] for place in range(len(texts))]
+
+
+@dataclass(frozen=True)
+class AstrBotChat:
+    """For the port ChatModel: the conversation's own model, or the one that the setting names.
+
+    One that is named is never replaced by another, for that would be paid, too. No hook fires, no
+    history is read or written, and AstrBot does not try a failed call again: how often is asked is
+    up to the caller.
+    """
+
+    context: Any
+    label: str
+
+    def is_there(self, conversation: str) -> bool:
+        if self.label != AUTO:
+            return loaded_provider(self.context, self.label, _CHAT) is not None
+        if not self.context.provider_manager.provider_insts:
+            return False
+        return not conversation or answers_itself(self.context, conversation)
+
+    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+        if not self.is_there(conversation):
+            raise ChatFailed("gone")
+        try:
+            chosen = self.label
+            if chosen == AUTO:
+                chosen = await self.context.get_current_chat_provider_id(umo=conversation)
+            response = await self.context.llm_generate(
+                chat_provider_id=chosen,
+                prompt=prompt,
+                system_prompt=system,
+                request_max_retries=1,
+            )
+        except Exception as error:
+            raise _translated(error) from error
+        if response.role == "err":
+            raise ChatFailed("failed: err")
+        tokens = response.usage.total if response.usage is not None else None
+        return Completion(response.completion_text or "", tokens, model=chosen)
 
 
 def loaded_provider(context: Any, provider_id: str, kind: str) -> Any:
@@ -101,96 +139,50 @@ def loaded_provider(context: Any, provider_id: str, kind: str) -> Any:
     return provider if is_one else None
 
 
+def missing_providers(context: Any, config: PluginConfig) -> list[ConfigWarning]:
+    """Settings that name a provider which is not there now."""
+    reader = config.reflection_provider if config.engine.loop.reads_turns else ""
+    named = (
+        ("advanced.rerank_provider", config.rerank_provider, _RERANK),
+        ("reflection_provider", reader, _CHAT),
+    )
+    return [
+        ConfigWarning(name, repr(label)[:80], "-")
+        for name, label, kind in named
+        if label not in ("", AUTO) and loaded_provider(context, label, kind) is None
+    ]
+
+
 def choose_embedder(
     context: Any,
     config: PluginConfig,
     paths: EnginePaths,
     bundled: Embedder | None,
     local: Callable[[str], Embedder],
-    *,
-    bundled_is_there: bool,
-    torch: bool,
 ) -> Embedder | None:
     """The rung that the setting names; ``auto`` takes the highest that is there. None is the last
     one, words alone.
 
     The rung stays until the configuration changes: an outage is no reason to compare with other
     vectors. ``bundled`` is None where it has no process to live in; ``local`` makes the embedder of
-    a model by its folder or name; the other two are False where the packages for them are missing.
+    a model by its folder or name.
     """
     wanted = config.embedding
-    known = {_id_of(provider): provider for provider in context.get_all_embedding_providers()}
+    known = [str(one.meta().id) for one in context.get_all_embedding_providers()]
     if wanted == LEXICAL:
         return None
-    if wanted in known:
-        return _from_provider(context, known[wanted], config.engine)
+    if wanted in known or (wanted == AUTO and known):
+        provider_id = wanted if wanted in known else known[0]
+        return provider_embedder(AstrBotEmbedding(context, provider_id), config.engine)
     if wanted == BUNDLED:
         return bundled
     if wanted != AUTO:
         return local(wanted)
-    if known:
-        return _from_provider(context, next(iter(known.values())), config.engine)
-    model = model_on_disk(paths, torch=torch)
+    # The slim zip does not name the package; the owner may have installed it all the same.
+    model = model_on_disk(paths, torch=is_installed(_LOCAL_MODELS_NEED))
     if model is not None:
         return local(str(model))
-    return bundled if bundled_is_there else None
-
-
-def _from_provider(context: Any, provider: Any, settings: EngineSettings) -> Embedder:
-    return provider_embedder(AstrBotEmbedding(context, _id_of(provider)), settings)
-
-
-def _id_of(provider: Any) -> str:
-    return str(provider.meta().id)
-
-
-_CHAT = "chat_completion"
-"""AstrBot's ``ProviderType.CHAT_COMPLETION``."""
-_STATUS = re.compile(r"(?<!\d)(?:4\d\d|5\d\d)(?!\d)")
-_REFUSED = "429"
-_EMPTY = "EmptyModelOutputError"
-
-
-class AstrBotChat:
-    """For the port ChatModel: the conversation's own model, or the one that the setting names.
-
-    Looked up at every call: providers come after plugins, and a reload replaces the object, or
-    takes it away. One that is named is never replaced by another, for that would be paid, too.
-    No hook fires, no history is read or written, and AstrBot does not try a failed call again:
-    how often is asked is up to the caller.
-    """
-
-    def __init__(self, context: Any, provider_id: str) -> None:
-        self._context = context
-        self.label = provider_id
-
-    def is_there(self, conversation: str) -> bool:
-        if self.label != AUTO:
-            return loaded_provider(self._context, self.label, _CHAT) is not None
-        if not self._context.provider_manager.provider_insts:
-            return False
-        return not conversation or answers_itself(self._context, conversation)
-
-    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
-        if not self.is_there(conversation):
-            raise ChatFailed("gone")
-        try:
-            chosen = self.label
-            if chosen == AUTO:
-                chosen = await self._context.get_current_chat_provider_id(umo=conversation)
-            response = await self._context.llm_generate(
-                chat_provider_id=chosen,
-                prompt=prompt,
-                system_prompt=system,
-                request_max_retries=1,
-            )
-        except Exception as error:
-            raise _translated(error) from error
-        if response.role == "err":
-            raise ChatFailed("failed: err")
-        usage = response.usage
-        tokens = usage.total if usage is not None else None
-        return Completion(response.completion_text or "", tokens, model=chosen)
+    return bundled if any(map(is_installed, BUNDLED_MODELS)) else None
 
 
 def answers_itself(context: Any, umo: str) -> bool:
@@ -203,11 +195,11 @@ def answers_itself(context: Any, umo: str) -> bool:
 def _translated(error: Exception) -> ChatFailed:
     """By kind and number alone: a service's own words may quote a key, or what was asked."""
     kind = type(error).__name__
-    found = _STATUS.search(str(error))
-    status = found[0] if found else ""
     if kind == _EMPTY:
         return ChatFailed("empty")
     if isinstance(error, TimeoutError) or "Timeout" in kind:
         return ChatFailed(f"timeout: {kind}")
+    found = _STATUS.search(str(error))
+    status = found[0] if found else ""
     code = "refused" if status == _REFUSED else "failed"
     return ChatFailed(f"{code}: {kind} {status}".rstrip())

@@ -24,6 +24,7 @@ from ...llm_memory import (
     EngineClosed,
     EngineOff,
     InvalidConversationId,
+    Turn,
 )
 from ...llm_memory.catalogue.rules.talk_history import anchor
 from ...llm_memory.models.turns import PAUSED_VIEW
@@ -61,6 +62,7 @@ class TurnNotes(TypedDict, total=False):
         stored: The memories that tools stored.
         forgot: Those that tools have forgotten.
         follow_ups: What its speaker said more while it went on.
+        turn: What a closed engine could not queue.
     """
 
     conversation: tuple[object, Any]
@@ -71,6 +73,7 @@ class TurnNotes(TypedDict, total=False):
     stored: tuple[str, ...]
     forgot: tuple[str, ...]
     follow_ups: list[AstrMessageEvent]
+    turn: Turn
     injected: bool
     answered: bool
     taken: bool
@@ -86,10 +89,9 @@ def notes_of(event: AstrMessageEvent) -> TurnNotes:
 
 def is_first(event: AstrMessageEvent, what: Literal["injected", "answered", "taken"]) -> bool:
     """Returns True for the first caller in a turn, False afterwards."""
-    notes = notes_of(event)
-    before = notes.get(what, False)
-    notes[what] = True
-    return not before
+    first = not notes_of(event).get(what, False)
+    notes_of(event)[what] = True
+    return first
 
 
 class History(NamedTuple):
@@ -196,12 +198,9 @@ class Events:
             return Actor(person=person, name=_name_of(event) or sender, admin=event.is_admin())
         job = event.get_extra(_JOB)
         sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
-        where, found = await self.where(event), None
-        try:
-            async with asyncio.timeout(_OPENING_SECONDS):
-                found = await self.service().conversations.on_behalf_of(where, sender)
-        except (TimeoutError, EngineClosed, EngineOff) as error:
-            logger.debug(f"for whom an agent acts is unknown: {error!r}")
+        where = await self.where(event)
+        asking = self.service().conversations.on_behalf_of(where, sender)
+        found = await self._asked(asking, where.umo)
         if found is None:
             return Actor("", self.texts.say("agent.alone"), spoke=False)
         name = self.texts.say("agent.on_behalf", name=found.name or found.peer)
@@ -210,19 +209,26 @@ class Events:
     async def _woken_at(self, parsed: ConversationId) -> ConversationId:
         """The origin completed; ``hidden`` where what it hides cannot be told now."""
         adapter = self.adapter(parsed.account)
+        asking = self.service().conversations.completed(parsed, adapter)
+        return await self._asked(asking, parsed.umo) or ConversationId(
+            parsed.umo, adapter, parsed.account, parsed.kind, hidden=True
+        )
+
+    async def _asked[Found](self, found: Awaitable[Found], umo: str) -> Found | None:
+        """What the engine knows of an agent; None where it cannot tell now."""
         try:
             async with asyncio.timeout(_OPENING_SECONDS):
-                return await self.service().conversations.completed(parsed, adapter)
+                return await found
         except (TimeoutError, EngineClosed, EngineOff) as error:
-            logger.warning(self.texts.say("log.origin_unknown", id=parsed, error=repr(error)))
-            return ConversationId(parsed.umo, adapter, parsed.account, parsed.kind, hidden=True)
+            logger.warning(self.texts.say("log.origin_unknown", id=umo, error=repr(error)))
+            return None
 
     def _woke(self, event: AstrMessageEvent) -> bool:
         """True where no platform brought the event: a timer's, or one whose platform is not the
         platform of its account. Then nothing but its origin is true."""
         name = event.get_platform_name()
         account = str(event.unified_msg_origin).split(":", 1)[0]
-        return bool(name == _SCHEDULER or name != (self.adapter(account) or name))
+        return bool(name == _SCHEDULER or (self.adapter(account) or name) != name)
 
     def is_a_persons(self, event: AstrMessageEvent) -> bool:
         """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""

@@ -7,10 +7,10 @@ another map, and knows no times.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
-from ...llm_memory import ContextLine, ConversationId, ConversationKind, Voice
+from ...llm_memory import ContextLine, ConversationId, ConversationKind, Turn, Voice
 from ...llm_memory.recall.rules.talk import MOST_LINES
 from ...llm_memory.text.turn_text import spoken
 from ..latest import Latest
@@ -21,36 +21,20 @@ _KEPT = 400
 """Characters of one side of a turn: more than a recall looks at."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastTurn:
-    """A finished turn.
-
-    Attributes:
-        view: What the conversation saw when it began, as ``CognitiveService.view`` marks it.
-        history: The chat history that the model was given in it.
-    """
-
-    words: str
-    reply: str
-    at: datetime
-    view: str
-    history: str
-
-
 class RecentTalk:
     """The last turns of each person in each conversation, under each persona."""
 
     def __init__(self) -> None:
-        self._talks = Latest[tuple[str, str, str], deque[PastTurn]](_TALKS)
+        self._talks = Latest[tuple[str, str, str], deque[tuple[datetime, Turn]]](_TALKS)
 
-    def note(self, conversation: ConversationId, person: str, said: PastTurn) -> None:
-        """A turn is finished. Nothing is kept of a turn whose view is unknown, or
-        of an unknown speaker in a group."""
-        key = _key(conversation, person)
-        if key is None or not said.view:
+    def note(self, conversation: ConversationId, turn: Turn, at: datetime) -> None:
+        """A turn is finished. Nothing is kept of a turn whose view is unknown, or of an unknown
+        speaker in a group."""
+        key = _key(conversation, turn.actor.person)
+        if key is None or not turn.view:
             return
-        words, reply = spoken(said.words)[:_KEPT], spoken(said.reply)[:_KEPT]
-        kept = replace(said, words=words, reply=reply)
+        words, reply = spoken(turn.user_text)[:_KEPT], spoken(turn.reply_text)[:_KEPT]
+        kept = (at, replace(turn, user_text=words, reply_text=reply))
         self._talks.note(key, deque([*self._talks.get(key, ()), kept], maxlen=MOST_LINES))
 
     def before(
@@ -59,12 +43,11 @@ class RecentTalk:
         """What this person said last, and what the bot answered, the earliest first: of the same
         chat history alone, for a person who begins a new one begins anew."""
         key = _key(conversation, person)
-        turns = self._talks.get(key, ()) if key is not None else ()
         return tuple(
-            ContextLine(voice, text, said.at, said.view)
-            for said in turns
-            if said.history == history
-            for voice, text in ((Voice.ASKER, said.words), (Voice.BOT, said.reply))
+            ContextLine(voice, text, at, turn.view)
+            for at, turn in (self._talks.get(key, ()) if key is not None else ())
+            if turn.history == history
+            for voice, text in ((Voice.ASKER, turn.user_text), (Voice.BOT, turn.reply_text))
             if text
         )
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -65,14 +64,18 @@ async def test_old_memories_come_after_the_notes_were_read_and_all_ends_with_the
         reflection=SimpleNamespace(run=told.lasting("reader")),
         **{name: told.lasting(name) for name in ("follow", "migrate", "run")},
     )
-    nights, embedder = (
-        cast("Any", SimpleNamespace(**made))
-        for made in ({"run": told.lasting("nights")}, {"label": "fake"})
+    plugin: Any = SimpleNamespace(
+        engine=engine,
+        service=engine.service,
+        texts=Texts("zh-CN"),
+        version="1",
+        schedule=SimpleNamespace(run=told.lasting("nights")),
+        config=SimpleNamespace(mcp_share=None),
+        choose_embedder=lambda: SimpleNamespace(label="fake"),
     )
-    owner = BackgroundInitializer(
-        engine, lambda: embedder, Texts("zh-CN"), "1", nights, None, Path()
-    )
-    owner.astrbot_is_up()
+    up = asyncio.Event()
+    up.set()
+    owner = BackgroundInitializer(plugin, up)
     task = asyncio.create_task(owner.run())
     lasting = {"follow", "migrate", "run", "reader", "nights"}
     await until_true(lambda: lasting <= {*told.calls})

@@ -12,7 +12,6 @@ from typing import Any, cast
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
 from astrbot_plugin_scoped_memory.core.config import read_config
-from astrbot_plugin_scoped_memory.core.deepmind import WRITING
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
@@ -129,7 +128,6 @@ class FakePlugin:
         self.advice = ""
         self.astrbot = SimpleNamespace(conversation_manager=manager, get_config=dict)
         self.tasks: list[asyncio.Future[None]] = []
-        self.successor: FakePlugin | None = None
 
     async def _current_history(self, umo: str) -> str:
         return self.histories.get(umo, self.histories[""])
@@ -145,19 +143,12 @@ class FakePlugin:
         self.tasks.append(asyncio.ensure_future(work))
         return self.tasks[-1]
 
-    def astrbot_is_up(self) -> None:
-        pass
-
     def warnings(self, status: EngineStatus) -> list[str]:
         return [notice_text(self.texts, notice) for notice in status.notices]
 
     async def settled(self) -> None:
         """Wait for what runs behind."""
-        await asyncio.gather(*self.tasks, *WRITING)
-
-    async def newest(self) -> FakePlugin | None:
-        """What is open when this one is closed."""
-        return self.successor
+        await asyncio.gather(*self.tasks)
 
 
 def loaded(data: Path, **config: Any) -> PluginContext:
@@ -167,7 +158,7 @@ def loaded(data: Path, **config: Any) -> PluginContext:
         provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
         get_all_embedding_providers=list,
     )
-    return PluginContext(astrbot, config, data)
+    return PluginContext(astrbot, config, data, frozenset, cast("Any", None), asyncio.Event())
 
 
 class Desk:

@@ -41,9 +41,9 @@ class TurnPlugin(FakePlugin):
         me: Any = self
         return DeepMind(me)
 
-    async def finished(self, event: Any, answer: Any) -> None:
-        """AstrBot says that the turn is over, and what is written behind it is written."""
-        await self.mind.finished(event, answer)
+    async def finished(self, event: Any, answer: Any, *, overheard: bool = False) -> None:
+        """AstrBot says that the turn is over, and what goes on behind it is over, too."""
+        await self.mind.finished(event, answer, overheard)
         await self.settled()
 
     def reads_prompt_only(self, conversation_id: ConversationId) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -23,85 +22,119 @@ SAY = Texts("zh-CN").say
 
 
 class Made:
-    """Parts whose commands answer ``reply``. ``heard``: which hooks of a turn were called."""
+    """Parts whose commands answer ``reply``, and whose mind keeps what it hears where it is
+    ``open``. ``heard``: which hooks of a turn were called."""
 
-    off = ""
-
-    def __init__(self, reply: str | None = None) -> None:
-        self.plugin = object()
-        self.commands = SimpleNamespace(answer=self._answer, list=None)
-        self.mind = self
+    def __init__(self, reply: str | None = None, *, open: bool = True) -> None:
+        self.mind = self.plugin = self
+        self.commands = SimpleNamespace(answer=self._answer)
         self.asked = 0
         self.heard: list[str] = []
-        self._reply = reply
+        self._reply, self._open = reply, open
 
     async def _answer(self, _: object, __: object) -> str | None:
         self.asked += 1
         return self._reply
 
     def __getattr__(self, name: str) -> Any:
-        async def hook(*_: Any) -> None:
+        async def hook(*_: Any) -> bool:
+            if name == "finished":
+                await self.may()
             self.heard.append(name)
+            return self._open
 
         return hook
+
+    async def may(self) -> None:
+        """Before a turn is kept."""
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-class _Plugin(Plugin):
-    """Over parts that come from ``made`` one after the other."""
-
-    def __init__(self, made: Iterator[Any]) -> None:
-        super().__init__(None, {}, Path(), lambda: cast("Code", None))
-        self.parts_to_come = made
-
-    async def _made(self, _: Code, __: bool) -> Any:
-        return next(self.parts_to_come)
-
-
-class Bot:
+class Bot(Plugin):
     """AstrBot's view of the plugin, over parts that come from ``made`` one after the other."""
 
     def __init__(self, *made: Any) -> None:
+        astrbot = SimpleNamespace(provider_manager=SimpleNamespace(inst_map={"one": None}))
+        super().__init__(astrbot, {}, Path(), lambda: cast("Code", None))
+        self._to_come = iter(made)
         self.star: Any = object.__new__(main.ScopedMemoryPlugin)
-        self.parts = self.star.plugin = _Plugin(iter(made))
+        self.star.plugin = self
+        self.event = FakeEvent.in_group(777, "在吗")
 
-    async def command(self, name: str) -> list[str]:
-        """What a command is answered."""
-        event: Any = FakeEvent.in_group(777, f"/memory {name}")
-        return [await self.star.plugin.answer(event, name)]
+    async def _opened(self, _: Code) -> Any:
+        return next(self._to_come)
+
+    async def command(self) -> str:
+        """What one is answered."""
+        return await self.answer(cast("Any", FakeEvent.in_group(777, "/memory list")), "list")
+
+    async def is_made_anew(self, between: Any = None) -> asyncio.Task[None]:
+        """It has begun."""
+        again = asyncio.create_task(self.again(between))
+        await asyncio.sleep(0)
+        return again
+
+    async def finished(self) -> None:
+        """A turn is, and what goes on behind it."""
+        await self.star.on_agent_done(self.event, None, None)
+        await asyncio.gather(*late.TELLING)
 
 
-async def test_a_command_that_finds_no_open_engine_is_answered_by_what_comes_next() -> None:
-    closed = Made()
-    bot = Bot(closed, Made("好"))
-    await bot.parts.now()
-    assert await bot.command("list") == [SAY("outcome.reloaded")]
+async def test_what_finds_no_open_engine_is_done_by_what_comes_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    closed, new = Made(open=False), Made("好")
+    bot = Bot(closed, new)
+    await bot.begin()
+    assert await bot.command() == SAY("outcome.reloaded")
     assert closed.asked == 1
-    again = asyncio.create_task(bot.parts.again())
-    await asyncio.sleep(0)
-    assert await bot.command("list") == ["好"]
+    await bot.finished()
+    assert (closed.heard, SAY("log.observe_failed") in caplog.text) == (["finished"], True)
+    again = await bot.is_made_anew()
+    assert await bot.command() == "好"
+    await bot.finished()
+    assert new.heard == ["finished"]
     await again
+
+
+async def test_a_turn_that_is_kept_slowly_or_not_at_all_holds_up_no_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    slow, goes_on = Made(), asyncio.Event()
+    bot = Bot(slow)
+    await bot.begin()
+    slow.may = goes_on.wait  # type: ignore[assignment, method-assign]
+    await bot.star.on_agent_done(bot.event, None, None)
+    assert slow.heard == []
+    goes_on.set()
+    await asyncio.gather(*late.TELLING)
+    assert slow.heard == ["finished"]
+
+    async def fail() -> None:
+        raise RuntimeError("whatever it was")
+
+    slow.may = fail  # type: ignore[method-assign]
+    await bot.finished()
+    assert "whatever it was" in caplog.text
 
 
 async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(late, "LOADING_SECONDS", 0.2)
-    mind, goes_on = Made(), asyncio.Event()
+    mind, goes_on, waited = Made(), asyncio.Event(), list[float]()
     bot = Bot(Made(), mind)
-    await bot.parts.now()
-    again = asyncio.create_task(bot.parts.again(goes_on.wait))
-    await asyncio.sleep(0)
-    star, event, waited = bot.star, FakeEvent.in_group(777, "在吗"), list[float]()
-    within = bot.parts.within
+    await bot.begin()
+    again = await bot.is_made_anew(goes_on.wait)
+    star, event, within = bot.star, bot.event, bot.within
 
     async def noted(seconds: float) -> Any:
         waited.append(seconds)
         return await within(seconds)
 
-    monkeypatch.setattr(bot.parts, "within", noted)
+    monkeypatch.setattr(bot, "within", noted)
     await star.on_waiting_llm_request(event)
     await star.on_llm_request(event, None)
     assert waited == [0.2, pytest.approx(0.0, abs=0.01)]
@@ -112,25 +145,21 @@ async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
     assert mind.heard == []
     goes_on.set()
     await again
-    await asyncio.gather(*star.plugin.telling)
-    assert len(waited) > 2
+    await asyncio.gather(*late.TELLING)
     assert min(waited[2:]) >= 60  # behind the bot
-    assert mind.heard == ["finished", "finished", "overheard"]
-    await star.on_agent_done(event, None, None)
-    assert mind.heard[3:] == ["finished"]
+    assert mind.heard == ["finished", "finished", "sent", "finished"]
 
 
 async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:
     bot, stays = Bot(Made(), Made()), asyncio.Event()
-    await bot.parts.now()
-    again = asyncio.create_task(bot.parts.again(stays.wait))
-    await asyncio.sleep(0)
-    await bot.star.on_agent_done(FakeEvent.in_group(777, "在吗"), None, None)
-    closing = asyncio.create_task(bot.parts.close())
+    await bot.begin()
+    again = await bot.is_made_anew(stays.wait)
+    await bot.star.on_agent_done(bot.event, None, None)
+    closing = asyncio.create_task(bot.close())
     await asyncio.sleep(0)
     stays.set()
-    await asyncio.gather(closing, again, *bot.star.plugin.telling)
-    assert bot.parts.here is None
+    await asyncio.gather(closing, again, *late.TELLING)
+    assert bot.here is None
 
 
 def test_what_ends_the_system_prompt_is_added_behind_what_other_plugins_add() -> None:

@@ -7,11 +7,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import checkout
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
+from astrbot_plugin_scoped_memory.core.plugin import Plugin
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, chosen_language
 from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop, turned
 
@@ -23,245 +26,231 @@ LONG = 90.0
 
 
 class Made:
-    """What is made; closes on ``may``."""
+    """What is made; closes on ``may``, and then does as ``fails`` says."""
 
     def __init__(self) -> None:
+        self.plugin = self
         self.may = asyncio.Event()
         self.may.set()
         self.closings = 0
+        self.fails = False
 
     async def close(self) -> None:
         await self.may.wait()
         self.closings += 1
+        if self.fails:
+            raise ValueError("坏了")
 
 
-class Making:
-    """Loads, where it is ``slow`` until it is let go; notes where it loaded and what was made."""
+class Late(Plugin):
+    """Over parts that a test holds. ``slow``: it loads until it is let go."""
 
     def __init__(self, loop: TurnedLoop) -> None:
         self.loop = loop
         self.slow = False
+        self.broken = ""
+        self.astrbot = SimpleNamespace(inst_map={"one": None})
         self.threads: list[threading.Thread] = []
-        self.made: list[tuple[str, bool]] = []
         self.parts: list[Made] = []
+        self.faults: list[str] = []
+        context = SimpleNamespace(provider_manager=self.astrbot)
+        super().__init__(context, {}, Path(), self._import)
 
-    def load(self) -> str:
+    def _import(self) -> Any:
         self.threads.append(threading.current_thread())
+        if self.broken:
+            raise ImportError(self.broken)
         if self.slow:
             self.loop.rest(None)
-        return "code"
 
-    async def make(self, code: str, just_started: bool) -> Made:
+    async def _opened(self, _: object) -> Any:
         await asyncio.sleep(0)
-        self.made.append((code, just_started))
         self.parts.append(Made())
         return self.parts[-1]
 
-    async def held(self, late: Late) -> Made:
+    def why_not(self) -> str:
+        self.faults.append(self.fault)
+        return self.fault
+
+    async def starts(self) -> None:
+        """With AstrBot, which has loaded no provider yet."""
+        self.astrbot.inst_map = {}
+        await self.begin()
+
+    async def held(self) -> Made:
         """The first parts, which are about to be closed for the next, and cannot be yet."""
-        await late.now()
+        await self.begin()
         (old,) = self.parts
         old.may.clear()
         return old
 
 
-type Late = LateStart[str, Made]
-type Story = Callable[[Making, Late], Coroutine[None, None, None]]
+type Story = Callable[[Late], Coroutine[None, None, None]]
 
 
 def told(story: Story) -> Callable[[], None]:
     """A story as a test, on a loop whose time is turned by hand."""
 
     async def begin(loop: TurnedLoop) -> None:
-        making = Making(loop)
-        await story(making, LateStart(making.load, making.make, pytest.fail))
+        await story(Late(loop))
 
     return lambda: turned(begin)
 
 
 @told
 async def test_nothing_is_loaded_before_astrbot_is_up_and_then_off_the_event_loop(
-    making: Making, late: Late
+    late: Late,
 ) -> None:
-    making.slow = True
-    late.later()
+    late.slow = True
+    await late.starts()
     await asyncio.sleep(A_WHILE)
-    assert not making.threads
+    assert not late.threads
     late.astrbot_is_up()
     await asyncio.sleep(A_WHILE)
     assert late.here is None
-    assert making.threads != [threading.main_thread()]
-    making.loop.let_go()
-    assert await late.within(LONG) is late.here is making.parts[0]
-    assert making.made == [("code", True)]
+    assert late.threads != [threading.main_thread()]
+    late.loop.let_go()
+    assert await late.within(LONG) is late.here is cast("Any", late.parts[0])
 
 
 @told
 async def test_who_asks_shows_that_astrbot_is_up_and_waits_no_longer_than_it_said(
-    making: Making, late: Late
+    late: Late,
 ) -> None:
-    making.slow = True
-    late.later()
+    late.slow = True
+    await late.starts()
     assert await late.within(A_WHILE) is None
-    assert making.loop.time() == A_WHILE
-    making.loop.let_go()
-    assert await late.within(LONG) is making.parts[0]
+    assert late.loop.time() == A_WHILE
+    late.loop.let_go()
+    assert await late.within(LONG) is cast("Any", late.parts[0])
 
 
 @told
-async def test_an_astrbot_that_never_says_so_is_taken_to_be_up(making: Making, late: Late) -> None:
-    late.later()
+async def test_an_astrbot_that_never_says_so_is_taken_to_be_up(late: Late) -> None:
+    await late.starts()
     await asyncio.sleep(LONG)
-    assert making.made == [("code", False)]
+    assert len(late.parts) == 1
 
 
 @told
-async def test_a_reload_is_over_when_all_is_made_and_who_asks_meanwhile_waits(
-    making: Making, late: Late
-) -> None:
-    making.slow = True
-    reload = asyncio.create_task(late.now())
+async def test_a_reload_is_over_when_all_is_made_and_who_asks_meanwhile_waits(late: Late) -> None:
+    late.slow = True
+    reload = asyncio.create_task(late.begin())
     asking = asyncio.create_task(late.within(LONG))
     await asyncio.sleep(A_WHILE)
     assert [reload.done(), asking.done()] == [False, False]
-    making.loop.let_go()
+    late.loop.let_go()
     await reload
-    assert (late.here, making.made) == (making.parts[0], [("code", False)])
-    assert await asking is late.here
-
-
-async def test_what_fails_is_raised_in_a_reload_and_told_after_a_start() -> None:
-    def load() -> str:
-        raise ImportError("没有这个模块")
-
-    async def make(_: str, __: bool) -> Made:
-        raise AssertionError("nothing was loaded")
-
-    faults: list[str] = []
-    with pytest.raises(ImportError):
-        await LateStart(load, make, faults.append).now()
-    assert faults == []
-    late = LateStart(load, make, faults.append)
-    late.later()
-    assert await late.within(LONG) is None
-    assert faults == [late.fault] == ["ImportError: 没有这个模块"]
-    await late.close()
+    assert await asking is late.here is cast("Any", late.parts[0])
 
 
 @told
-async def test_who_closes_meanwhile_waits_for_the_import_and_nothing_is_made(
-    making: Making, late: Late
-) -> None:
-    making.slow = True
-    late.later()
+async def test_what_fails_is_raised_in_a_reload_and_told_after_a_start(late: Late) -> None:
+    late.broken = "没有这个模块"
+    with pytest.raises(ImportError):
+        await late.begin()
+    assert late.faults == []
+    await late.starts()
+    assert await late.within(LONG) is None
+    assert late.faults == [late.fault] == ["ImportError: 没有这个模块"]
+
+
+@told
+async def test_who_closes_meanwhile_waits_for_the_import_and_nothing_is_made(late: Late) -> None:
+    late.slow = True
+    await late.starts()
     late.astrbot_is_up()
     await asyncio.sleep(A_WHILE)
     closing = asyncio.create_task(late.close())
     await asyncio.sleep(A_WHILE)
     assert not closing.done()
-    making.loop.let_go()
+    late.loop.let_go()
     await closing
-    assert (making.made, late.here, await late.within(A_WHILE)) == ([], None, None)
+    assert (late.parts, late.here, await late.within(A_WHILE)) == ([], None, None)
 
 
 @told
-async def test_who_closes_before_the_start_stops_it(making: Making, late: Late) -> None:
-    late.later()
+async def test_who_closes_before_the_start_stops_it(late: Late) -> None:
+    await late.starts()
     await late.close()
     late.astrbot_is_up()
     await asyncio.sleep(LONG)
-    assert not making.threads
+    assert not late.threads
 
 
 @told
 async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_for_it(
-    making: Making, late: Late
+    late: Late,
 ) -> None:
-    old = await making.held(late)
+    old = await late.held()
     again = asyncio.create_task(late.again())
     asking = asyncio.create_task(late.within(LONG))
     await asyncio.sleep(A_WHILE)
-    assert (late.here, old.closings, len(making.parts), asking.done()) == (None, 0, 1, False)
+    assert (late.here, old.closings, len(late.parts), asking.done()) == (None, 0, 1, False)
     old.may.set()
-    assert await asking is making.parts[1]
+    assert await asking is cast("Any", late.parts[1])
     await again
     for _ in range(2):  # what was made is closed once
         await late.close()
-    assert [made.closings for made in making.parts] == [1, 1]
+    assert [made.closings for made in late.parts] == [1, 1]
     assert late.here is None
 
 
 @told
-async def test_what_is_done_between_finds_the_old_closed_and_nothing_new(
-    making: Making, late: Late
-) -> None:
-    await late.now()
-    seen: list[tuple[int, int, Made | None]] = []
+async def test_what_is_done_between_finds_the_old_closed_and_nothing_new(late: Late) -> None:
+    await late.begin()
+    seen: list[tuple[int, int, object]] = []
 
     async def between() -> None:
-        seen.append((making.parts[0].closings, len(making.parts), late.here))
+        seen.append((late.parts[0].closings, len(late.parts), late.here))
 
     await late.again(between)
     assert seen == [(1, 1, None)]
-    assert late.here is making.parts[1]
+    assert late.here is cast("Any", late.parts[1])
     await late.close()
     await late.again(between)
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("failing", ["close", "between"])
+@told
 async def test_a_step_that_fails_is_told_and_what_comes_next_is_made_all_the_same(
-    failing: str,
+    late: Late,
 ) -> None:
     async def fail() -> None:
         raise ValueError("坏了")
 
-    async def fine() -> None:
-        pass
-
-    parts = [Made(), Made()]
-    made = iter(parts)
-
-    async def make(_: None, __: bool) -> Made:
-        return next(made)
-
-    faults: list[str] = []
-    late = LateStart(lambda: None, make, faults.append)
-    await late.now()
-    if failing == "close":
-        parts[0].close = fail  # type: ignore[method-assign]
-    await late.again(fail if failing == "between" else fine)
-    assert (late.here, faults, late.fault) == (parts[1], ["ValueError: 坏了"], "")
-    await late.close()
+    await late.begin()
+    late.parts[0].fails = True
+    await late.again()
+    await late.again(fail)
+    assert late.faults == ["ValueError: 坏了"] * 2
+    assert (late.here, late.fault) == (late.parts[2], "")
 
 
 @told
-async def test_of_two_at_once_the_second_closes_what_the_first_has_made(
-    making: Making, late: Late
-) -> None:
-    await late.now()
+async def test_of_two_at_once_the_second_closes_what_the_first_has_made(late: Late) -> None:
+    await late.begin()
     open_between: list[int] = []
 
     async def between() -> None:
         for _ in range(2):
-            open_between.append(sum(not made.closings for made in making.parts))
+            open_between.append(sum(not made.closings for made in late.parts))
             await asyncio.sleep(A_WHILE)
 
     both = asyncio.gather(late.again(between), late.again(between))
     await asyncio.sleep(0)
-    assert await late.within(LONG) is making.parts[2]
+    assert await late.within(LONG) is cast("Any", late.parts[2])
     await both
     assert open_between == [0, 0, 0, 0]
-    assert late.here is making.parts[2]
     await late.close()
-    assert [made.closings for made in making.parts] == [1, 1, 1]
+    assert [made.closings for made in late.parts] == [1, 1, 1]
 
 
 @told
 async def test_who_closes_while_it_is_made_anew_waits_for_the_old_and_nothing_new_is_made(
-    making: Making, late: Late
+    late: Late,
 ) -> None:
-    old = await making.held(late)
+    old = await late.held()
     two = [asyncio.create_task(late.again()) for _ in range(2)]
     await asyncio.sleep(A_WHILE)
     closing = asyncio.create_task(late.close())
@@ -270,7 +259,7 @@ async def test_who_closes_while_it_is_made_anew_waits_for_the_old_and_nothing_ne
     old.may.set()
     await asyncio.gather(closing, *two)
     await late.again()
-    assert (old.closings, len(making.parts), late.here) == (1, 1, None)
+    assert (old.closings, len(late.parts), late.here) == (1, 1, None)
 
 
 def test_a_text_can_be_said_before_the_config_is_read() -> None:

