@@ -66,7 +66,7 @@ class Bringing:
             if isinstance(deserted, Refused):
                 return deserted
             return [await self.bring_all(one, target, requester) for one in deserted if target]
-        unnamed = tuple(one for one in left if one.shared and one.target not in names)
+        unnamed = tuple(one for one in left if one.remainder.shared and one.target not in names)
         if unnamed:
             return MustBeNamed(unnamed)
         return [await self.bring(one.remainder, requester) for one in left]
@@ -149,7 +149,8 @@ class Bringing:
         await asyncio.to_thread(self._take_turns_back, undo_record)
         self._unread.drop_scope(undo_record.target)
         await self._corrected.no_undo(undo_record.memory_id, undo_record.target)
-        return BroughtBack(undo_record.source, undo_record.target, back.done, back.left)
+        done = undo_record
+        return BroughtBack(done.source, done.target, back.done, left=back.left)
 
     def _take_turns_back(self, undo_record: Done) -> None:
         added = self._holdings.store.added(undo_record.memory_id)

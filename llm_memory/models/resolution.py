@@ -73,14 +73,9 @@ Resolution = Usable | ReadPublicOnly | ReadsNothing
 
 @dataclass(frozen=True, slots=True)
 class DerivedScope:
-    """That a policy has derived a scope for a conversation.
-
-    Attributes:
-        scope: The scope's name.
-        conversation: What the owner's map calls the conversation by.
-        adapter: The platform's type, empty where it is unknown.
-        own_id: The person of a private chat, or the group's own id; empty where it is unknown.
-    """
+    """That a policy has derived a scope for a conversation, which the owner's map calls so.
+    ``own_id``: the person of a private chat, or the group's own id; empty where it is unknown, as
+    the platform's type is."""
 
     scope: str
     conversation: str
@@ -88,26 +83,19 @@ class DerivedScope:
     own_id: str
 
     @classmethod
-    def of(cls, conversation_id: ConversationId, scope: Scope) -> DerivedScope:
+    def of(cls, where: ConversationId, scope: Scope) -> DerivedScope:
         """The record of a conversation and a scope of its own."""
-        own_id = conversation_id.peer or conversation_id.group or ""
-        adapter = conversation_id.adapter or ""
-        return cls(scope.name, conversation_id.map_key, adapter, own_id)
+        own_id = where.peer or where.group or ""
+        return cls(scope.name, where.map_key, where.adapter or "", own_id)
 
     @property
     def conversation_id(self) -> ConversationId:
         """The conversation; its persona is unknown. Raises InvalidConversationId."""
-        parsed = ConversationId.parse(self.conversation)
-        own_id = self.own_id or None
+        parsed, own_id = ConversationId.parse(self.conversation), self.own_id or None
         private = parsed.kind is ConversationKind.PRIVATE
-        return ConversationId(
-            umo=parsed.umo,
-            adapter=self.adapter or None,
-            account=parsed.account,
-            kind=parsed.kind,
-            peer=own_id if private else None,
-            group=None if private else own_id,
-        )
+        peer, group = (own_id, None) if private else (None, own_id)
+        adapter = self.adapter or None
+        return ConversationId(parsed.umo, adapter, parsed.account, parsed.kind, peer, group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,41 +133,30 @@ class LeftBehind:
         """The name of the scope to which it belongs now."""
         return self.remainder.target.name
 
-    @property
-    def shared(self) -> bool:
-        """Others see the target, too."""
-        return self.remainder.shared
-
-
-@dataclass(frozen=True, slots=True)
-class Brought:
-    """What was left behind stands in the target now; ``left`` memories stayed: they were changed
-    meanwhile, or the target is public and they were told in
-    confidence, or made of several conversations."""
-
-    source: str
-    target: str
-    memories: int
-    turns: int
-    left: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class BroughtBack:
-    """What was brought stands in its former scope again; ``left`` memories were changed, moved or
-    forgotten since, and were left as they are."""
-
-    source: str
-    target: str
-    memories: int
-    left: int = 0
-
 
 @dataclass(frozen=True, slots=True)
 class MustBeNamed:
     """Nothing was brought: others see these scopes, too, so an admin has to name them."""
 
     left: tuple[LeftBehind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What was left behind stands in the target now; ``left`` memories stayed: they were changed
+    meanwhile, or the target is public and they were told in confidence, or made of several
+    conversations."""
+
+    source: str
+    target: str
+    memories: int
+    turns: int = 0
+    left: int = 0
+
+
+class BroughtBack(Brought):
+    """What was brought stands in its former scope again; ``left`` memories were changed, moved or
+    forgotten since, and were left as they are."""
 
 
 @dataclass(frozen=True, slots=True)

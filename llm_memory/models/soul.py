@@ -8,8 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from ..texts import Sayable
-from .said import Both
+from ..texts import Sayable, Spoken
 from .scope import NO_PERSONA, role_folder
 
 REFLECTION: Final = "reflection"
@@ -25,6 +24,18 @@ def soul_folder(persona: str) -> str:
     """Returns the folder's name below ``roles/`` and ``soul/``; a persona's name may be any text,
     empty for none."""
     return role_folder(persona) or NO_PERSONA
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The same text twice: a prompt, a line that a soul holds, or one that was read from a file."""
+
+    zh: str
+    en: str
+
+    def text(self, language: Spoken) -> str:
+        """Returns the line in one language."""
+        return self.zh if language == "zh" else self.en
 
 
 class SoulState(StrEnum):

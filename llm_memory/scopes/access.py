@@ -72,11 +72,6 @@ class View:
         return content_hash(repr((seen.names, seen.everything))) if seen.scopes else ""
 
     @property
-    def scope_name(self) -> str:
-        """The scope that it reads beside public; empty where it reads nothing."""
-        return self.seen.scopes[0].name if self.seen.scopes else ""
-
-    @property
     def scope_in_use(self) -> str:
         """The name of the scope whose words the model may be shown; ``*`` for those of all scopes,
         empty where it is shown public ones at most."""

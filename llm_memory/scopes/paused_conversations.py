@@ -44,32 +44,13 @@ class PausedConversations:
     async def load(self) -> None:
         """Read the pauses, and post that they cannot be read."""
         try:
-            self._paused = await asyncio.to_thread(self._read)
+            self._paused = await asyncio.to_thread(_read, self._path)
         except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
             self._all = Pause("", self._clock())
             params = {"path": str(self._path), "detail": str(error) or repr(error)}
             self._notices.post(
                 Notice(NoticeCode.PAUSES_UNREAD, params=params, severity=Severity.ERROR)
             )
-
-    def _read(self) -> dict[str, Pause]:
-        """Raises OSError, ValueError and its like for what are no pauses."""
-        if not self._path.exists():
-            return {}
-        with self._path.open("rb") as file:
-            found = json.loads(file.read(_MOST_BYTES))["paused"]
-        return {
-            key: Pause(
-                str(one["scope"]),
-                datetime.fromisoformat(one["since"]),
-                datetime.fromisoformat(one["until"]) if one["until"] else None,
-            )
-            for key, one in found.items()
-        }
-
-    def all(self) -> dict[str, Pause]:
-        """The paused conversations, by what the owner's map calls them."""
-        return {key: one for key, one in self._paused.items() if self._holds(one)}
 
     def of(self, conversation_id: ConversationId) -> Pause | None:
         """Its pause; None where it is on the record."""
@@ -83,10 +64,13 @@ class PausedConversations:
     def _holds(self, pause: Pause) -> bool:
         return pause.until is None or self._clock() < pause.until
 
+    def _now(self) -> dict[str, Pause]:
+        return {key: one for key, one in self._paused.items() if self._holds(one)}
+
     @property
     def count(self) -> int:
         """How many conversations are paused, as far as it is known."""
-        return len(self.all())
+        return len(self._now())
 
     async def pause(self, conversation_id: ConversationId, pause: Pause) -> tuple[Pause, bool]:
         """The pause that holds from now on, and whether it held before. One that is said again has
@@ -115,9 +99,10 @@ class PausedConversations:
     def follow(self, renamed: Renamed) -> int:
         """What is paused is paused under its other name, too, at once: how many conversations have
         one. Durable once ``keep`` returns."""
-        paused = self.all()
-        self._paused = _under_both(paused, renamed)
-        return sum(renamed(key) is not None for key in paused)
+        paused = self._now()
+        others = {name: one for key, one in paused.items() if (name := renamed(key)) is not None}
+        self._paused = {**others, **paused}
+        return len(others)
 
     async def keep(self) -> None:
         """Raises StateUnavailable."""
@@ -127,22 +112,31 @@ class PausedConversations:
     async def _write(self, change: Callable[[dict[str, Pause]], dict[str, Pause]]) -> None:
         if self._all is not None:
             raise StateUnavailable("unreadable", NAME)
+        paused = change(self._now())
         told = {
             key: {
                 "scope": one.scope,
                 "since": one.since.isoformat(),
                 "until": one.until.isoformat() if one.until else None,
             }
-            for key, one in sorted(change(self.all()).items())
+            for key, one in sorted(paused.items())
         }
         content = json.dumps({"paused": told}, ensure_ascii=False, indent=1) + "\n"
         try:
             await asyncio.to_thread(replace_durably, self._path, content.encode())
         except VaultWriteFailed as error:
             raise StateUnavailable(str(error), NAME) from error
-        self._paused = change(self.all())  # one may have got another name meanwhile
+        self._paused = change(self._now())  # one may have got another name meanwhile
 
 
-def _under_both(paused: Mapping[str, Pause], renamed: Renamed) -> dict[str, Pause]:
-    others = {name: one for key, one in paused.items() if (name := renamed(key)) is not None}
-    return {**others, **paused}
+def _read(path: Path) -> dict[str, Pause]:
+    """Raises OSError, ValueError and its like for what are no pauses."""
+    if not path.exists():
+        return {}
+    with path.open("rb") as file:
+        found = json.loads(file.read(_MOST_BYTES))["paused"]
+    moment = datetime.fromisoformat
+    return {
+        key: Pause(str(one["scope"]), moment(one["since"]), one["until"] and moment(one["until"]))
+        for key, one in found.items()
+    }

@@ -30,6 +30,11 @@ from .rules.map_history import OF_THE_MAP, confirmed, judge_map, map_notices
 from .rules.scope_map import account_of, read_scope_map
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
 
+_TOLD: Final = "told:"
+"""Begins a mark in the state."""
+_TO_ADMINS: Final = frozenset(
+    {NoticeCode.STRANGERS_IN_PUBLIC, NoticeCode.SOUL_WAITS, NoticeCode.SOUL_APPLIED}
+)
 Accounts = Callable[[], frozenset[str] | None]
 """The bot accounts that exist now, None where the bot framework does not tell."""
 
@@ -56,7 +61,8 @@ class ScopeBook:
         self._state = state
         self._notices = notices
         self.accounts = accounts
-        self.told = ToldOnce(state, notices)
+        self._claimed: set[str] = set()
+        """What was told since the start, or is being told."""
         self._scopes = ScopeSettings(
             dm_scope=settings.dm_scope,
             group_scope=settings.group_scope,
@@ -336,46 +342,26 @@ class ScopeBook:
         ignored = len(self._map.entries) - sum(map(len, by_scope.values()))
         return MapSummary(by_scope, ignored, held=len(self._map.held))
 
-
-_TOLD: Final = "told:"
-"""Begins a mark in the state."""
-_TO_ADMINS: Final = frozenset(
-    {NoticeCode.STRANGERS_IN_PUBLIC, NoticeCode.SOUL_WAITS, NoticeCode.SOUL_APPLIED}
-)
-
-
-class ToldOnce:
-    """What is told once, also over restarts. Who claims something tells it, and says then whether
-    it was said. It is marked durably no sooner: what a close cuts off is told after the next start.
-    """
-
-    def __init__(self, state: SqliteStateStore, notices: NoticeBoard) -> None:
-        self._state = state
-        self._notices = notices
-        self._being_told: set[str] = set()
-
     async def claim(self, names: Sequence[str], most: int | None = None) -> list[str]:
         """Of these, what was not told yet and nobody is telling now; of many, the first ``most``.
-        None where that cannot be read."""
+        None where that cannot be read. Who claims something tells it, and says then whether it was
+        said: no sooner is it marked durably, so what a close cuts off is told after the next start.
+        """
         try:
             told = await asyncio.to_thread(self._state.marks, _TOLD)
         except StateUnavailable as error:
             logger.warning("state_not_read", error=error)
             return []
-        free = [name for name in names if name not in told | self._being_told][:most]
-        self._being_told.update(free)
+        free = [name for name in names if name not in told | self._claimed][:most]
+        self._claimed.update(free)
         return free
 
     async def settle(self, names: Collection[str], *, said: bool) -> None:
         """What was claimed was said, or could not be: then it is another time."""
-        if said:
-            try:
-                for name in names:
-                    await asyncio.to_thread(self._state.set_mark, _TOLD + name)
-            except StateUnavailable as error:
-                logger.warning("state_not_written", error=error)
-                return  # said once since the start all the same
-        self._being_told.difference_update(names)
+        if not said:
+            self._claimed.difference_update(names)
+        for name in names if said else ():
+            await self._keep(self._state.set_mark, _TOLD + name)
 
     async def claim_news(self) -> list[Notice]:
         """The standing notices that an admin is told in chat, and was not told yet."""

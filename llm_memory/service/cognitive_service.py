@@ -129,9 +129,9 @@ class CognitiveService(DecisionDesk, Turns):
             for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.seen)
             if one.memory.provenance.trusted and one.memory.provenance.source is Source.REFLECTION
         }
-        told = self._book.told
-        unreported = await told.claim(list(found), most=_RULES_TOLD)
-        await told.settle(unreported, said=True)
+        book = self._book
+        unreported = await book.claim(list(found), most=_RULES_TOLD)
+        await book.settle(unreported, said=True)
         return [found[memory_id] for memory_id in unreported]
 
     # Where things stand, for coding agents

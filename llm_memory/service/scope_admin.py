@@ -57,12 +57,12 @@ class ScopeAdmin(Door):
         """What an admin is told once in chat and was not told yet; none for anybody else. Whoever
         claims it settles it."""
         await self._life.ready()
-        return await self._book.told.claim_news() if actor.admin else []
+        return await self._book.claim_news() if actor.admin else []
 
     async def settle_news(self, news: Sequence[Notice], *, said: bool) -> None:
         """The admin who claimed it was told, or could not be reached: then it is another time."""
         await self._life.ready()
-        await self._book.told.settle_news(news, said=said)
+        await self._book.settle_news(news, said=said)
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
         """What the conversation reads and writes, and why."""

@@ -148,7 +148,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             text = opening(primer, recall.hits, texts, recall.left_out)
         elif recall.hits:
             text = fence(recall.hits, texts, recall.left_out)
-        return TurnStart(text, mark, recall, primer, view.scope_name, contact, faults)
+        return TurnStart(text, mark, recall, primer, view.scope_in_use, contact, faults)
 
     async def _meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact | None:
         try:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Both
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    Both,
     Finding,
     ProbeKind,
     SoulEvaluation,

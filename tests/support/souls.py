@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Both
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    Both,
     Finding,
     SoulDraft,
     SoulEvaluation,

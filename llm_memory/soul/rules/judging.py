@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ...models.said import Both
-from ...models.soul import ProbeKind, ProbeResult
+from ...models.soul import Both, ProbeKind, ProbeResult
 from ...text.normalising import content_hash
 from ...texts import Said, Spoken
 from .model_replies import json_object

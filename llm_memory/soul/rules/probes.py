@@ -14,8 +14,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from ...models.said import Both
-from ...models.soul import ProbeKind
+from ...models.soul import Both, ProbeKind
 from ...text.normalising import clean, one_line
 from ...texts import Spoken
 from .answer_checks import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ...models.said import Both
+from ...models.soul import Both
 from ...text.normalising import estimate_tokens
 from ...texts import Spoken
 

@@ -6,8 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from ...models.said import Both
-from ...models.soul import Finding, ProbeKind, ProbeResult, SoulEvaluation
+from ...models.soul import Both, Finding, ProbeKind, ProbeResult, SoulEvaluation
 from ...texts import Said
 
 

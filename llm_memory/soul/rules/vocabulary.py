@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...models.said import Both
-from ...models.soul import Axis, Direction
+from ...models.soul import Axis, Both, Direction
 from ...texts import Spoken
 from .soul_text import Section, rules_of, with_rule
 

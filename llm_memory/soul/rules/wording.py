@@ -9,7 +9,7 @@ import json
 import re
 from typing import Final
 
-from ...models.said import Both
+from ...models.soul import Both
 from ...text.normalising import one_line
 from .manner_reading import folded
 from .model_replies import without_thoughts

@@ -10,7 +10,6 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_replies import
     outcome_words,
     view_words,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Both
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     EVALUATION,
@@ -18,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     PLUGIN,
     REFLECTION,
     SEEDED_BY,
+    Both,
     Finding,
     ProbeKind,
     ProbeResult,
