@@ -260,7 +260,6 @@ class Engine:
             [self.sleep.close],
             [self.life.close],
             [self.migrations.close],
-            [parts.intake.close],
             [self._opened],
             [self._behind.close],
             [parts.uses.write],

@@ -22,7 +22,7 @@ from ..models.passages import Key
 from ..models.scope import MARKER_FIELD, SCOPE_FIELD, Scope, ScopeFilter
 from ..models.settings import MigrationMode
 from ..models.vault_layout import topic_path
-from ..remember.rules.routing import route
+from ..remember.rules.routing import topic_for
 from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
@@ -294,6 +294,5 @@ def mark(record: ForeignRecord) -> int:
 
 
 def _to_wait(scope: Scope, memory: Memory) -> Waiting:
-    obeyed = memory.provenance.trusted and not memory.quoted
-    topic = route(memory.kind, memory.judgment, trusted=obeyed)
-    return Waiting.of(StoredMemory(scope, topic_path(topic, memory.created_at), memory))
+    path = topic_path(topic_for(memory), memory.created_at)
+    return Waiting.of(StoredMemory(scope, path, memory))

@@ -36,7 +36,7 @@ from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Contradiction, QueuedTurn
 from ..recall.rules.successors import replacing
 from ..remember.deeds import Deeds
-from ..remember.memory_handlers import MemoryHandlers
+from ..remember.memory_handlers import MemoryHandlers, Said
 from ..scopes.scope_book import ScopeBook
 from ..text.normalising import clean, derived_id
 from ..text.overlap import CHANGED
@@ -131,9 +131,7 @@ class ResultApplier:
         return await self._handlers.write(
             draft,
             context.scope,
-            conversation=context.turns[0].conversation,
-            trusted=False,
-            role=context.turns[0].persona,
+            Said(context.turns[0].conversation, context.turns[0].persona),
             memory_id=memory_id,
             asked=False,
             former=former,
@@ -161,9 +159,7 @@ class ResultApplier:
         return await self._handlers.write(
             draft,
             context.scope,
-            conversation=turn.conversation,
-            trusted=True,
-            role=turn.persona,
+            Said(turn.conversation, turn.persona, trusted=True),
             memory_id=memory_id,
             asked=False,
         )

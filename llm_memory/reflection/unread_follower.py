@@ -14,7 +14,7 @@ from ..models.scope import Scope
 from ..models.turns import QueuedTurn
 from ..models.vault_layout import topic_path
 from ..remember.deeds import Deeds
-from ..remember.memory_handlers import MemoryHandlers
+from ..remember.memory_handlers import MemoryHandlers, Said
 from ..remember.rules.corrected import copies, unread_id
 from ..scopes.paused_conversations import PausedConversations
 from ..text.normalising import embedded_text, preview
@@ -96,15 +96,11 @@ class UnreadFollower:
             actor=Actor(turn.person, turn.who),
             said_at=turn.observed_at,
         )
-        memory = await self._handlers.as_memory(
-            draft,
-            scope,
-            conversation=turn.conversation,
-            role=turn.persona,
-            memory_id=unread_id(turn.ticket_id),
-        )
-        if isinstance(memory, Refused):
+        said = Said(turn.conversation, turn.persona)
+        made = await self._handlers.made(draft, scope, said, unread_id(turn.ticket_id))
+        if isinstance(made, Refused):
             return None
+        memory, _ = made
         stored = StoredMemory(scope, topic_path(Topic.JOURNAL, memory.created_at), memory)
         folded = fold(embedded_text(memory))
         return Unread(turn.ticket_id, turn.map_key, stored, folded, copies(turn))

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
@@ -20,13 +21,13 @@ from .rules.gate import flaw, is_confidence, is_off_the_record, tidy
 from .rules.private import Finder, Protected, Span, find, may_be_phone, protect, searchable
 
 
+@dataclass(eq=False)
 class DraftChecks:
     """All writes except people's edits of files pass here: tools, commands, reflection."""
 
-    def __init__(self, book: ScopeBook, mode: PrivacyMode, finder: Finder) -> None:
-        self._book = book
-        self._mode = mode
-        self._finder = finder
+    _book: ScopeBook
+    _mode: PrivacyMode
+    _finder: Finder
 
     async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Refused:
         """Returns the draft as it may be stored in the scope, or why it is rejected."""
@@ -40,11 +41,12 @@ class DraftChecks:
         reason = flaw(tidied.judgment)
         if reason is not None:
             return Refused(reason)
-        if is_off_the_record(draft.heard or "") or is_off_the_record(tidied.judgment):
+        heard = draft.heard or ""
+        if is_off_the_record(heard) or is_off_the_record(tidied.judgment):
             return Refused(Reason.NOT_TO_BE_KEPT)
         said = (tidied.judgment, tidied.reasoning, *tidied.tags, *tidied.asks, tidied.context)
         refused = self._book.no_confidence(scope)
-        if refused is not None and any(map(is_confidence, (*said, draft.heard or ""))):
+        if refused is not None and any(map(is_confidence, (*said, heard))):
             return refused
         return protect(tidied, self._mode, self._finder)
 
@@ -56,40 +58,36 @@ def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Refused:
     return Refused(Reason.NOT_WRITTEN, detail=str(error))
 
 
-_REGIONS = ("CN", "US")
+_REGIONS: Final = ("CN", "US")
 """How a number without a country code is read. With one, the region makes no difference."""
-_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")
-_MOST_DIGITS = 400
+_DIGITS: Final = re.compile(r"\d(?:\D{0,3}\d){6}")
+_MOST_DIGITS: Final = 400
 """The library takes a millisecond for each ten digits. A longer run of them is not prose."""
 
 
 class PrivateData:
     """Callable: text -> spans of private data. Blocks: the first call loads tables."""
 
-    def __init__(self) -> None:
-        self._library = True
+    _library = True
 
     def __call__(self, text: str) -> tuple[Span, ...]:
         """Returns the spans from left to right, without overlaps."""
-        return find(text, self._phones(searchable(text)))
+        plain = searchable(text)
+        few = sum(map(str.isdigit, plain)) <= _MOST_DIGITS
+        return find(text, self._phones(plain) if few and _DIGITS.search(plain) else ())
 
     def _phones(self, plain: str) -> list[Span]:
-        if not self._library or not _DIGITS.search(plain):
-            return []
-        if sum(map(str.isdigit, plain)) > _MOST_DIGITS:
+        if not self._library:
             return []
         try:
-            return list(_matches(plain))
+            from phonenumbers import PhoneNumberMatcher
         except ImportError:
             self._library = False
             logger.info("no_phone_numbers")
             return []
-
-
-def _matches(plain: str) -> Iterator[Span]:
-    from phonenumbers import PhoneNumberMatcher
-
-    for region in _REGIONS:
-        for match in PhoneNumberMatcher(plain, region):
-            if may_be_phone(plain, match.start, match.end):
-                yield PrivateKind.PHONE, match.start, match.end
+        return [
+            (PrivateKind.PHONE, match.start, match.end)
+            for region in _REGIONS
+            for match in PhoneNumberMatcher(plain, region)
+            if may_be_phone(plain, match.start, match.end)
+        ]

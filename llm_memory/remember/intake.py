@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import batched
-from typing import Any, Final
+from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.merged_memory import merged_memory
-from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
+from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..models.status import NoticeCode
+from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
-from ..storage.state_store import SqliteStateStore
+from ..scopes.scope_book import ScopeBook
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds
 from .draft_checks import not_written
-from .rules.routing import route
+from .rules.routing import topic_for
 
 _SLICE: Final = 50
 """Memories enqueued for the indexes before control returns to the event loop."""
@@ -32,52 +34,30 @@ _SLICE: Final = 50
 @dataclass(eq=False)
 class Intake:
     """Takes batches as they are. The caller is responsible for their scope, and for idempotent ids:
-    a record has the same id each time it is brought."""
+    a record has the same id each time it is brought. A batch that was begun is completed also if
+    the caller is cancelled; EngineClosed is raised before that."""
 
     _vault: MarkdownVault
     _catalogue: Catalogue
     _recallable: RecallableMemories
     _notices: NoticeBoard
-    _state: SqliteStateStore
+    _book: ScopeBook
     _deeds: Deeds
-    _brought: set[str] = field(default_factory=set)
-    _closed: bool = False
-    _begun: set[asyncio.Task[Any]] = field(default_factory=set)
+    _life: Lifespan
 
     async def take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
         """Write what the scope does not hold yet, and make it recallable. Returns what was written.
 
         An entry that the scope has, or that was forgotten or corrected there, is not changed: a
-        repeated batch adds nothing. A batch that was begun is completed also if the caller is
-        cancelled.
-
-        Raises:
-            VaultWriteFailed: some may have been written; a repetition writes the rest.
-            EngineClosed: nothing was written.
+        repeated batch adds nothing. Raises VaultWriteFailed: some may have been written; a
+        repetition writes the rest.
         """
-        return await self._completed(lambda: self._take(scope, memories))
+        return await self._life.finish(partial(self._take, scope, memories))
 
     async def strengthen(self, scope: Scope, memories: Sequence[Memory]) -> None:
         """Update the scope's entries that have these ids: each gets the larger strength, and the
-        notes on its origin. Its words are kept.
-
-        Raises VaultWriteFailed, EngineClosed.
-        """
-        await self._completed(lambda: self._strengthen(scope, memories))
-
-    async def close(self) -> None:
-        """Refuse new batches. Returns once those that were begun are done."""
-        self._closed = True
-        if self._begun:
-            await asyncio.wait(set(self._begun))
-
-    async def _completed[T](self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        if self._closed:
-            raise EngineClosed("the engine is closed")
-        task = asyncio.create_task(step())
-        self._begun.add(task)
-        task.add_done_callback(self._begun.discard)
-        return await asyncio.shield(task)
+        notes on its origin. Its words are kept. Raises VaultWriteFailed."""
+        await self._life.finish(partial(self._strengthen, scope, memories))
 
     async def _strengthen(self, scope: Scope, memories: Sequence[Memory]) -> None:
         async with self._recallable.writing:
@@ -94,16 +74,10 @@ class Intake:
 
     async def _take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
         async with self._recallable.writing:
-            unknown = [
-                memory
-                for memory in memories
-                if self._catalogue.get(Key(scope.name, memory.memory_id)) is None
-            ]
-            fresh = await asyncio.to_thread(self._wanted, scope, unknown)
-            if not fresh:
+            entries = await asyncio.to_thread(self._wanted, scope, memories)
+            if not entries:
                 return []
-            await self._note(scope)
-            entries = [(_topic(memory), memory) for memory in fresh]
+            await self._book.bring(scope)
             try:
                 stored = await asyncio.to_thread(self._vault.append_many, scope, entries)
             except VaultWriteFailed as error:
@@ -114,27 +88,17 @@ class Intake:
             await self._know(stored)
         return stored
 
-    def _wanted(self, scope: Scope, memories: Sequence[Memory]) -> list[Memory]:
-        """Returns those that were neither forgotten nor corrected, each id once."""
-        by_id = {memory.memory_id: memory for memory in memories}
+    def _wanted(self, scope: Scope, memories: Sequence[Memory]) -> list[tuple[Topic, Memory]]:
+        """Returns those that are neither there, nor forgotten or corrected, each id once."""
+        living = self._catalogue.get
+        by_id = {m.memory_id: m for m in memories if living(Key(scope.name, m.memory_id)) is None}
         forgotten = self._vault.forgotten(scope, by_id.keys())
         would_revive = self._deeds.texts.would_revive
         return [
-            memory
+            (topic_for(memory), memory)
             for name, memory in by_id.items()
             if name not in forgotten and not would_revive(scope.name, memory, memory.created_at)
         ]
-
-    async def _note(self, scope: Scope) -> None:
-        """Record that this scope was brought, so that its folder is not taken for one whose map
-        entry was lost."""
-        if scope.name in self._brought:
-            return
-        self._brought.add(scope.name)
-        try:
-            await asyncio.to_thread(self._state.know_scopes, [scope.name], brought=True)
-        except StateUnavailable as error:  # at the next start it will be taken for one
-            logger.warning("state_not_written", error=error)
 
     async def _know(self, written: Sequence[StoredMemory]) -> None:
         for some in batched(written, _SLICE):
@@ -142,8 +106,3 @@ class Intake:
                 self._recallable.take(stored)
             await asyncio.sleep(0)
         logger.debug("{} memories taken in", len(written))
-
-
-def _topic(memory: Memory) -> Topic:
-    obeyed = memory.provenance.trusted and not memory.quoted
-    return route(memory.kind, memory.judgment, trusted=obeyed)

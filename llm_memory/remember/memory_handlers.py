@@ -11,16 +11,11 @@ from functools import partial
 from ..catalogue.rules.closing import closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.event_day import names_day, with_day
-from ..catalogue.rules.proposals import (
-    is_proposed,
-    is_rejected,
-    proposed,
-    unproposed,
-)
+from ..catalogue.rules.proposals import is_proposed, is_rejected, proposed, unproposed
 from ..catalogue.rules.talk_anchor import anchor_field
 from ..catalogue.rules.tasks import is_task, reopened
 from ..errors import VaultWriteFailed
-from ..index.rules.deduplication import Decision, Reinforce, Replace
+from ..index.rules.deduplication import Append, Decision, Reinforce
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
@@ -54,11 +49,21 @@ from .corrected_texts import EVER
 from .draft_checks import not_written
 from .edit import MemoryEditor
 from .near_duplicates import NearDuplicates
-from .rules.contradiction import Taking, contradicted, takes_back
+from .rules.contradiction import Taken, Taking, contradicted, takes_back
 from .rules.gate import MAX_TAGS, is_quotation
-from .rules.routing import beside
+from .rules.private import Protected
+from .rules.routing import topic_for
 
 _REINFORCE_BY = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Where a draft was said, with which persona in force, and whether its speaker is trusted."""
+
+    conversation: str
+    role: str = ""
+    trusted: bool = False
 
 
 @dataclass(eq=False)
@@ -73,105 +78,78 @@ class MemoryHandlers(MemoryEditor):
         self,
         draft: MemoryDraft,
         scope: Scope,
+        said: Said,
         *,
-        conversation: str,
-        trusted: bool,
-        role: str,
         memory_id: str = "",
         asked: bool = True,
+        corrects: bool = False,
         former: StoredMemory | None = None,
     ) -> RememberOutcome:
         """Write a draft; an acknowledged one is on disk. The same words of the same speaker only
         grow stronger.
 
-        ``memory_id`` makes repeated writes idempotent; without it the id is new. ``former``: an
-        entry to replace; the new one is written to the same file. Without ``asked`` no person
-        requests the write now: what was corrected since it was said stays corrected, and what was
-        rejected or forgotten is not proposed again.
+        Args:
+            memory_id: Makes repeated writes idempotent; without it the id is new.
+            asked: A person requests the write now. Else what was corrected since it was said stays
+                corrected, and what was rejected or forgotten is not proposed again.
+            corrects: It is stored without the words by which it calls itself a correction, and
+                replaces what it contradicts of the same speaker for certain.
+            former: An entry to replace; the new one is written to the same file.
         """
-        passed = await self._checks.examine(draft, scope)
-        if isinstance(passed, Refused):
-            return passed
-        step = partial(self._memory, passed.draft, conversation=conversation, trusted=trusted)
-        memory = replace(await asyncio.to_thread(step, role=role), memory_id=memory_id)
-        known = await self._said_before(scope, memory)
+        taken = await asyncio.to_thread(takes_back, draft) if corrects else None
+        if taken is not None and taken.named:
+            draft = replace(draft, judgment=taken.said)
+        made = await self.made(draft, scope, said, memory_id)
+        if isinstance(made, Refused):
+            return made
+        memory, passed = made
         # Before the lock: a slow embedder must not block other writers.
+        known = self._catalogue.same_words(scope, memory)
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
-        said_at = passed.draft.said_at or self._clock()
         async with self._recallable.writing:
-            if not asked and await self._is_corrected(scope, memory, said_at):
+            wanted = memory if asked else await self._unasked(scope, memory, passed.draft.said_at)
+            if wanted is None:
                 logger.debug("not stored: corrected, moved or turned down since it was said")
                 return Refused(Reason.CORRECTED)
-            # Said anew it is remembered; to propose it again is left to people.
-            if not asked and is_proposed(memory) and await self._revives(scope, memory, EVER):
-                memory = unproposed(memory)
             try:
-                outcome = await self._settle(scope, memory, near, former, passed.draft)
+                outcome = await self._settle(scope, wanted, near, former, passed.draft)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
-        return replace(outcome, hidden=passed.hidden)
+        outcome = replace(outcome, hidden=passed.hidden)
+        return outcome if taken is None else await self._take_back(outcome, taken)
 
-    async def remember(
-        self,
-        draft: MemoryDraft,
-        scope: Scope,
-        *,
-        conversation: str,
-        trusted: bool,
-        role: str,
-        memory_id: str = "",
-    ) -> RememberOutcome:
-        """As ``write``, without the words by which the draft calls itself a correction. It is
-        REPLACED where the draft contradicts what the same speaker said for certain,
-        ``conflict`` where it may contradict anything else. A crash in between leaves
-        both."""
-        taken = await asyncio.to_thread(takes_back, draft)
-        outcome = await self.write(
-            replace(draft, judgment=taken.said) if taken.named else draft,
-            scope,
-            conversation=conversation,
-            trusted=trusted,
-            role=role,
-            memory_id=memory_id,
-        )
-        if isinstance(outcome, Refused) or outcome.how is How.REPLACED:
-            return outcome
-        again = outcome.how is How.AGAIN
-        if again and taken.how is Taking.TELLS:
-            return outcome
-        new = outcome.memory
-        near = await self._near.sharing_words(new, latest=taken.named)
-        find = partial(contradicted, new.memory, taken, near, self._newer)
-        sure, found = await asyncio.to_thread(find)
-        if sure and found and await self.supersede(found, new):
-            # Earlier turns that are still unread may say the old words again.
-            await self._deeds.note(DeedKind.TAKEN_BACK, found, at=new.memory.created_at)
-            return Stored(new, How.REPLACED, former=found, hidden=outcome.hidden)
-        if again:
-            return outcome
-        return replace(outcome, conflict=found, missed=found is None and taken.named)
-
-    async def as_memory(
-        self, draft: MemoryDraft, scope: Scope, *, conversation: str, role: str, memory_id: str
-    ) -> Memory | Refused:
-        """Returns what would be stored of an unvouched draft, or why it would be rejected."""
+    async def made(
+        self, draft: MemoryDraft, scope: Scope, said: Said, memory_id: str
+    ) -> tuple[Memory, Protected] | Refused:
+        """Returns what would be stored of a draft, or why it would be rejected."""
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Refused):
             return passed
-        step = partial(self._memory, passed.draft, conversation=conversation, trusted=False)
-        return replace(await asyncio.to_thread(step, role=role), memory_id=memory_id)
+        return await asyncio.to_thread(self._memory, passed.draft, said, memory_id), passed
 
-    async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
-        if await self._revives(scope, memory, said_at):
-            return True
+    async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
+        """Returns the recallable entry of the scope with this id; if there is none, whether the
+        archive has it."""
+        living = self._catalogue.get(Key(scope.name, memory_id))
+        if living is not None:
+            return living
+        return bool(await asyncio.to_thread(self._vault.forgotten, scope, [memory_id]))
+
+    async def _unasked(
+        self, scope: Scope, memory: Memory, said_at: datetime | None
+    ) -> Memory | None:
+        """Returns what may be stored that no person requests now, None for what was corrected."""
+        revives = partial(self._deeds.texts.would_revive, scope.name, memory, otherwise=True)
+        if await asyncio.to_thread(revives, said_at or self._clock()):
+            return None
         if not is_proposed(memory):
-            return False
-        return await asyncio.to_thread(_was_rejected, memory, self._catalogue.of_scope(scope))
-
-    async def _revives(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
-        ask = self._deeds.texts.would_revive
-        return await asyncio.to_thread(ask, scope.name, memory, said_at, otherwise=True)
+            return memory
+        living = self._catalogue.of_scope(scope)
+        if await asyncio.to_thread(_was_rejected, memory, living):
+            return None
+        # Said anew it is remembered; to propose it again is left to people.
+        return unproposed(memory) if await asyncio.to_thread(revives, EVER) else memory
 
     async def _settle(
         self,
@@ -183,71 +161,48 @@ class MemoryHandlers(MemoryEditor):
     ) -> Stored:
         wanted = Topic.DECISIONS if draft.proposed else draft.topic
         # Again: another write may have stored it while the embedder was asked.
-        known = await self._said_before(scope, memory)
-        stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
-        current = await self._unchanged(stored) if stored else None
-        if current is None:
-            return await self._append(scope, memory, former, wanted)
-        if known or isinstance(near, Reinforce):
-            if not is_task(current) and _is_echo(draft):
-                return Stored(current, How.AGAIN)
-            active = current.memory.active or memory.active
-            again = memory.active or await self._is_open_again(current, memory)
-            # A reader of turns proposes what is new, and opens nothing that stands already.
-            opens = draft.proposed and draft.source is not Source.REFLECTION
-            before = proposed(current.memory) if opens else current.memory
-            reinforced = await self._reinforce(current, before, active=active, again=again)
-            return reinforced or await self._append(scope, memory, former, wanted)
-        return await self._supersede(current, memory)
-
-    async def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
-        """Returns an entry with the same words, also if it was stored as an event or task, whose
-        bare weekdays got dates, and now is said as neither. Another week's Friday is another
-        day."""
         known = self._catalogue.same_words(scope, memory)
-        if known or memory.quoted or memory.undated:
-            return known
-        said, at = memory.judgment, memory.created_at
-        dated = await asyncio.to_thread(resolve_dates, said, at, weekdays=True)
-        if dated == said:
-            return None
-        return self._catalogue.same_words(scope, replace(memory, judgment=dated))
-
-    async def _supersede(self, former: StoredMemory, memory: Memory) -> Stored:
-        """Write the new entry, then archive the former one: a crash in between leaves both."""
-        tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
-        strength = max(former.memory.strength, memory.strength)
-        asks = memory.asks or former.memory.asks
-        successor = replace(memory, tags=tags, asks=asks, strength=strength)
-        stored = await self._append(former.scope, successor, former)
-        if not await self._put_away(former, stored.memory):
-            return stored
-        return replace(stored, how=How.REPLACED, former=former)
-
-    async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
-        """Returns the recallable entry of the scope with this id; if there is none, whether the
-        archive has it."""
-        living = self._catalogue.get(Key(scope.name, memory_id))
-        if living is not None:
-            return living
-        return bool(await asyncio.to_thread(self._vault.forgotten, scope, [memory_id]))
-
-    async def _append(
-        self,
-        scope: Scope,
-        memory: Memory,
-        former: StoredMemory | None = None,
-        wanted: Topic | None = None,
-    ) -> Stored:
-        obeyed = memory.provenance.trusted and not memory.quoted
+        stored = known or (None if isinstance(near, Append) else near.stored)
+        current = await self._unchanged(stored) if stored else None
+        if current is not None and (known or isinstance(near, Reinforce)):
+            reinforced = await self._reinforce(current, memory, draft)
+            if reinforced is not None:
+                return reinforced
+            current = None
+        if current is not None:
+            former, wanted = current, None
+            memory = _succeeding(current.memory, memory)
         place = None if former is None else topic_of(former.path)
-        topic = beside(place, memory.kind, memory.judgment, trusted=obeyed, wanted=wanted)
+        topic = topic_for(memory, place, wanted)
         if former is not None and is_proposed(former.memory):
             memory = proposed(memory)  # in other words it is still to be decided
-        stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
-        self._recallable.take(stored)
-        logger.debug("stored {} in {}", stored.memory.memory_id, stored.path)
-        return Stored(stored)
+        new = await asyncio.to_thread(self._vault.append, scope, topic, memory)
+        self._recallable.take(new)
+        logger.debug("stored {} in {}", new.memory.memory_id, new.path)
+        # A crash in between leaves both.
+        if current is not None and await self._put_away(current, new):
+            return Stored(new, How.REPLACED, former=current)
+        return Stored(new)
+
+    async def _reinforce(
+        self, current: StoredMemory, memory: Memory, draft: MemoryDraft
+    ) -> Stored | None:
+        """Returns None if a person has just changed the entry: then the statement is written anew.
+        What is said on purpose, or after it was settled, reopens a done task and a settled
+        entry."""
+        before = current.memory
+        if not is_task(current) and _is_echo(draft):
+            return Stored(current, How.AGAIN)
+        active = before.active or memory.active
+        # A reader of turns proposes what is new, and opens nothing that stands already.
+        if draft.proposed and draft.source is not Source.REFLECTION:
+            before = proposed(before)
+        if memory.active or await self._is_open_again(current, memory):
+            before = still_open(reopened(before) if is_task(current) else before)
+        strength = min(before.strength + _REINFORCE_BY, MAX_STRENGTH)
+        stronger = replace(before, strength=strength, active=active)
+        stored = await self._do(current, lambda _: self._vault.replace(current, stronger))
+        return None if stored is None else Stored(stored, How.AGAIN)
 
     async def _is_open_again(self, current: StoredMemory, memory: Memory) -> bool:
         """Returns whether it was said again after it had been settled."""
@@ -255,30 +210,34 @@ class MemoryHandlers(MemoryEditor):
         if not by:
             return False
         living = self._catalogue.get(Key(scope.name, by))
-        if living is not None:
-            return memory.created_at > living.memory.created_at
-        settled = await asyncio.to_thread(self._vault.archived, scope, [by])
+        archived = partial(self._vault.archived, scope, [by])
+        settled = [living.memory] if living else await asyncio.to_thread(archived)
         return all(memory.created_at > one.created_at for one in settled)
 
-    async def _reinforce(
-        self, current: StoredMemory, before: Memory, *, active: bool, again: bool
-    ) -> Stored | None:
-        """Returns None if a person has just changed the entry: then the statement is written anew.
-        ``before``: what the entry says. ``again``: it was said on purpose, or after it was settled;
-        so a done task and a settled entry are reopened."""
-        strength = min(before.strength + _REINFORCE_BY, MAX_STRENGTH)
+    async def _take_back(self, outcome: Stored, taken: Taken) -> Stored:
+        """Archive what the new entry contradicts for certain, or name it. A crash before that
+        leaves both."""
+        again = outcome.how is How.AGAIN
+        if outcome.how is How.REPLACED or (again and taken.how is Taking.TELLS):
+            return outcome
+        new = outcome.memory
+        near = await self._near.sharing_words(new, latest=taken.named)
+        find = partial(contradicted, new.memory, taken, near, self._newer)
+        sure, found = await asyncio.to_thread(find)
+        if sure and found and await self.supersede(found, new):
+            # Earlier turns that are still unread may say the old words again.
+            await self._deeds.note(DeedKind.TAKEN_BACK, found, at=new.memory.created_at)
+            return replace(outcome, how=How.REPLACED, former=found)
         if again:
-            before = still_open(reopened(before) if is_task(current) else before)
-        stronger = replace(before, strength=strength, active=active)
-        stored = await self._do(current, lambda _: self._vault.replace(current, stronger))
-        return None if stored is None else Stored(stored, How.AGAIN)
+            return outcome
+        return replace(outcome, conflict=found, missed=found is None and taken.named)
 
-    def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
+    def _memory(self, draft: MemoryDraft, said: Said, memory_id: str) -> Memory:
         """Blocks for as long as the text takes to read."""
         now = (draft.said_at or self._clock()).replace(microsecond=0)
         actor = draft.actor or Actor(person="", name="")
         worded = is_model_worded(draft.judgment, draft.heard, actor.name)
-        trusted = trusted and not worded
+        trusted = said.trusted and not worded
         quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
         judgment, reasoning = draft.judgment, draft.reasoning
         # A quotation is kept as it was said, and what has no day tells none.
@@ -290,7 +249,7 @@ class MemoryHandlers(MemoryEditor):
             reasoning = resolve_dates(reasoning, now)
         source = draft.source if actor.spoke else Source.AGENT
         made = Memory(
-            memory_id="",  # the vault gives it one
+            memory_id=memory_id,  # without one the vault gives it one
             judgment=judgment,
             created_at=now,
             reasoning=reasoning,
@@ -299,8 +258,8 @@ class MemoryHandlers(MemoryEditor):
             kind=draft.kind,
             active=draft.active,
             strength=draft.strength,
-            provenance=Provenance(actor.name, actor.person, conversation, source, trusted),
-            role=role,
+            provenance=Provenance(actor.name, actor.person, said.conversation, source, trusted),
+            role=said.role,
             context=draft.context,
             extra=(*((MODEL_WORDED,) if worded else ()), *anchor_field(draft.talk)),
             quoted=quoted,
@@ -310,6 +269,13 @@ class MemoryHandlers(MemoryEditor):
         if draft.day is None or names_day(judgment, now):
             return made
         return with_day(made, draft.day)
+
+
+def _succeeding(former: Memory, memory: Memory) -> Memory:
+    """Returns a memory with what the one that it replaces had gathered."""
+    tags = tuple(dict.fromkeys((*former.tags, *memory.tags)))[:MAX_TAGS]
+    strength = max(former.strength, memory.strength)
+    return replace(memory, tags=tags, asks=memory.asks or former.asks, strength=strength)
 
 
 def _was_rejected(memory: Memory, living: Sequence[StoredMemory]) -> bool:

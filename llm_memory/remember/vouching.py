@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -18,13 +17,13 @@ from ..models.data_models import Memory, Source, StoredMemory, Topic
 from ..models.scope import Scope
 from ..models.vault_layout import topic_of, topic_path
 from ..storage.files import ChangedMeanwhile, Stamp, replace_durably, stamp_of
-from ..vault.entry_locator import says_the_same
 from ..vault.ledger import SqliteLedger
+from ..vault.markdown.entry import render
 from ..vault.markdown.topic_file import Entry, TopicFile
 from ..vault.vault_tree import FileSnapshot, VaultTree
 from ..vault.vault_writer import VaultWriter
 from .rules.gate import is_quotation
-from .rules.routing import route
+from .rules.routing import topic_for
 
 _TRIES: Final = 10
 """Attempts while another program keeps writing to the file."""
@@ -51,23 +50,8 @@ class Vouched:
     changed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """An entry as it is in a file."""
-
-    snapshot: FileSnapshot
-    file: TopicFile
-    entry: Entry
-    path: str
-
-    @property
-    def text(self) -> str:
-        """Its lines, without blank ones at the end."""
-        return "\n".join(self.file.lines[self.entry.start : self.entry.end]).rstrip()
-
-    @property
-    def is_instruction(self) -> bool:
-        return topic_of(self.path) is Topic.INSTRUCTIONS
+type _Found = tuple[str, FileSnapshot, TopicFile, Entry]
+"""An entry as it is in a file, whose path inside the scope comes first."""
 
 
 class Voucher:
@@ -82,14 +66,14 @@ class Voucher:
     def __init__(self, memory: Path, scope: Scope, vouchers: HomeVouchers | None) -> None:
         self._scope = scope
         self._tree = VaultTree(memory, contextlib.nullcontext())
-        self._writer = VaultWriter(self._tree, SqliteLedger())
+        ledger = SqliteLedger()  # in memory
+        ledger.open()
+        self._writer = VaultWriter(self._tree, ledger)
         self._vouchers = vouchers
 
     def vouch(self, memory_id: str, *, trusted: bool) -> Vouched | None:
-        """Vouch for an entry, or take the voucher back.
-
-        Returns:
-            None where the scope does not have it.
+        """Vouch for an entry, or take the voucher back. Returns None where the scope does not have
+        it.
 
         Raises:
             VaultFileBroken: A file that may have it cannot be read.
@@ -102,16 +86,15 @@ class Voucher:
             if not found:
                 return None
             first = first or found[0]
+            memory = found[0][3].memory
             if self._vouchers is not None:
-                memory = found[0].entry.memory
                 noted |= self._vouchers.vouch(self._scope, memory, trusted=trusted)
             with contextlib.suppress(ChangedMeanwhile):
-                self._step(found, trusted=trusted)
-                last = next(iter(self._find(memory_id)), first)
-                before, after = (first.path, first.text), (last.path, last.text)
-                changed, quoted = noted or before != after, last.entry.memory.quoted
-                return Vouched(first.path, last.path, first.text, last.text, quoted, changed)
-        name = first.path if first else memory_id
+                path, now = self._step(found, _as_vouched(memory, trusted=trusted))
+                before, after = (render(one).rstrip() for one in (first[3].memory, now))
+                changed = noted or (first[0], before) != (path, after)
+                return Vouched(first[0], path, before, after, now.quoted, changed)
+        name = first[0] if first else memory_id
         raise VaultWriteFailed(f"{name}: another program keeps writing to it, try again")
 
     def _find(self, memory_id: str) -> list[_Found]:
@@ -127,41 +110,41 @@ class Voucher:
                 broken = broken or error
                 continue
             if there is not None:
-                found.append(_Found(*there, self._tree.relative(self._scope, path)))
+                found.append((self._tree.relative(self._scope, path), *there))
         if not found and broken is not None:
             raise broken
         # A file that a person named may be a copy of one of ours.
-        return sorted(found, key=lambda one: (one.is_instruction, topic_of(one.path) is None))
+        return sorted(found, key=lambda one: (_is_instruction(one), topic_of(one[0]) is None))
 
-    def _step(self, found: list[_Found], *, trusted: bool) -> None:
-        """Raises ChangedMeanwhile: it is to be looked at anew."""
-        here = found[0]
-        wanted = _as_vouched(here.entry.memory, trusted=trusted)
-        topic = route(wanted.kind, wanted.judgment, trusted=trusted and not wanted.quoted)
-        if (topic is Topic.INSTRUCTIONS) == here.is_instruction:
-            if wanted != here.entry.memory:
-                self._write(here, here.file.with_replaced(here.entry, wanted))
-            return
-        there = next((one for one in found[1:] if one.is_instruction), None)
-        if there is not None and not says_the_same(there.entry.memory, wanted):
-            # What we appended, and somebody changed the other since.
-            self._write(there, there.file.without(there.entry))
-            there = None
-        if there is None:
-            # First there, then not here: a crash in between leaves it in both.
-            self._writer.append_unnoted(self._scope, topic_path(topic, wanted.created_at), wanted)
-        self._write(here, here.file.without(here.entry))
+    def _step(self, found: list[_Found], wanted: Memory) -> tuple[str, Memory]:
+        """Put the entry where it belongs, then take it from where it was: a crash in between leaves
+        it in both, until it is vouched for again. Raises ChangedMeanwhile: it is to be looked at
+        anew."""
+        topic = topic_for(wanted)
+        of_rules = topic is Topic.INSTRUCTIONS
+        home = next((one for one in found if _is_instruction(one) is of_rules), None)
+        former = next((one for one in found if _is_instruction(one) is not of_rules), None)
+        if home is None:
+            path = self._writer.append(self._scope, topic_path(topic, wanted.created_at), wanted)
+        else:
+            path, snapshot, file, entry = home
+            if entry.memory != wanted:
+                self._writer.replace(self._scope, snapshot, file, entry, wanted)
+        if former is not None:
+            _, snapshot, file, entry = former
+            self._writer.cut(self._scope, snapshot, file, entry)
+        return path, wanted
 
-    def _write(self, found: _Found, text: str) -> None:
-        self._tree.refuse_links(found.snapshot.path)
-        replace_durably(found.snapshot.path, text.encode(), found.snapshot.stamp)
+
+def _is_instruction(found: _Found) -> bool:
+    return topic_of(found[0]) is Topic.INSTRUCTIONS
 
 
 def _as_vouched(memory: Memory, *, trusted: bool) -> Memory:
     """Returns the memory with its voucher, or without."""
     said = (memory.judgment, memory.reasoning, *memory.tags)
-    provenance = replace(memory.provenance, trusted=trusted)
-    return replace(memory, provenance=provenance, quoted=is_quotation(said, trusted=trusted))
+    origin = replace(memory.provenance, trusted=trusted)
+    return replace(memory, provenance=origin, quoted=is_quotation(said, trusted=trusted))
 
 
 FILE_NAME: Final = "vouched.txt"
@@ -185,13 +168,11 @@ class HomeVouchers:
     def as_held(self, stored: StoredMemory) -> StoredMemory:
         """Returns an entry as the home has it: trusted if its owner has vouched for it, whatever
         the file says of it."""
-        memory, origin = stored.memory, stored.memory.provenance
-        trusted = _mark(stored.scope, memory) in self._known()
-        denied = origin.source is Source.PERSON and not trusted
-        origin = replace(origin, trusted=trusted, denied=denied)
-        said = (memory.judgment, memory.reasoning, *memory.tags)
-        quoted = is_quotation(said, trusted=trusted)
-        return replace(stored, memory=replace(memory, provenance=origin, quoted=quoted))
+        trusted = _mark(stored.scope, stored.memory) in self._known()
+        memory = _as_vouched(stored.memory, trusted=trusted)
+        denied = memory.provenance.source is Source.PERSON and not trusted
+        origin = replace(memory.provenance, denied=denied)
+        return replace(stored, memory=replace(memory, provenance=origin))
 
     def vouch(self, scope: Scope, memory: Memory, *, trusted: bool) -> bool:
         """Vouch for an entry's words, or take that back. Returns whether anything changed. Raises
@@ -199,9 +180,9 @@ class HomeVouchers:
         mark, known = _mark(scope, memory), self._known()
         if (mark in known) is trusted:
             return False
-        marks = known | {mark} if trusted else known - {mark}
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        replace_durably(self._file, "".join(f"{one}\n" for one in sorted(marks)).encode())
+        lines = sorted(known ^ {mark})
+        replace_durably(self._file, "".join(f"{one}\n" for one in lines).encode())
         return True
 
     def changed(self, entries: Iterable[StoredMemory]) -> list[StoredMemory]:
@@ -212,13 +193,13 @@ class HomeVouchers:
         return [stored for stored in entries if _mark(stored.scope, stored.memory) in differ]
 
     def _known(self) -> frozenset[str]:
-        stamp = None
-        with suppress(OSError):
+        stamp, marks = None, ""
+        with contextlib.suppress(OSError):
             stamp = stamp_of(self._file.stat())
         if stamp != self._stamp:
-            self._stamp, self._marks = stamp, frozenset()
-            with suppress(OSError):
-                self._marks = frozenset(self._file.read_text("ascii", errors="replace").split())
+            with contextlib.suppress(OSError):
+                marks = self._file.read_text("ascii", errors="replace")
+            self._stamp, self._marks = stamp, frozenset(marks.split())
         return self._marks
 
 

@@ -24,6 +24,7 @@ from ..models.transfer import Exported, Imported
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..primer.models import Overview, Primer
 from ..primer.rules.opening import AS_MARKDOWN
+from ..remember.memory_handlers import Said
 from ..scopes.rules.scope_resolution import target_scope
 from ..tasks.task_list import TaskRequester
 from ..text.normalising import derived_id
@@ -77,14 +78,8 @@ class CognitiveService(DecisionDesk, Turns):
                 return Stored(known)
             if known or self._corrected.was_taken_out(scope.name, memory_id):
                 return Refused(Reason.CORRECTED)
-        outcome = await self._handlers.remember(
-            draft,
-            scope,
-            conversation=conversation_id.umo,
-            trusted=view.trusts(scope),
-            role=conversation_id.persona or "",
-            memory_id=memory_id,
-        )
+        said = Said(conversation_id.umo, conversation_id.persona or "", trusted=view.trusts(scope))
+        outcome = await self._handlers.write(draft, scope, said, memory_id=memory_id, corrects=True)
         if isinstance(outcome, Stored) and outcome.former is not None:
             await self._corrected.replaced(outcome.memory, outcome.former, view.requester)
         return outcome

@@ -40,7 +40,7 @@ from ..models.transfer import (
     TransferFault,
 )
 from ..models.vault_layout import topic_of
-from ..remember.memory_handlers import MemoryHandlers
+from ..remember.memory_handlers import MemoryHandlers, Said
 from ..remember.rules.gate import MAX_NAME
 from ..runtime.identifiers import Clock
 from ..text.normalising import clean, one_line, same_words
@@ -205,15 +205,10 @@ class _Import:
             said_at=said_at,
             day=noted_day(memory),
         )
-        writing = partial(
-            self._handlers.write,
-            draft,
-            self._terms.scope,
-            conversation=_label(origin.conversation, _MAX_ID) or self._heard_in(memory),
-            trusted=trusted,
-            role=_label(memory.role, MAX_NAME),
-            asked=self._terms.anyway,
-        )
+        where = _label(origin.conversation, _MAX_ID) or self._heard_in(memory)
+        said = Said(where, _label(memory.role, MAX_NAME), trusted=trusted)
+        scope, anyway = self._terms.scope, self._terms.anyway
+        writing = partial(self._handlers.write, draft, scope, said, asked=anyway)
         self._count(number, await self._finish(writing))
 
     def _heard_in(self, memory: Memory) -> str:

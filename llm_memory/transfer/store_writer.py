@@ -25,7 +25,7 @@ from ..models.vault_layout import (
     part_path,
     topic_path,
 )
-from ..remember.rules.routing import route
+from ..remember.rules.routing import topic_for
 from ..storage.files import is_link, replace_durably
 from ..text.normalising import is_sendable
 from ..vault.ledger import SqliteLedger
@@ -307,8 +307,7 @@ def own_path(record: MemoryRecord) -> str:
     try:
         topic = Topic(record.topic)
     except ValueError:
-        obeyed = memory.provenance.trusted and not memory.quoted
-        topic = route(memory.kind, memory.judgment, trusted=obeyed)
+        topic = topic_for(memory)
     path = topic_path(topic, memory.created_at)
     return path if record.state is EntryState.LIVING else archive_path(path)
 

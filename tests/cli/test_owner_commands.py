@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli import owner_levels
 from astrbot_plugin_scoped_memory.llm_memory.errors import OwnerGone
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
-from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
+from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import VaultWriter
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     AgentRig,
     agent_home,
@@ -260,18 +260,18 @@ def entries(rig: AgentRig) -> list[tuple[str, str, bool]]:
 async def test_an_engine_that_looks_between_the_two_writes_keeps_the_id(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop, real, looks = asyncio.get_running_loop(), vouching.replace_durably, 0
+    loop, cut, looks = asyncio.get_running_loop(), VaultWriter.cut, 0
     async with agent_home(home) as rig:
         memory_id = id_of(await rig.say("memory_log", "", content=RULE))
         await rig.engine.reconcile()
 
-        def write(path: Path, payload: bytes, stamp: tuple[int, int, int]) -> None:
+        def look(*given: Any) -> None:
             nonlocal looks
-            asyncio.run_coroutine_threadsafe(rig.engine.reconcile(), loop).result(30)
             looks += 1
-            real(path, payload, stamp)
+            asyncio.run_coroutine_threadsafe(rig.engine.reconcile(), loop).result(30)
+            cut(*given)
 
-        monkeypatch.setattr(vouching, "replace_durably", write)
+        monkeypatch.setattr(VaultWriter, "cut", look)
         assert await asyncio.to_thread(main, ["trust", memory_id]) == 0
         await rig.engine.reconcile()
         assert looks == 1

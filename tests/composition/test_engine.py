@@ -169,7 +169,7 @@ async def test_what_runs_behind_is_seen_to_die_and_begins_again(
 @pytest.mark.parametrize(
     "method",
     [
-        "sleep.close", "life.close", "migrations.close", "intake.close", "uses.write",
+        "sleep.close", "life.close", "migrations.close", "uses.write",
         "queue.close", "indexing.close", "files.close", "manager.clear", "primer.clear",
         "catalogue.release",
     ],

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken, VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import is_quotation
 from astrbot_plugin_scoped_memory.llm_memory.remember.vouching import Vouched, Voucher
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 
@@ -122,7 +122,7 @@ def test_a_crash_between_the_two_writes_loses_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(vouching, "replace_durably", crash)
+        broken.setattr(vault_writer, "replace_durably", crash)
         with pytest.raises(KeyboardInterrupt):
             store.vouch()
     assert {one.judgment for _, one in store.entries()} == {RULE}
@@ -132,14 +132,14 @@ def test_a_crash_between_the_two_writes_loses_nothing(
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, path: Path, edit: Callable[[], object]) -> None:
     """An editor writes the file, once, right before it is replaced."""
-    real, edits = vouching.replace_durably, [edit]
+    real, edits = vault_writer.replace_durably, [edit]
 
     def write(target: Path, payload: bytes, stamp: tuple[int, int, int]) -> None:
         if target == path and edits:
             edits.pop()()
         real(target, payload, stamp)
 
-    monkeypatch.setattr(vouching, "replace_durably", write)
+    monkeypatch.setattr(vault_writer, "replace_durably", write)
 
 
 @pytest.mark.parametrize("text", [FACT, RULE])
@@ -172,7 +172,7 @@ def test_who_writes_all_the_time_is_named(store: Store, monkeypatch: pytest.Monk
     def changed(*_: object) -> None:
         raise ChangedMeanwhile
 
-    monkeypatch.setattr(vouching, "replace_durably", changed)
+    monkeypatch.setattr(vault_writer, "replace_durably", changed)
     with pytest.raises(VaultWriteFailed, match=r"entities\.md"):
         store.vouch()
     assert store.texts() == before

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Final
 
@@ -35,17 +34,13 @@ it does not say so."""
 _AHEAD: Final = 1.0
 """Of anything else that it may be about: nobody guesses which of two is meant."""
 _CERTAIN: Final = 100.0
-_POINTS: Final = 3.0
-"""Log-odds for what a correction names."""
 _MOST: Final = 0.6
 """Of what a statement tells of: so much has ended where it has."""
-_LEAST: Final = 3
+_LEAST: Final = 2
 """Shared, where a Han character counts one and a word two."""
-_OF_DATES: Final = frozenset("年月日号號点點")
 _AUXILIARIES: Final = frozenset({"do", "does", "did"})
 _ROLES: Final = "当當做任"
 """Denied, somebody is no longer what the old statement calls them."""
-_ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _AUXILIARY: Final = re.compile(r"\b\w+n't\b", re.IGNORECASE)
 _WORD: Final = re.compile(rf"{WIDE.pattern}|[a-z0-9]+")
 _CLAUSE: Final = re.compile(r"(?:[^，,。；;.!！?\n\s]|(?<=[!-~])\s|\s(?=[!-~]))+")
@@ -59,8 +54,6 @@ class Taking(Enum):
     """It says so."""
     ENDS = auto()
     """What was so is so no longer."""
-    CHANGED = auto()
-    """Something is otherwise now, or has changed."""
     TELLS = auto()
     """It says nothing of that."""
 
@@ -94,13 +87,12 @@ def _taken_back(text: str) -> Taken:
     named = bool(said) and said != text.strip()
     contrast = GATE["contrast"].search(said)
     dropped = next(filter(None, contrast.groups()), "") if contrast else ""
-    if named or (dropped and NEGATIONS.isdisjoint(statement(dropped, _ANY_DAY).words)):
+    if named or dropped:
         if contrast and contrast["start"]:
             return Taken(Taking.CORRECTS, said.removeprefix(contrast[0]), dropped, named)
         return Taken(Taking.CORRECTS, said if named else text, dropped, named)
-    if ended := " ".join(one for one in _CLAUSE.findall(text) if GATE["ended"].search(one)):
-        return Taken(Taking.ENDS, ended)
-    return Taken(Taking.CHANGED if GATE["changed"].search(text) else Taking.TELLS, text)
+    ended = " ".join(one for one in _CLAUSE.findall(text) if GATE["ended"].search(one))
+    return Taken(Taking.ENDS, ended) if ended else Taken(Taking.TELLS, text)
 
 
 def contradicted(
@@ -125,9 +117,8 @@ def contradicted(
         return False, stored
     if taken.how is Taking.ENDS and best < _CERTAIN:
         return weight(mine.about & yours.about) >= _MOST * yours.size, stored
-    differs = taken.how is Taking.CHANGED and features(yours, mine)["value"] > 0
-    said = taken.how is Taking.CORRECTS or differs
-    return best >= _CERTAIN or (said and _same_subject(mine, yours)), stored
+    said = taken.how is Taking.CORRECTS and _same_subject(mine, yours)
+    return best >= _CERTAIN or said, stored
 
 
 def _read(memory: Memory) -> Read:
@@ -148,13 +139,11 @@ def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
     says, None where it does not. Who corrects himself begins with the same words on purpose, and
     when it was said is no matter."""
     mine, yours = new.memory, old.memory
-    own, follows = same_speaker(mine, yours), may_follow(old, new)
-    another = is_another_event(mine, yours)
-    if (own or follows) and not another and contradicts(mine, yours):
+    follows, another = may_follow(old, new), is_another_event(mine, yours)
+    if (follows or same_speaker(mine, yours)) and not another and contradicts(mine, yours):
         return _CERTAIN
-    points = own and taken.how is Taking.CORRECTS and _points_at(new, old, taken)
     said = (statement(one.judgment, one.created_at).words for one in (mine, yours))
-    if agree(*said) or not (follows or points):
+    if not follows or agree(*said):
         return None
     found = features(old, new) | {"speaker": 1.0, "days": 0.5, "names": 0.5}
     if taken.how is Taking.ENDS:
@@ -162,42 +151,29 @@ def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
         return model.score(found) if ended else None
     if another and taken.how is not Taking.CORRECTS:
         return None
-    if taken.how is Taking.TELLS:
+    if taken.how is Taking.TELLS and not GATE["changed"].search(mine.judgment):
         score = model.score(found)
         told = _same_subject(new, old) and score >= 2 * _LIKELY
         return score if told or _tell_a_value(mine.judgment, yours.judgment) else None
-    if taken.dropped and not points:
+    # Of what it says is not so the old statement has the greater part.
+    dropped = content(taken.dropped)
+    if dropped and 2 * len(dropped & content(yours.judgment)) <= len(dropped):
         return None
-    found |= {"corrects": found["cosine"], "beyond": max(found["cosine"], found["beyond"])}
-    score = model.score(found) + _POINTS * points
+    score = model.score(
+        found | {"corrects": found["cosine"], "beyond": max(found["cosine"], found["beyond"])}
+    )
     return score if score >= _LIKELY else None
-
-
-def _points_at(new: Read, old: Read, taken: Taken) -> bool:
-    """Whether a correction names what the old statement says as what is not so; or, where it names
-    nothing, says no more than another value of the same: 不对，是三片."""
-    if taken.dropped:
-        dropped = content(taken.dropped) - _OF_DATES
-        return bool(dropped) and 2 * len(dropped & content(old.memory.judgment)) > len(dropped)
-    units = old.values.keys() & new.values.keys()
-    other = any(old.values[unit].isdisjoint(new.values[unit]) for unit in units)
-    return other and new.about <= old.about
 
 
 def _ends(new: str, old: str, names: frozenset[str]) -> bool:
     """Whether ``new`` says that what ``old`` says has ended: it denies the same deed of the same
     person, and tells of little else. ``names``: the ``content`` of the speaker's name."""
-    deed, left = GATE["denied"].search(new), _stems(GATE["ending"].sub("", new)) - names
+    deed, left = GATE["denied"].search(new), content(GATE["ending"].sub("", new)) - names
     denied = (deed["han"] or fold(deed["latin"])[:4]) if deed else ""
     others = any(person in fold(old) and person not in fold(new) for person in PERSONS)
-    if denied not in fold(old) + _ROLES or GATE["ended"].search(old) or others:
+    if denied not in fold(old) + _ROLES or others:
         return False
-    return len(left & _stems(old)) > _MOST * len(left)
-
-
-def _stems(text: str) -> frozenset[str]:
-    words = (word for word in content(text) if len(word) > 1 or not word.isascii())
-    return frozenset(word.rstrip("s") if word.isascii() else word for word in words)
+    return len(left & content(old)) > _MOST * len(left)
 
 
 def _same_subject(one: Read, other: Read) -> bool:
@@ -217,7 +193,7 @@ def _tell_a_value(new: str, old: str) -> bool:
     one, other = GATE["tells_value"].match(new), GATE["tells_value"].match(old)
     if one is None or other is None or fold(one[0]) != fold(other[0]):
         return False
-    return len(content(one[0])) > _LEAST
+    return len(content(one[0])) > _LEAST + 1
 
 
 def contradicts(new: Memory, old: Memory) -> bool:
@@ -226,9 +202,9 @@ def contradicts(new: Memory, old: Memory) -> bool:
     mine, yours = _statement(new), _statement(old)
     if not mine.clauses or not yours.clauses or agree(mine.words, yours.words):
         return False
-    one, other = mine.clauses[0], yours.clauses[0]
-    tell = all(GATE["tells_value"].match(said.judgment) for said in (new, old))
-    return _is_negated(one, other) or _differ(one, other, _LEAST - 1 if tell else _LEAST)
+    return _is_negated(mine.clauses[0], yours.clauses[0]) or _differ(
+        mine.clauses[0], yours.clauses[0]
+    )
 
 
 def _statement(said: Memory) -> Statement:
@@ -253,7 +229,7 @@ def _positive(words: Words) -> Words:
     )
 
 
-def _differ(one: Words, other: Words, least: int) -> bool:
+def _differ(one: Words, other: Words) -> bool:
     """Whether they differ in one number or date alone, with enough before it, and nothing but its
     unit behind: in 301 的灯坏了 the number is the thing's name."""
     places = [at for at, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]]
@@ -263,7 +239,7 @@ def _differ(one: Words, other: Words, least: int) -> bool:
     return (
         all(GATE["value"].fullmatch(words[places[0]]) for words in (one, other))
         and before[-1:] != ("第",)
-        and _weight(before) >= least
+        and _weight(before) >= _LEAST
         and all(map(GATE["unit"].fullmatch, behind))
     )
 

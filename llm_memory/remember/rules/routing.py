@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from ...models.data_models import MemoryKind, Topic
+from ...models.data_models import Memory, MemoryKind, Topic
 from ...text.dates.expressions import Precision, find_times
 from . import GATE
 from .gate import OrderLike, order_like
@@ -50,19 +50,17 @@ def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
     return Topic.ENTITIES if names_a_thing or _is_lasting(text) else Topic.JOURNAL
 
 
-def beside(
-    former: Topic | None,
-    kind: MemoryKind,
-    text: str,
-    *,
-    trusted: bool,
-    wanted: Topic | None = None,
-) -> Topic:
-    """Returns the topic for an entry's replacement: the former topic if it is one by subject. A
-    done task is no longer a task; a journal belongs to its day. ``wanted`` decides in place of the
-    words, but leads only a trusted speaker to the instructions."""
-    refused = wanted is Topic.INSTRUCTIONS and not trusted
-    own = route(kind, text, trusted=trusted) if wanted is None or refused else wanted
+def topic_for(memory: Memory, former: Topic | None = None, wanted: Topic | None = None) -> Topic:
+    """Returns the topic for an entry, whose quotations no speaker vouches for.
+
+    A replacement stays with the ``former`` topic if that is one by subject: a done task is no
+    longer a task, and a journal belongs to its day. ``wanted`` decides in place of the words, but
+    leads only a trusted speaker to the instructions.
+    """
+    obeyed = memory.provenance.trusted and not memory.quoted
+    own = route(memory.kind, memory.judgment, trusted=obeyed)
+    if wanted is not None and (obeyed or wanted is not Topic.INSTRUCTIONS):
+        own = wanted
     stays = former in _BY_SUBJECT and own not in (Topic.INSTRUCTIONS, Topic.TASKS)
     return former if former is not None and stays else own
 
@@ -81,7 +79,6 @@ def _is_lasting(text: str) -> bool:
     """Returns whether a text describes a lasting state of a person or a thing, not an event."""
     if not text.strip() or len(text) > _LONGEST_RULE or order_like(text) is OrderLike.TAKEOVER:
         return False
-    return GATE["nobody"].match(text) is None and not any(
-        span.precision is Precision.DAY and (span.relative or _YEAR.search(span.words))
-        for span in find_times(text, _ANY_TIME)
-    )
+    days = (one for one in find_times(text, _ANY_TIME) if one.precision is Precision.DAY)
+    dated = any(day.relative or _YEAR.search(day.words) for day in days)
+    return GATE["nobody"].match(text) is None and not dated

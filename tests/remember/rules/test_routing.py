@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Topic
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import beside, route
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route, topic_for
+from astrbot_plugin_scoped_memory.tests.support.memories import memory
 from astrbot_plugin_scoped_memory.tests.support.sentences import sentences
 
 pytestmark = pytest.mark.unit
@@ -92,4 +93,4 @@ def test_no_word_of_an_untrusted_speaker_reaches_the_instructions(kind: K, text:
 def test_a_successor_stands_where_the_one_before_stood(
     former: Topic | None, kind: K, text: str, topic: Topic
 ) -> None:
-    assert beside(former, kind, text, trusted=False) is topic
+    assert topic_for(memory(text, kind=kind), former) is topic
