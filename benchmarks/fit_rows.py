@@ -53,7 +53,14 @@ from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVector
 ORDER = [*FEATURES]
 _UNIT = Linear(dict.fromkeys(ORDER, 1.0))
 _RAW = RecallWeights(
-    Pair(_UNIT, _UNIT), Pair(Linear({}), Linear({})), floor=0.0, within=100.0, unknown=(0.0, 0.0)
+    Pair(_UNIT, _UNIT),
+    Pair(Linear({}), Linear({})),
+    beside=0.0,
+    floor=0.0,
+    within=100.0,
+    unknown=(0.0, 0.0),
+    probes={},
+    newer=Linear({}, bias=-1.0),
 )
 DECIMALS = 4
 _ALL = 10_000

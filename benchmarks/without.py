@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from unittest import mock
 
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import FEATURES
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import Talk
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import preview
@@ -40,9 +41,9 @@ def _with(change: Callable[[Any], Any]) -> Stand:
     return lambda real: lambda *given, **named: change(real(*given, **named))
 
 
-def _nothing_found(real: Any) -> Callable[..., Any]:
+def _unavailable(real: Any) -> Callable[..., Any]:
     async def found(*given: Any) -> None:
-        return None
+        raise IndexUnavailable("left out", code="not_ready")
 
     return found
 
@@ -57,7 +58,6 @@ def _times_unread(real: Any) -> Callable[..., Any]:
 
 READ: Final = "recall.question:read_question"
 TALK: Final = "recall.rules.talk:talk_for"
-FINDER: Final = "recall.find:CandidateFinder"
 WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     # What is asked.
     "parts": ("recall.rules.asked:parts_of", lambda real: lambda message: (message,)),
@@ -74,10 +74,10 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "word-weights": ("index.lexical.word_weights:says", _gives(0.5)),
     # What is found.
     "heads": ("recall.rules.asked:asked_for", _gives(None)),
-    "days": ("recall.whole_answers:is_of_days", _gives(False)),
+    "days": ("recall.rules.asked:asked_of_days", _gives(None)),
     "of-days": ("recall.whole_answers:WholeAnswers.said_on", _gives(())),
-    "lexical": (f"{FINDER}.words", _nothing_found),
-    "dense": (f"{FINDER}.near", _nothing_found),
+    "lexical": ("index.lexical_service:LexicalService.search", _unavailable),
+    "dense": ("index.indexing_service:IndexingService.neighbours", _unavailable),
     "asks": ("catalogue.rules.passage_text:asks_text", _gives("")),
     "only-asks": ("recall.rules.asked:only_asks", _gives(False)),
     "digests": ("catalogue.rules.timeline:repeats_entries", _gives(False)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -106,7 +106,7 @@ class LexicalIndex(Protocol):
         query: LexicalQuery,
         scope_filter: ScopeFilter,
         k: int,
-        fresh: Sequence[LexicalRecord] = (),
+        fresh: Iterable[LexicalRecord] = (),
     ) -> LexicalMatches:
         """At most ``k`` visible records that share a word with the query. Those that hold every
         word of its subject are among them, as far as ``k`` goes.

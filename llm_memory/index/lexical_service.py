@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from ..catalogue.catalogue import key_of
 from ..catalogue.rules.pointers import is_note_id
@@ -23,7 +24,7 @@ from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard
 from ..text.overlap import shortlist
 from .index_queue import Entry, IndexQueue
-from .lexical_port import LexicalIndex, LexicalMatches, LexicalQuery
+from .lexical_port import LexicalIndex, LexicalMatches, LexicalQuery, LexicalRecord
 from .lexical_records import lexical_hash, lexical_record
 from .passages import Passages
 
@@ -114,22 +115,31 @@ class LexicalService:
         self, query: LexicalQuery, scope_filter: ScopeFilter, k: int
     ) -> LexicalMatches:
         """What shares words with the query, written yet or not. Raises IndexUnavailable."""
-        self._check()
-        unwritten = self.waiting(scope_filter)
-
-        def search() -> LexicalMatches:
-            some = unwritten
-            if len(unwritten) > FRESH:
-                folded = [self._folded(passage) for passage in unwritten]
-                some = _best(query.text, unwritten, folded)
-            fresh = [lexical_record(passage) for passage in some]
-            return self._index.search(query, scope_filter, k, fresh)
-
-        return await self._ask(search)
-
-    def _check(self) -> None:
         if self.state not in (IndexState.READY, IndexState.BUILDING):
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
+        fresh = self._fresh(query, self.waiting(scope_filter))
+        search = partial(self._index.search, query, scope_filter, k, fresh)
+        try:
+            async with asyncio.timeout(self._pace.query_seconds):
+                answer = await asyncio.get_running_loop().run_in_executor(self._askers, search)
+        except TimeoutError as error:
+            raise IndexUnavailable("the index of words took too long", code="slow") from error
+        except IndexUnavailable as error:
+            if error.code not in (*PASSING, "closed"):
+                self._hand_over(error)
+            raise
+        except RuntimeError as error:  # closed meanwhile, or the system has no thread left
+            raise IndexUnavailable(str(error), code="closed") from error
+        self._unanswered = False
+        self._went_well()
+        return answer
+
+    def _fresh(self, query: LexicalQuery, waiting: list[Passage]) -> Iterator[LexicalRecord]:
+        """Of many those that could answer. It is gone through in the index's thread."""
+        if len(waiting) > FRESH:
+            folded = [self._folded(passage) for passage in waiting]
+            waiting = [waiting[place] for place in shortlist(query.text, folded, FRESH)]
+        yield from map(lexical_record, waiting)
 
     def waiting(self, scope_filter: ScopeFilter) -> list[Passage]:
         """What is visible and not written yet, and what never will be. Until it is known which
@@ -145,23 +155,6 @@ class LexicalService:
     def _folded(self, passage: Passage) -> str:
         known = self._passages.folded(passage)
         return known or self._unread.folded(passage) if isinstance(passage, StoredMemory) else known
-
-    async def _ask[T](self, call: Callable[[], T]) -> T:
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(self._pace.query_seconds):
-                answer = await loop.run_in_executor(self._askers, call)
-        except TimeoutError as error:
-            raise IndexUnavailable("the index of words took too long", code="slow") from error
-        except IndexUnavailable as error:
-            if error.code not in (*PASSING, "closed"):
-                self._hand_over(error)
-            raise
-        except RuntimeError as error:  # closed meanwhile, or the system has no thread left
-            raise IndexUnavailable(str(error), code="closed") from error
-        self._unanswered = False
-        self._went_well()
-        return answer
 
     def _hand_over(self, fault: IndexUnavailable) -> None:
         self._fault = fault
@@ -304,8 +297,3 @@ class LexicalService:
             await self._call(self._index.close)
         self._owner.shutdown(wait=False)
         self._askers.shutdown(wait=False)
-
-
-def _best(query: str, passages: Sequence[Passage], folded: Sequence[str]) -> list[Passage]:
-    """Of many those that could answer; ``folded`` is what each says."""
-    return [passages[place] for place in shortlist(query, folded, FRESH)]

@@ -13,10 +13,9 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from math import sumprod
-from operator import itemgetter
 from pathlib import Path
 
 from ..errors import EmbeddingFailed, VaultWriteFailed
@@ -28,7 +27,7 @@ from ..storage.files import make_folder, replace_durably
 from ..storage.retry import when_free
 from ..text.scripts import Language
 
-EXAMINATION = 5
+EXAMINATION = 6
 """Its number: with another one, embedders are examined anew."""
 _UNREADABLE = "language"
 _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
@@ -69,7 +68,7 @@ class Trust:
 
     def common(self, language: Language | None) -> tuple[float, ...]:
         """What questions of a language share, for ``apart_from``; empty for a query in neither."""
-        return () if language is None else self.cohorts[language].common if self.cohorts else ()
+        return self._asked(language)[0].common if language and self.cohorts else ()
 
     def chance(self, language: Language | None, vector: Sequence[float]) -> tuple[float, float]:
         """Mean and standard deviation of a query's similarities to what has nothing to do with it,
@@ -77,10 +76,18 @@ class Trust:
         greatest of all means; a deviation of 0 says that nothing can be compared."""
         asked = [one for one in self._asked(language) if len(one.centre) == len(vector)]
         means = ((sumprod(vector, cohort.centre), cohort.deviation) for cohort in asked)
-        return max(means, key=itemgetter(0), default=(0.0, 0.0 if self.cohorts else _UNEXAMINED))
+        unknown = 0.0, 0.0 if self.cohorts else _UNEXAMINED
+        return max(means, key=lambda mean: mean[0], default=unknown)
 
     def _asked(self, language: Language | None) -> list[Cohort]:
         return [one for name, one in self.cohorts.items() if language in (None, name)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    examination: int
+    of: Fingerprint
+    found: Trust
 
 
 @dataclass(eq=False)
@@ -91,39 +98,23 @@ class JsonTrustBook:
 
     def read(self, fingerprint: Fingerprint) -> Trust | None:
         """Returns what is known of an embedder, by the present examination."""
+        from pydantic import TypeAdapter
+
         try:
-            kept = json.loads(when_free(self.path.read_bytes))
-            found = kept["found"]
-            if kept["of"] != _identity(fingerprint):
-                return None
-            trust = Trust(
-                {
-                    one: Cohort(
-                        float(found[one]["weight"]),
-                        tuple(map(float, found[one]["centre"])),
-                        float(found[one]["deviation"]),
-                        tuple(map(float, found[one]["common"])),
-                    )
-                    for one in Language
-                }
-            )
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            kept = TypeAdapter(_Kept).validate_json(when_free(self.path.read_bytes))
+        except (OSError, ValueError):
             return None
-        sizes = {len(one.centre) for one in trust.cohorts.values()}
-        sizes |= {len(one.common) or fingerprint.dim for one in trust.cohorts.values()}
-        return trust if sizes == {fingerprint.dim} else None
+        is_of = (kept.examination, kept.of) == (EXAMINATION, fingerprint)
+        return kept.found if is_of and kept.found.cohorts.keys() == {*Language} else None
 
     def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
         """Keep it; what was known of other embedders goes."""
-        found = {language: asdict(cohort) for language, cohort in trust.cohorts.items()}
-        text = json.dumps({"of": _identity(fingerprint), "found": found}, indent=1)
+        from pydantic import TypeAdapter
+
+        text = TypeAdapter(_Kept).dump_json(_Kept(EXAMINATION, fingerprint, trust), indent=1)
         with contextlib.suppress(OSError, VaultWriteFailed):
             make_folder(self.path.parent)
-            replace_durably(self.path, text.encode())
-
-
-def _identity(fingerprint: Fingerprint) -> list[object]:
-    return [EXAMINATION, fingerprint.model, fingerprint.dim, fingerprint.revision]
+            replace_durably(self.path, text)
 
 
 @cache
@@ -135,18 +126,17 @@ def probes() -> dict[Language, list[tuple[str, str]]]:
 
 @dataclass(eq=False)
 class EmbedderTrust:
-    """No trust before the examination: until then words alone decide on the order."""
+    """No trust before the examination: until then words alone decide on the order. ``model`` is the
+    name of the embedder that was examined."""
 
     _book: JsonTrustBook
     _pace: IndexPace
     found: Trust = field(default_factory=Trust)
     model: str = ""
-    """The name of the embedder that was examined."""
 
     async def run(self, embedder: Embedder, prepared: Callable[[], Awaitable[Fingerprint]]) -> None:
         """Examine it as soon as it is prepared. Ends when that is done."""
-        self.found = Trust()
-        failures = 0
+        self.found, failures = Trust(), 0
         while True:
             fingerprint = await prepared()
             known = await asyncio.to_thread(self._book.read, fingerprint)

@@ -71,29 +71,27 @@ class Explanations:
 
         A map that changed meanwhile hides what was recalled under the old one.
         """
+        seen = (one for one in self.all() if all(map(scope_filter.admits, one.trace.scopes)))
         return [
-            self._explained(record, scope_filter)
-            for record in reversed(self._log)
-            if record.conversation == conversation
-            and all(map(scope_filter.admits, record.trace.scopes))
+            self._explained(one, scope_filter) for one in seen if one.conversation == conversation
         ]
 
     def all(self) -> list[Told]:
         """The newest first, of every conversation: for the owner of the files alone."""
-        return list(reversed(self._log))
+        return self._log[::-1]
 
     def clear(self) -> None:
         """Let go of everything."""
         self._log.clear()
 
-    def _explained(self, record: Told, scope_filter: ScopeFilter) -> Explained:
+    def _explained(self, told: Told, scope_filter: ScopeFilter) -> Explained:
         candidates: list[tuple[Considered, Hit | None]] = []
         instead_of: dict[str, tuple[str, ...]] = {}
-        for considered in record.trace.considered:
+        for considered in told.trace.considered:
             key = Key(considered.scope_name, considered.memory_id)
             passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
             hit = as_hit(Candidate(passage), self._preview_chars) if passage else None
             candidates.append((considered, hit))
-            if isinstance(passage, StoredMemory) and (gone := predecessors(passage.memory)):
-                instead_of[key.memory_id] = gone
-        return Explained(record, tuple(candidates), instead_of)
+            if isinstance(passage, StoredMemory):
+                instead_of[key.memory_id] = predecessors(passage.memory)
+        return Explained(told, tuple(candidates), instead_of)

@@ -1,4 +1,4 @@
-"""What may answer a question: asked of the index of words and of the embedder's at the same time,
+"""What may answer questions: asked of the index of words and of the embedder's at the same time,
 or looked for in the texts themselves where neither can answer; in the fitted order, with the
 decision whether any of it answers. Whatever was named is checked against the filter here, and
 nowhere else.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
@@ -19,13 +20,14 @@ from ..catalogue.rules.passage_text import shown_text
 from ..catalogue.rules.tasks import is_done, is_task
 from ..catalogue.rules.timeline import repeats_entries
 from ..errors import EmbeddingFailed, IndexUnavailable
+from ..index.index_queue import Lag
 from ..index.indexing_service import IndexingService
 from ..index.lexical_port import LexicalMatches, LexicalQuery
 from ..index.lexical_records import lexical_record
 from ..index.lexical_scan import LexicalScan
 from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
-from ..models.data_models import StoredMemory
+from ..models.data_models import StoredMemory, Topic
 from ..models.passages import Key, Passage, moment_of, place_name, said_by
 from ..models.recall import Arm, DropReason, Trace
 from ..models.scope import ScopeFilter
@@ -37,15 +39,27 @@ from ..text.scripts import fold
 from ..text.stated import is_yes_or_no
 from ..text.traditional import simplified
 from .embedder_trust import EmbedderTrust
+from .patterns import says
 from .question import Ask
 from .rules.asked import only_asks
 from .rules.choosing import Candidate
-from .rules.order import LONG, Message, decide, recency, stated
-from .rules.salience import SAID, holds_name, in_time, is_of, salience, tells_of
+from .rules.order import (
+    LONG,
+    SAID,
+    Message,
+    decide,
+    holds_name,
+    in_time,
+    is_of,
+    recency,
+    salience,
+    stated,
+    tells_of,
+)
 from .rules.talk import stands_alone
 from .use_counts import UseCounts
 from .weights import RecallWeights
-from .whole_answers import WholeAnswers, is_of_days
+from .whole_answers import Whole, WholeAnswers
 
 NEIGHBOURS: Final = 100
 """Of vectors: with fewer the last of them seem to say nothing, and those left out do."""
@@ -58,10 +72,6 @@ SCAN_LIMIT: Final = 5000
 _AS_WELL: Final = 1.0
 """Log-odds: what tells of the person may be so much behind."""
 _BEHIND: Final = 0.01
-_HOW: Final = re.compile(
-    "(?:怎么|怎样|如何|咋)(?![了办样又还总老没不会能这那]|回事)|"
-    r"\bhow (?:do|should|shall|can|would|to)\b"
-)
 _SEVERAL: Final = 3
 """Memories that are alike in what they say of a question."""
 _LONGEST_NAME: Final = 3
@@ -71,47 +81,31 @@ _SOONER: Final = 0.45
 
 
 @dataclass(slots=True)
-class Heard:
-    """What the indexes answer, by key: None for one that was not asked, or could not answer.
-
-    Attributes:
-        similarities: To the question's ``vector``.
-        unknown: What the embedder's index may not know yet: of what the words found, or of all
-            where they found nothing; then ``waiting`` are those passages.
-        notes: What could not answer, and why.
-    """
-
-    words: LexicalMatches | None = None
-    similarities: dict[Key, float] | None = None
-    vector: Sequence[float] = ()
-    unknown: set[Key] = field(default_factory=set)
-    waiting: Sequence[Passage] = ()
-    dropped: int = 0
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def arm(self) -> Arm:
-        """Which of them answered."""
-        if self.words is None:
-            return Arm.SCAN if self.similarities is None else Arm.DENSE
-        return Arm.LEXICAL if self.similarities is None else Arm.HYBRID
-
-
-@dataclass(slots=True)
 class Found:
     """What was found for a question.
 
     Attributes:
+        whole: What answers all of it; then no text answers better than another.
+        words: What the index of words answers; None where it could not, or was not asked.
+        similarities: Of the embedder's neighbours to the question's ``vector``; the same.
         candidates: In no order; then what may be shown, best first, and the ``others``.
-        limit: How many of them are the answer.
-        whole: All of a topic, a person or days is asked for: no text answers better than another.
     """
 
-    candidates: list[Candidate]
-    limit: int
+    ask: Ask
+    whole: Whole
     trace: Trace
-    whole: bool = False
+    words: LexicalMatches | None = None
+    similarities: dict[Key, float] | None = None
+    vector: Sequence[float] = ()
+    candidates: list[Candidate] = field(default_factory=list)
     others: list[Candidate] = field(default_factory=list)
+
+    @property
+    def arm(self) -> Arm:
+        """Which index answered."""
+        if self.words is None:
+            return Arm.SCAN if self.similarities is None else Arm.DENSE
+        return Arm.LEXICAL if self.similarities is None else Arm.HYBRID
 
 
 @dataclass(eq=False)
@@ -135,154 +129,157 @@ class CandidateFinder:
         self._whole = WholeAnswers(self._catalogue, self._passages, self._uses, self._naming)
         self._floor = self._weights.floor if self._least is None else self._least
 
-    async def find(self, ask: Ask) -> Found:
+    async def find(self, asks: Sequence[Ask]) -> list[Found]:
         """Of days alone by their dates, else what the indexes name, with what answers all of the
         question, ahead of the others, and what was said on the days asked for. Never raises for a
         broken index or embedder."""
-        whole = await self._whole.of(ask)
-        trace = Trace(scopes=ask.request.scope_filter.names, talk=ask.used, arm=Arm.DATES)
-        if whole.limit is not None:
-            found = Found([], whole.limit, trace, whole=True)
-            days = {key_of(one): one for one in whole.best}
-            for at, one in enumerate(self._visible(ask, days, found)):
-                found.candidates.append(Candidate(one, place=at))
-            return found
-        heard = await self._ask(ask, trace.notes)
-        trace.arm, trace.dropped[DropReason.SCOPE] = heard.arm, heard.dropped
-        found = Found([], ask.request.limit, trace, whole=bool(whole.best))
-        named, covered = await self._named(ask, heard)
-        # They were waited for: what was forgotten or moved meanwhile is not shown.
-        best, beside = ({key_of(one): one for one in some} for some in (whole.best, whole.beside))
-        asked = {key: one for key, one in (best | beside).items() if self._passages.get(key) is one}
-        places = {key: at for at, key in enumerate(best)}
-        visible = self._visible(ask, named | asked, found)
-        answering = [one for one in visible if self._answers(ask, one, done=whole.done)]
-        found.candidates = self._read(ask, heard, answering, covered)
-        self._decide(ask, heard, found)
-        for candidate in found.candidates:
-            candidate.place = places.get(candidate.key)
-            if candidate.key in asked:
-                candidate.relevance, candidate.weak = max(candidate.relevance, 0.0), False
-        if whole.topic:
-            trace.topics = (whole.topic.value,)
-        if heard.words and not (ask.request.topic or ask.request.on):
-            trace.holding = heard.words.holding
-        return found
-
-    async def _ask(self, ask: Ask, notes: list[str]) -> Heard:
-        """Both at the same time; the embedder only where it is trusted, or nothing else answers."""
-        heard, trusted = Heard(notes=notes), self.trusts(ask)
+        wholes = await asyncio.gather(*map(self._whole.of, asks))
+        found = [_begun(ask, whole) for ask, whole in zip(asks, wholes, strict=True)]
+        asked = [one for one in found if one.whole.limit is None]
+        trusted = [one for one in asked if self.trusts(one.ask)]
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._indexing.lag() as lag:
-            heard.words, _ = await asyncio.gather(
-                self.words(ask.words, ask.request.scope_filter, heard.notes),
-                self.near(ask, heard) if trusted else asyncio.sleep(0),
+            seen = [one.ask.request.scope_filter for one in asked]
+            searches = (
+                self._lexical.search(one.ask.words, scopes, DEEP)
+                for one, scopes in zip(asked, seen, strict=True)
             )
-            if heard.words is None and not trusted:
-                await self.near(ask, heard)
-        if heard.words is not None:
-            heard.dropped += heard.words.dropped
-            heard.unknown = {one.key for one in heard.words.found if one.key in lag}
-        elif heard.similarities is not None:
-            heard.waiting = lag.living()
-            heard.unknown = set(map(key_of, heard.waiting))
-        return heard
+            answers = await asyncio.gather(
+                *searches, *map(self._near, trusted), return_exceptions=True
+            )
+            for one, answer in zip(asked, answers, strict=False):
+                if isinstance(answer, LexicalMatches):
+                    one.words = answer
+                elif isinstance(answer, IndexUnavailable):
+                    one.trace.notes.append(f"lexical: {answer}")
+            for error in answers:
+                if isinstance(error, BaseException) and not isinstance(error, IndexUnavailable):
+                    raise error
+            for one in asked:
+                if one.words is None and one not in trusted:
+                    await self._near(one)
+        for one in found:
+            if one.whole.limit is not None:
+                self._of_days(one)
+            else:
+                await self._described(one, lag)
+            # What describes them holds the loop for some milliseconds, and so does what follows.
+            await asyncio.sleep(0)
+        return found
 
     def trusts(self, ask: Ask) -> bool:
         """True where the embedder is asked beside the words."""
         return self._trust.found.weight(ask.language) > 0
 
-    async def words(
-        self, query: LexicalQuery, scope_filter: ScopeFilter, notes: list[str]
-    ) -> LexicalMatches | None:
-        """None where their index cannot answer; ``notes`` says why."""
-        try:
-            return await self._lexical.search(query, scope_filter, DEEP)
-        except IndexUnavailable as error:
-            notes.append(f"lexical: {error}")
-            return None
-
-    async def near(self, ask: Ask, heard: Heard) -> None:
+    async def _near(self, found: Found) -> None:
         """The neighbours of a question apart from what it has in common with all others: none where
         the embedder or its index cannot answer."""
-        common, seen = self._trust.found.common(ask.language), ask.request.scope_filter
+        ask, common = found.ask, self._trust.found.common(found.ask.language)
         try:
-            vector, answer = await self._indexing.neighbours(ask.embedded, seen, NEIGHBOURS, common)
+            vector, answer = await self._indexing.neighbours(
+                ask.embedded, ask.request.scope_filter, NEIGHBOURS, common
+            )
         except (IndexUnavailable, EmbeddingFailed) as error:
-            heard.notes.append(f"dense: {error}")
+            found.trace.notes.append(f"dense: {error}")
             return
-        heard.similarities = {one.key: one.similarity for one in answer.found}
-        heard.vector = vector.tolist()
-        heard.dropped += answer.dropped
+        found.similarities = {one.key: one.similarity for one in answer.found}
+        found.vector = vector.tolist()
+        found.trace.dropped[DropReason.SCOPE] += answer.dropped
 
-    async def _named(
-        self, ask: Ask, heard: Heard
-    ) -> tuple[dict[Key, Passage | None], dict[Key, float]]:
-        """What the indexes name, and what was looked through beside them; and how much of the
-        question each speaks of, 0 to 1."""
-        matches = heard.words.found if heard.words else ()
+    def _of_days(self, found: Found) -> None:
+        days = {key_of(one): one for one in found.whole.best}
+        visible = self._visible(found.ask, days, found.trace.dropped)
+        found.candidates = [Candidate(one, place=at) for at, one in enumerate(visible)]
+
+    async def _described(self, found: Found, lag: Lag) -> None:
+        ask, whole, trace = found.ask, found.whole, found.trace
+        request, trace.arm = ask.request, found.arm
+        matches = found.words.found if found.words else ()
+        waiting = lag.living() if trace.arm is Arm.DENSE else ()
+        unknown = {one.key for one in matches if one.key in lag} | {key_of(one) for one in waiting}
         covered = {one.key: one.coverage for one in matches}
-        named = {key: self._passages.get(key) for key in (*covered, *(heard.similarities or ()))}
+        named = {key: self._passages.get(key) for key in (*covered, *(found.similarities or ()))}
         others: Iterable[Passage] = ()
-        if heard.arm is Arm.SCAN:
-            others = self._passages.visible(ask.request.scope_filter)
-        elif heard.words is None:
-            others = [*(one for one in named.values() if one), *heard.waiting]
+        if trace.arm is Arm.SCAN:
+            others = self._passages.visible(request.scope_filter)
+        elif trace.arm is Arm.DENSE:
+            others = [*(one for one in named.values() if one), *waiting]
         elif ask.times:
             # Of what was said on the days asked for, all may stand behind newer words alike.
             others = [one for one in self._whole.said_on(ask) if key_of(one) not in covered]
-        if heard.words is None or ask.times:
-            for passage, share in await self._scan(ask.words, ask.request.scope_filter, others):
+        if found.words is None or ask.times:
+            for passage, share in await self._scan(ask.words, request.scope_filter, others):
                 named[key_of(passage)] = passage
                 covered[key_of(passage)] = share
-        return named, covered
+        # They were waited for: what was forgotten or moved meanwhile is not shown.
+        asked = {
+            key_of(one): one
+            for one in (*whole.best, *whole.beside)
+            if self._passages.get(key_of(one)) is one
+        }
+        if found.words is not None:
+            trace.dropped[DropReason.SCOPE] += found.words.dropped
+            trace.holding = 0 if request.topic or request.on else found.words.holding
+        visible = self._visible(ask, named | asked, trace.dropped)
+        answering = [one for one in visible if self._answers(ask, one)]
+        found.candidates = self._read(found, answering, covered, unknown)
+        self._decide(found)
+        places = {key_of(one): at for at, one in enumerate(whole.best)}
+        for candidate in found.candidates:
+            candidate.place = places.get(candidate.key)
+            if candidate.key in asked:
+                candidate.relevance, candidate.weak = max(candidate.relevance, 0.0), False
 
     def _visible(
-        self, ask: Ask, named: Mapping[Key, Passage | None], found: Found
-    ) -> Iterator[Passage]:
+        self, ask: Ask, named: Mapping[Key, Passage | None], dropped: Counter[DropReason]
+    ) -> list[Passage]:
         """Those of what was named that live, and that the filter admits."""
+        admits, visible = ask.request.scope_filter.admits, []
         for key, passage in named.items():
-            seen = (key.scope, *([] if passage is None else [place_name(passage)]))
-            if not all(map(ask.request.scope_filter.admits, seen)):
-                found.trace.dropped[DropReason.SCOPE] += 1
+            if not admits(key.scope) or (passage and not admits(place_name(passage))):
+                dropped[DropReason.SCOPE] += 1
             elif passage is None:
-                found.trace.dropped[DropReason.GONE] += 1
+                dropped[DropReason.GONE] += 1
             else:
-                yield passage
-        self.scope_check_drops += found.trace.dropped[DropReason.SCOPE]
+                visible.append(passage)
+        self.scope_check_drops += dropped[DropReason.SCOPE]
+        return visible
 
-    def _answers(self, ask: Ask, passage: Passage, *, done: bool | None) -> bool:
+    def _answers(self, ask: Ask, passage: Passage) -> bool:
         """False for what is no answer, whatever it says. What a digest repeats answers by itself,
         and says more; what was asked answers nothing; where tasks are asked for, what is done is no
         answer to what is left; and what is of no topic or day that was asked for beside the
         query."""
-        topic, on = ask.request.topic, ask.request.on
+        topic, on, whole = ask.request.topic, ask.request.on, ask.whole
         unread = ask.request.in_talk and self._passages.is_unread(passage)
         if repeats_entries(passage) or (unread and only_asks(shown_text(passage))):
             return False
-        if done is not None and is_task(passage) and is_done(passage) != done:
+        of_tasks = whole is not None and whole.topic is Topic.TASKS and is_task(passage)
+        if whole and of_tasks and is_done(passage) != whole.done:
             return False
-        if topic is not None and not (
-            isinstance(passage, StoredMemory) and topic_of(passage.path) is topic
-        ):
+        stored = passage if isinstance(passage, StoredMemory) else None
+        if topic is not None and (stored is None or topic_of(stored.path) is not topic):
             return False
         return not on or in_time(passage, ask.times, ask.now.tzinfo)
 
     def _read(
-        self, ask: Ask, heard: Heard, passages: Sequence[Passage], covered: Mapping[Key, float]
+        self,
+        found: Found,
+        passages: Sequence[Passage],
+        covered: Mapping[Key, float],
+        unknown: set[Key],
     ) -> list[Candidate]:
         """What is known of each, as numbers."""
+        ask, near = found.ask, found.similarities or {}
         asked_at, question, zone = ask.now.timestamp(), fold(ask.text), ask.now.tzinfo
-        matches = heard.words.found if heard.words else ()
-        words = {one.key: one.score for one in matches}
-        scores = covered if heard.words is None else words
-        near, far = heard.similarities or {}, min((heard.similarities or {}).values(), default=0.0)
-        mean, deviation = self._trust.found.chance(ask.language, heard.vector)
+        words = {one.key: one.score for one in found.words.found} if found.words else {}
+        scores, far = covered if found.words is None else words, min(near.values(), default=0.0)
+        mean, deviation = self._trust.found.chance(ask.language, found.vector)
         low, slope = self._weights.unknown
         candidates = []
         for one in passages:
             key, nearness = key_of(one), 0.0
-            if near and key in heard.unknown and key not in near:
+            if near and key in unknown and key not in near:
                 nearness = low + slope * covered.get(key, 0.0)
             elif near and deviation > 0:
                 nearness = max((near.get(key, far) - mean) / deviation, 0.0)
@@ -302,57 +299,55 @@ class CandidateFinder:
             )
         return candidates
 
-    def _decide(self, ask: Ask, heard: Heard, found: Found) -> None:
+    def _decide(self, found: Found) -> None:
         """Scores, and whether any of them answers."""
-        trust = self._trust.found.weight(ask.language) if heard.similarities else 0.0
+        ask, trace, candidates = found.ask, found.trace, found.candidates
+        trust = self._trust.found.weight(ask.language) if found.similarities else 0.0
         probe = self._weights.probes.get(self._trust.model)
         message = Message(
             # Where the talk before is what is asked for, the message's own length says nothing.
-            tokens=LONG if ask.used.carried else estimate_tokens(ask.subject),
-            asks=float(ask.asks and not self._asks_of_name(ask, found.candidates)),
-            probe=probe.log_odds(heard.vector) if probe else 0.0,
+            tokens=LONG if ask.talk.used.carried else estimate_tokens(ask.subject),
+            asks=float(ask.asks and not self._asks_of_name(ask, candidates)),
+            probe=probe.log_odds(found.vector) if probe else 0.0,
         )
-        how = content(ask.text) if _HOW.search(simplified(fold(ask.text))) else frozenset[str]()
+        asks_how = says("how", simplified(fold(ask.text)))
+        how = content(ask.text) if asks_how else frozenset[str]()
 
         def floor_of(one: Candidate) -> float:
             """Who asks how to do a thing is told sooner what speaks of doing it, though each says
             it in words of his own: 晚饭怎么做, 做饭少放盐."""
             return self._floor * (_SOONER if _speaks_of(shown_text(one.passage), how) else 1.0)
 
-        found.trace.chance, found.trace.values = decide(
+        trace.chance, trace.values = decide(
             self._weights,
             trust,
             message,
-            found.candidates,
+            candidates,
             places=ask.request.limit,
             in_talk=ask.request.in_talk,
             floor_of=floor_of,
         )
-        found.trace.dense_weight = trust / (1 + trust) if heard.arm is Arm.HYBRID else 0.0
-        for one in found.candidates:
-            if one.weak and _says_all(one.passage, ask.request.query):
-                one.weak = False
-        self._told_first(ask, found.candidates)
+        trace.dense_weight = trust / (1 + trust) if trace.arm is Arm.HYBRID else 0.0
+        for one in candidates:
+            one.weak = one.weak and not _says_all(one.passage, ask.request.query)
+        self._told_first(ask, candidates)
 
     def _asks_of_name(self, ask: Ask, candidates: Sequence[Candidate]) -> bool:
         """Whether somebody is there, 小芳来了没, and the like: several memories hold the name, and
         none of them more of the question."""
-        if ask.used.carried or not ask.request.in_talk or not is_yes_or_no(ask.request.query):
+        if ask.talk.used.carried or not ask.request.in_talk or not is_yes_or_no(ask.request.query):
             return False
         most = max((one.features["covered"] for one in candidates), default=0.0)
-        alike = [one for one in candidates if one.features["covered"] == most]
-        if len(alike) < _SEVERAL:
-            return False
+        alike = [one.passage for one in candidates if one.features["covered"] == most]
         asked = fold(ask.request.query)
-        texts = (content(self._passages.folded(one.passage)) for one in alike)
+        texts = (content(self._passages.folded(one)) for one in alike)
         shared = frozenset.intersection(content(asked), *texts)
-        words = [one for one in shared if len(one) > 1]
-        wide = "".join(shared.difference(words))
-        names = re.findall(f"[{wide}]+", asked) if wide else []
-        known = {fold(said_by(one.passage)) for one in alike}.union(*ask.words.persons)
-        return len(names) + len(words) == 1 and (
-            not names or len(names[0]) <= _LONGEST_NAME or names[0] in known
-        )
+        words = {one for one in shared if len(one) > 1}
+        wide = "".join(shared - words)
+        names = [*words, *(re.findall(f"[{wide}]+", asked) if wide else ())]
+        known = {fold(said_by(one)) for one in alike}.union(*ask.words.persons, words)
+        is_name = len(names) == 1 and (len(names[0]) <= _LONGEST_NAME or names[0] in known)
+        return is_name and len(alike) >= _SEVERAL
 
     def _told_first(self, ask: Ask, candidates: Sequence[Candidate]) -> None:
         """What a person whom the question names only said comes behind what tells of the person
@@ -376,13 +371,13 @@ class CandidateFinder:
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
         """What the index of words finds for a name, of its speaker or in a text."""
         query, seen = LexicalQuery(text := " ".join(names), text), ask.request.scope_filter
-        found = await self.words(query, seen, [])
-        if found is not None:
-            passages = [self._passages.get(m.key) for m in found.found if seen.admits(m.key.scope)]
-        else:
-            passages = [
-                one for one, _ in await self._scan(query, seen, self._passages.visible(seen))
-            ]
+        try:
+            matches = (await self._lexical.search(query, seen, DEEP)).found
+            named = {one.key: self._passages.get(one.key) for one in matches}
+            passages = self._visible(ask, named, Counter())
+        except IndexUnavailable:
+            scanned = await self._scan(query, seen, self._passages.visible(seen))
+            passages = [one for one, _ in scanned]
         return [one for one in passages if isinstance(one, StoredMemory)]
 
     async def _scan(
@@ -406,12 +401,20 @@ class CandidateFinder:
     async def announce(self, ask: Ask) -> None:
         """It will be asked in a moment: have it embedded, unless no embedder will be asked it, or
         one together with what was said before. Never raises for a broken index or embedder."""
-        if self.trusts(ask) and stands_alone(ask.text, ask.subject) and not is_of_days(ask):
+        of_days = ask.of_days is not None and ask.of_days.all
+        if self.trusts(ask) and not of_days and stands_alone(ask.text, ask.subject):
             await self._indexing.announce(ask.embedded)
 
     def clear(self) -> None:
         """Let go of what a scan keeps."""
         self._scanner.clear()
+
+
+def _begun(ask: Ask, whole: Whole) -> Found:
+    trace = Trace(scopes=ask.request.scope_filter.names, talk=ask.talk.used, arm=Arm.DATES)
+    if ask.whole and ask.whole.topic and whole.best and whole.limit is None:
+        trace.topics = (ask.whole.topic.value,)
+    return Found(ask, whole, trace)
 
 
 def _newest(scope_filter: ScopeFilter, passages: Iterable[Passage]) -> list[Passage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -33,6 +33,7 @@ from .rules.tell_once import (
 )
 from .use_counts import UseCounts
 from .weights import RecallWeights
+from .whole_answers import Whole
 
 
 @dataclass(eq=False)
@@ -62,15 +63,15 @@ class MemoryManager:
         if not asked or request.limit < 1:
             return Recall(trace=Trace(scopes=seen.names))
         await self._passages.ahead(asked[0].request.query, seen)
-        found = joined(
-            await asyncio.gather(*(self._ordered(ask, began) for ask in asked)), request.limit
-        )
-        trace = found.trace
-        trace.candidates = len(found.candidates) + len(found.others)
+        each = await self._finder.find(asked)
+        await asyncio.gather(*(self._ordered(one, began) for one in each))
+        found = joined(each)
+        trace, best = found.trace, found.candidates
+        trace.candidates = len(best) + len(found.others)
         choice = choose(
-            found.candidates,
+            best,
             found.others,
-            limit=found.limit,
+            limit=request.limit if found.whole.limit is None else found.whole.limit,
             token_budget=request.token_budget,
             preview_chars=self._settings.preview_chars,
             cost=request.cost,
@@ -83,27 +84,25 @@ class MemoryManager:
         trace.milliseconds = (time.perf_counter() - began) * 1000
         return Recall(choice.hits, trace)
 
-    async def _ordered(self, ask: Ask, began: float) -> Found:
-        """What may be shown of what was found, best first, each thing once, and the others."""
-        found = await self._finder.find(ask)
-        # What finds them holds the loop for some milliseconds, and so does what follows.
-        await asyncio.sleep(0)
-        stands, lost = ask.request.stands, found.trace.dropped
-        ranked = sorted(self._living(found.candidates, lost), key=_order)
+    async def _ordered(self, found: Found, began: float) -> None:
+        """Leaves as candidates what may be shown, best first, each thing once."""
+        ask, trace = found.ask, found.trace
+        by_date, stands = trace.arm is Arm.DATES, ask.request.stands
+        ranked = sorted(self._living(found.candidates, trace), key=_order)
         best: Sequence[Candidate] = [one for one in ranked if one.relevance >= 0]
         below = [one for one in ranked if one.relevance < 0]
-        if not found.whole:
+        if not (by_date or found.whole.best):
             spent = time.perf_counter() - began
-            order = self._reranking.order(ask.request.query, best, spent, found.trace.notes)
-            best, found.trace.reranker = await order
-            best = [*self._living(best, lost)]
+            order = self._reranking.order(ask.request.query, best, spent, trace.notes)
+            best, trace.reranker = await order
+            best = self._living(best, trace)
         record = partial(self._passages.record, scope_filter=ask.request.scope_filter)
         told = stored_instead(records_instead(best, record), self._passages.copied)
-        lost[DropReason.SAID] = len(best) - len(told)
-        found.trace.holding = max(found.trace.holding - lost[DropReason.SAID], 0)
+        trace.dropped[DropReason.SAID] = again = len(best) - len(told)
+        trace.holding = max(trace.holding - again, 0)
         known = {one.key: one for one in (*ranked, *told)}
         best = merge_same_facts(closed_last(told, known, self._passages.get))
-        if found.trace.arm is not Arm.DATES:
+        if not by_date:
             if not ask.times:
                 journals = [one for one in best if is_journal(one.passage)]
                 best = journals_last(best, shown=ask.asks or not ask.request.in_talk)
@@ -116,18 +115,17 @@ class MemoryManager:
         found.candidates, found.others = [*best], _without(below, best)
         for one in found.others:
             one.dropped = DropReason.FLOOR
-        return found
 
-    def _living(
-        self, candidates: Iterable[Candidate], lost: Counter[DropReason]
-    ) -> Iterator[Candidate]:
+    def _living(self, candidates: Iterable[Candidate], trace: Trace) -> list[Candidate]:
         """They were waited for: what was forgotten or moved meanwhile is not shown."""
+        living = []
         for one in candidates:
             if (passage := self._passages.get(one.key)) is None:
-                lost[DropReason.GONE] += 1
-                continue
-            one.passage = passage
-            yield one
+                trace.dropped[DropReason.GONE] += 1
+            else:
+                one.passage = passage
+                living.append(one)
+        return living
 
     @property
     def scope_check_drops(self) -> int:
@@ -135,8 +133,8 @@ class MemoryManager:
         return self._finder.scope_check_drops
 
     async def announce(self, query: str, scope_filter: ScopeFilter) -> None:
-        """A question comes in a moment: have it embedded, unless no embedder will be asked it, or
-        one together with what was said before. Never raises for a broken index or embedder."""
+        """A question comes in a moment: have it embedded, where an embedder will be asked it.
+        Never raises for a broken index or embedder."""
         request = RecallRequest(query, scope_filter, 1, 0)
         for ask in read(request, self._clock(), self._settings.identity_links):
             await self._finder.announce(ask)
@@ -144,30 +142,27 @@ class MemoryManager:
     def clear(self) -> None:
         """Let go of what is kept."""
         self._finder.clear()
-        self._reranking.clear()
         self.explanations.clear()
 
 
-def joined(each: Sequence[Found], limit: int) -> Found:
+def joined(each: Sequence[Found]) -> Found:
     """What was found for each question of a message, as one: the best of each, then the second of
     each, once each, with the decision on the one that is answered best."""
     if len(each) == 1:
         return each[0]
-    best, others = (
-        _once(chain(*zip_longest(*some)))
-        for some in ([one.candidates for one in each], [one.others for one in each])
-    )
-    trace = max((one.trace for one in each), key=lambda one: one.chance or 0.0)
-    trace.dropped = sum((one.trace.dropped for one in each), Counter())
-    trace.topics = tuple(dict.fromkeys(chain(*(one.trace.topics for one in each))))
-    trace.notes = list(dict.fromkeys(chain(*(one.trace.notes for one in each))))
-    trace.talk, trace.holding = each[0].trace.talk, 0  # holding is of the words of one question
-    return Found(best, limit, trace, others=_without(others, best))
+    best, others = _once(one.candidates for one in each), _once(one.others for one in each)
+    traces = [one.trace for one in each]
+    trace = max(traces, key=lambda one: one.chance or 0.0)
+    trace.dropped = sum((one.dropped for one in traces), Counter())
+    trace.topics = tuple(dict.fromkeys(chain(*(one.topics for one in traces))))
+    trace.notes = list(dict.fromkeys(chain(*(one.notes for one in traces))))
+    trace.talk, trace.holding = traces[0].talk, 0  # holding is of the words of one question
+    return Found(each[0].ask, Whole(), trace, candidates=best, others=_without(others, best))
 
 
-def _once(candidates: Iterable[Candidate | None]) -> list[Candidate]:
+def _once(ranked: Iterable[Sequence[Candidate]]) -> list[Candidate]:
     found: dict[Key, Candidate] = {}
-    for one in filter(None, candidates):
+    for one in filter(None, chain(*zip_longest(*ranked))):
         found.setdefault(one.key, one)
     return [*found.values()]
 

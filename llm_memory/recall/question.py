@@ -15,7 +15,7 @@ from ..models.data_models import Topic
 from ..models.passages import Passage
 from ..models.recall import Hit
 from ..models.scope import ScopeFilter
-from ..models.turns import ContextLine, TalkUsed, Voice
+from ..models.turns import ContextLine, Voice
 from ..scopes.rules.scope_resolution import ids_of
 from ..text.dates.expressions import TimeSpan, Towards, days_named, find_times, towards
 from ..text.hit_line import line_tokens
@@ -23,20 +23,23 @@ from ..text.normalising import clean
 from ..text.scripts import Language, fold, language_of
 from ..text.stated import CLAUSE, asks
 from ..texts import Texts
-from .rules.asked import asked_of_days, is_empty, parts_of
-from .rules.salience import is_first_person, without_times
+from .patterns import PATTERNS
+from .rules.asked import (
+    Asked,
+    OfDays,
+    asked_for,
+    asked_of_days,
+    is_empty,
+    parts_of,
+    without_times,
+)
+from .rules.order import is_first_person
 from .rules.talk import LONGEST_AGO, Talk, talk_for
 
 WEEK: Final = 7
 """So many days are told each, where a question names them."""
 MAX_QUERY: Final = 800
 """Characters: what is looked for costs time in proportion to its length."""
-_NEXT: Final = re.compile(
-    r"^\W*(?:and|(?:what|how)\sabout)?\W*the\s(?:(day)|week)\safter\W*$|"
-    "^那?(?:(第二天|后一天|次日|隔天)|[再后]下?一?个?(?:周|星期|礼拜))呢?\\W*$",
-    re.IGNORECASE,
-)
-"""The days after those that were asked for last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,10 @@ class Ask:
         subject: The text without them.
         words: What the index of words is asked.
         embedded: What an embedder is asked: the text, behind whom it points to.
-        used: What of the talk was used, for the trace.
+        talk: What of the talk before belongs to it.
         asks: It is a question, or a request to be told, as far as its form tells.
+        whole: What it is for, whole.
+        of_days: What it asks of its days.
     """
 
     request: RecallRequest
@@ -105,8 +110,10 @@ class Ask:
     words: LexicalQuery
     language: Language | None
     embedded: str
-    used: TalkUsed
+    talk: Talk
     asks: bool
+    whole: Asked | None
+    of_days: OfDays | None
 
 
 def read(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> list[Ask]:
@@ -117,39 +124,40 @@ def read(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> lis
     query = clean(request.query)
     if len(query) > MAX_QUERY:  # a question stands at either end
         query = f"{query[: MAX_QUERY // 2]} {query[-MAX_QUERY // 2 :]}"
-    if not query:
-        return []
-    questions = [read_question(replace(request, query=query), now, links)]
-    if len(parts := parts_of(query)) > 1:
-        context = [*request.context]
-        for part in parts:
-            asked = replace(request, query=part, context=tuple(context))
-            questions.append(read_question(asked, now, links))
-            context.append(ContextLine(Voice.ASKER, part, now))
-    return questions
+    parts = parts_of(query)
+    context = [*request.context, *(ContextLine(Voice.ASKER, part, now) for part in parts)]
+    questions = [query] if len(parts) == 1 else [query, *parts]
+    said = [len(request.context), *range(len(request.context), len(context))]
+    return [
+        read_question(replace(request, query=one, context=tuple(context[:before])), now, links)
+        for one, before in zip(questions, said, strict=False)
+        if one
+    ]
 
 
 def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> Ask:
     """Of one that is cleaned and bounded."""
-    query, asker, context = request.query, request.asker, request.context
-    look, before = towards(query), _before(context, now)
+    query, asker, before = request.query, request.asker, _before(request.context, now)
+    look = towards(query)
     if look is Towards.NEAR and is_empty(without_times(query, find_times(query, now))):
         look = towards(before)  # and Wednesday?
     times = find_times(query, now, look)
     subject = without_times(query, times)
-    talk = talk_for(query, subject, context, now) if context else Talk()
+    talk = talk_for(query, subject, request.context, now)
     if request.on:
         times = days_named(request.on, now, towards(f"{request.on} {query}"))
-    elif not times and (talk.used.carried or _NEXT.search(query)):
+    elif not times and (talk.used.carried or PATTERNS["the_next"].search(query)):
         times = _times_of_talk(talk.topic or before, query, now)
         subject = "" if times else subject
     text = f"{talk.topic} {query}".strip()
     topic = without_times(talk.topic, find_times(talk.topic, now))
     subject = f"{topic} {subject}".strip()
-    of_oneself = any(asks(one) and is_first_person(one) for one in CLAUSE.findall(query))
+    clauses = [(one, asks(one)) for one in CLAUSE.findall(query)]
+    of_oneself = any(asked and is_first_person(one) for one, asked in clauses)
     names = tuple(filter(None, request.names)) if of_oneself else ()
     persons = [some for some in request.named if some[0] in fold(text)]
     called = "|".join(re.escape(some[0]) for some in persons) or "$"
+    is_question = not request.in_talk or any(asked for _, asked in clauses)
     return Ask(
         request=request,
         text=text,
@@ -167,9 +175,32 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
         ),
         language=language_of(text),
         embedded=f"{talk.pointed} {query}".strip(),
-        used=talk.used,
+        talk=talk,
         asks=asks(query),
+        whole=_whole(subject, times, is_question=not request.in_talk or asks(query)),
+        of_days=_of_days(subject, times, now, is_question=is_question),
     )
+
+
+def _whole(subject: str, times: Sequence[TimeSpan], *, is_question: bool) -> Asked | None:
+    """What a question is for, whole; None for any other, and for one about days."""
+    asked = asked_for(subject)
+    if asked is None or (asked.topic is None and not asked.name and times):
+        return None
+    # 介绍一下大伟 asks whatever its form is; 我有任务 does not.
+    names_person = asked.topic is None and asked.name and not asked.each
+    return asked if is_question or names_person else None
+
+
+def _of_days(
+    subject: str, times: Sequence[TimeSpan], now: datetime, *, is_question: bool
+) -> OfDays | None:
+    if not times:
+        return None
+    today = now.date()
+    ahead = all(span.start > today for span in times)
+    past = all(span.start < today and span.end <= today for span in times)
+    return asked_of_days(subject, asks=is_question, ahead=ahead, past=past)
 
 
 def _before(context: Sequence[ContextLine], now: datetime) -> str:
@@ -185,7 +216,7 @@ def _times_of_talk(before: str, query: str, now: datetime) -> tuple[TimeSpan, ..
     asked = asked_of_days(without_times(before, spans), asks=True)
     if not spans or asked is None or not asked.all:
         return ()
-    if (after := _NEXT.search(query)) is None:
+    if (after := PATTERNS["the_next"].search(query)) is None:
         return spans
     far = timedelta(days=1 if after[1] or after[2] else 7)
     return tuple(replace(one, start=one.start + far, end=one.end + far) for one in spans)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 from ..catalogue.rules.passage_text import HEADING_SEPARATOR
 from ..errors import RerankFailed
@@ -17,7 +17,6 @@ from .rules.choosing import Candidate, as_hit
 
 TOP: Final = 20
 """Candidates that it is shown: hits are few, and each text costs time, or money."""
-_FEWEST: Final = 2
 RESTS: Final = (0.0, 0.0, 30.0, 120.0, 300.0)
 """Seconds that it is left alone after the first, second, … failure in a row: one that keeps timing
 out would make every recall wait for nothing."""
@@ -50,7 +49,6 @@ class Reranking:
     _clock: Callable[[], float] = time.monotonic
     _failures: int = 0
     _rests_until: float = -math.inf
-    _running: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def order(
         self, query: str, best: Sequence[Candidate], spent: float, notes: list[str]
@@ -62,62 +60,51 @@ class Reranking:
             best: Relevant and visible to the asker: their texts go out of the house.
             spent: Seconds that the recall has taken.
         """
-        if self._reranker is None or len(best) < _FEWEST:
+        if self._reranker is None or len(best) < 2:
             return best, ""
-        label = self._reranker.label
+        label, left = self._reranker.label, self._settings.rerank_within_seconds - spent
         if (rest := self._rests_until - self._clock()) > 0:
             notes.append(f"rerank {label}: resting: {rest:.0f} s")
             return best, ""
-        left = self._settings.rerank_within_seconds - spent
         texts = [_told(one, query, self._settings.preview_chars) for one in best[:TOP]]
         try:
             seconds = min(self._settings.rerank_seconds, left)
-            scores = await self._scores(self._reranker, query, texts, seconds)
+            scores = await _scores(self._reranker, query, texts, seconds)
         except RerankFailed as error:
             if str(error).partition(":")[0] not in _AT_ONCE:
-                rest = RESTS[min(self._failures, len(RESTS) - 1)]
+                self._rests_until = self._clock() + RESTS[min(self._failures, len(RESTS) - 1)]
                 self._failures += 1
-                self._rests_until = self._clock() + rest
             notes.append(f"rerank {label}: {error}")
             return best, ""
         self._failures = 0
         return reordered(best, scores), label
 
-    async def _scores(
-        self, reranker: Reranker, query: str, texts: Sequence[str], seconds: float
-    ) -> list[float]:
-        """One finite number a text. Returns in time even from a call that ignores its
-        cancellation."""
-        if seconds <= 0:
-            raise RerankFailed("no_time")
-        task = asyncio.ensure_future(reranker.rerank(query, texts))
-        self._running.add(task)
-        task.add_done_callback(self._finished)
-        try:
-            await asyncio.wait({task}, timeout=seconds)
-        finally:
-            task.cancel()  # nothing to a task that is done
-        if not task.done():
-            raise RerankFailed(f"timeout: {seconds:.2g} s")
-        if task.cancelled():
-            raise RerankFailed("cancelled")
-        error = task.exception()
-        if isinstance(error, RerankFailed):
-            raise error
-        if error is not None:
-            # The type alone: a foreign message may quote a text, or a key.
-            raise RerankFailed(f"error: {type(error).__name__}") from error
-        return _accepted(task.result(), len(texts))
 
-    def _finished(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
-        if not task.cancelled():
-            task.exception()  # seen, so that asyncio does not print it for an abandoned call
-
-    def clear(self) -> None:
-        """Cancel calls whose caller is gone."""
-        for task in self._running:
-            task.cancel()
+async def _scores(
+    reranker: Reranker, query: str, texts: Sequence[str], seconds: float
+) -> list[float]:
+    """One finite number a text. Returns in time even from a call that ignores its cancellation."""
+    if seconds <= 0:
+        raise RerankFailed("no_time")
+    task = asyncio.ensure_future(reranker.rerank(query, texts))
+    # Seen, so that asyncio does not print it for an abandoned call.
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    finally:
+        task.cancel()  # nothing to a task that is done
+    if not task.done():
+        raise RerankFailed(f"timeout: {seconds:.2g} s")
+    try:
+        scores = [float(score) for score in task.result()]
+    except RerankFailed:
+        raise
+    except (Exception, asyncio.CancelledError) as error:
+        # The type alone: a foreign message may quote a text, or a key.
+        raise RerankFailed(f"error: {type(error).__name__}") from error
+    if len(scores) != len(texts) or not all(map(math.isfinite, scores)):
+        raise RerankFailed(f"bad_scores: {len(scores)} for {len(texts)}")
+    return scores
 
 
 def _told(candidate: Candidate, query: str, preview_chars: int) -> str:
@@ -128,18 +115,6 @@ def _told(candidate: Candidate, query: str, preview_chars: int) -> str:
     return f"{about}：{hit.preview}" if about else hit.preview
 
 
-def _accepted(answer: Iterable[Any], count: int) -> list[float]:
-    try:
-        scores = [float(score) for score in answer]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise RerankFailed("not_numeric") from error
-    if len(scores) != count:
-        raise RerankFailed(f"wrong_count: {len(scores)} for {count}")
-    if not all(map(math.isfinite, scores)):
-        raise RerankFailed("not_finite")
-    return scores
-
-
 def reordered(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
     """``best``, the first of them, one a score, ordered anew: probability times factor, for a
     reranker knows neither dates nor who asks. Among equals the order stays.
@@ -147,13 +122,12 @@ def reordered(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candid
     Scores from 0 to 1 are probabilities; others are logits, and become what such a model is trained
     to give. Logits that differ where their probabilities no longer do still tell what is better.
     """
-    if all(0.0 <= score <= 1.0 for score in scores):
-        shares = scores
-    else:  # 1 / (1 + e^-x), without overflow
-        shares = [(1.0 + math.tanh(score / 2.0)) / 2.0 for score in scores]
+    are_shares = all(0.0 <= score <= 1.0 for score in scores)
     judged = []
-    for one, score, share in zip(best, scores, shares, strict=False):
+    for one, score in zip(best, scores, strict=False):
         one.reranked = score
+        # Of a logit 1 / (1 + e^-x), without overflow.
+        share = score if are_shares else (1.0 + math.tanh(score / 2.0)) / 2.0
         judged.append((share * one.factor, score, one))
     judged.sort(key=lambda each: each[:2], reverse=True)
-    return [one for *_, one in judged] + list(best[len(judged) :])
+    return [*(one for *_, one in judged), *best[len(judged) :]]

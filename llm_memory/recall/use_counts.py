@@ -28,14 +28,6 @@ _WRITE_SECONDS: Final = 5.0
 """What was shown meanwhile is written at once. A crash loses that much of it, and no word."""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """What came of feedback: the ids that were ``counted``, how many counted for nothing."""
-
-    counted: tuple[str, ...]
-    dropped: int
-
-
 @dataclass(eq=False)
 class UseCounts:
     """Read once, when the state is open; counted up with it from then on."""
@@ -43,35 +35,36 @@ class UseCounts:
     _passages: Passages
     _state: SqliteStateStore
     _book: SqliteLoopFacts
-    _counts: dict[Key, int] = field(default_factory=dict)
+    _counts: Counter[Key] = field(default_factory=Counter)
     _unwritten: Counter[Key] = field(default_factory=Counter)
     _shown: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def load(self) -> None:
         """What the state knows. Never raises for a state that cannot be read: nothing was used."""
         try:
-            self._counts = await asyncio.to_thread(self._state.all_uses)
+            self._counts = Counter(await asyncio.to_thread(self._state.all_uses))
         except StateUnavailable:
-            self._counts = {}
+            self._counts = Counter()
 
     def of(self, passage: Passage) -> int:
         """How often it served any reader, from memory."""
         key = entry_key(passage) if isinstance(passage, StoredMemory) else key_of(passage)
-        return self._counts.get(key, 0)
+        return self._counts[key]
 
     def show(self, hits: Iterable[Hit]) -> None:
         """The asker is shown these: counted now, written soon. A note is no memory."""
-        for hit in hits:
-            passage = self._passages.get(Key(hit.scope_name, hit.memory_id))
-            if isinstance(passage, StoredMemory):
-                self._served([entry_key(passage)], 1)
-                self._unwritten[entry_key(passage)] += 1
-                self._shown.set()
+        shown = (self._passages.get(Key(hit.scope_name, hit.memory_id)) for hit in hits)
+        keys = [entry_key(one) for one in shown if isinstance(one, StoredMemory)]
+        self._counts.update(keys)
+        self._unwritten.update(keys)
+        if keys:
+            self._shown.set()
 
     async def feedback(
         self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]
-    ) -> Served:
-        """Count what helped, and what was shown and did not.
+    ) -> tuple[tuple[str, ...], int]:
+        """Count what helped, and what was shown and did not: the ids that were counted as helpful,
+        and how many of all counted for nothing.
 
         What the filter admits has served once more. How an entry is weighed one day is changed in
         the reader's own scope alone, and only what was ``recalled`` can have been in the way.
@@ -79,24 +72,18 @@ class UseCounts:
         """
         own = scope_filter.scopes[0].name
         useful = [self._admitted(one, scope_filter) for one in feedback.useful_ids]
-        useless = [
-            self._admitted(one, scope_filter) if one in recalled else None
-            for one in feedback.useless_ids
-        ]
+        shown = [one for one in feedback.useless_ids if one in recalled]
+        useless = [self._admitted(one, scope_filter) for one in shown]
         helped = list(dict.fromkeys(key for key in useful if key is not None))
-        hindered = {key for key in useless if key is not None and key.scope == own}
+        hindered = [key for key in useless if key is not None and key.scope == own]
         await asyncio.to_thread(self._state.count_use, helped * USEFUL)
-        self._served(helped, USEFUL)
+        self._counts.update(helped * USEFUL)
         better = [key for key in helped if key.scope == own]
-        worse = sorted(hindered.difference(helped))
+        worse = sorted({*hindered}.difference(helped))
         if better or worse:
             await asyncio.to_thread(self._book.count_evidence, better, worse)
-        dropped = useful.count(None) + sum(key is None or key.scope != own for key in useless)
-        return Served(tuple(key.memory_id for key in helped), dropped)
-
-    def _served(self, keys: Iterable[Key], times: int) -> None:
-        for key in keys:
-            self._counts[key] = self._counts.get(key, 0) + times
+        dropped = useful.count(None) + len(feedback.useless_ids) - len(hindered)
+        return tuple(key.memory_id for key in helped), dropped
 
     def _admitted(self, memory_id: str, scope_filter: ScopeFilter) -> Key | None:
         """The entry of a memory that the filter admits, the reader's own scope first. A note is

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 PATH: Final = Path(__file__).with_name("weights.json")
 
@@ -40,13 +40,14 @@ class Pair:
         """For an embedder that is trusted so far, 0 to 1."""
         if trust <= 0:
             return self.words
-        alone, both = self.words.weights, self.both.weights
+        parts = ((1 - trust, self.words), (trust, self.both))
+        names = self.words.weights.keys() | self.both.weights.keys()
         return Linear(
             {
-                name: (1 - trust) * alone.get(name, 0.0) + trust * both.get(name, 0.0)
-                for name in alone.keys() | both.keys()
+                name: sum(share * one.weights.get(name, 0.0) for share, one in parts)
+                for name in names
             },
-            (1 - trust) * self.words.bias + trust * self.both.bias,
+            sum(share * one.bias for share, one in parts),
         )
 
 
@@ -78,17 +79,17 @@ class RecallWeights:
             embedder's index does not hold yet.
         probes: By the name of the embedder's model.
         newer: Of what ``newer.features`` tells of a pair; above 0 the later one says how it stands
-            now. Without a fit none does.
+            now.
     """
 
     order: Pair
     speak: Pair
+    beside: float
     floor: float
     within: float
-    unknown: tuple[float, float]
-    beside: float = 0.0
-    probes: Mapping[str, Probe] = field(default_factory=dict)
-    newer: Linear = Linear({}, bias=-1.0)
+    unknown: Sequence[float]
+    probes: Mapping[str, Probe]
+    newer: Linear
 
     def chance(self, trust: float, values: Mapping[str, float]) -> float:
         """The probability that something answers, 0 to 1. ``values``: see ``order.of_answer``.
@@ -105,18 +106,10 @@ class RecallWeights:
 def shipped() -> RecallWeights:
     """The weights of the file, read once. Blocks."""
     found = json.loads(PATH.read_text("utf-8"))
-    low, slope = found["unknown"]
-    return RecallWeights(
-        order=_pair(found["order"]),
-        speak=_pair(found["speak"]),
-        floor=found["floor"],
-        within=found["within"],
-        unknown=(low, slope),
-        beside=found["beside"],
-        probes={name: Probe(**probe) for name, probe in found["probes"].items()},
-        newer=Linear(**found["newer"]),
+    order, speak = (
+        Pair(*(Linear(**found[name][of]) for of in ("words", "both")))
+        for name in ("order", "speak")
     )
-
-
-def _pair(found: Mapping[str, Any]) -> Pair:
-    return Pair(Linear(**found["words"]), Linear(**found["both"]))
+    probes = {name: Probe(**probe) for name, probe in found["probes"].items()}
+    known = {name: found[name] for name in ("beside", "floor", "within", "unknown")}
+    return RecallWeights(order, speak, **known, probes=probes, newer=Linear(**found["newer"]))

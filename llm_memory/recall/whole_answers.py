@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,11 +21,11 @@ from ..models.data_models import MemoryKind, StoredMemory, Topic
 from ..text.dates.expressions import Towards, towards
 from ..text.english import stem
 from ..text.scripts import fold
-from ..text.stated import CLAUSE, asks
 from ..text.traditional import simplified
+from .patterns import PATTERNS
 from .question import Ask
-from .rules.asked import EVERYTHING, Asked, OfDays, asked_for, asked_of_days
-from .rules.salience import HOLDS, in_time, is_of, salience, tells_of
+from .rules.asked import EVERYTHING, Asked, OfDays
+from .rules.order import HOLDS, in_time, is_of, salience, tells_of
 from .use_counts import UseCounts
 
 READ: Final = 1000
@@ -37,9 +36,6 @@ _OF_TOPIC, _OF_DAYS = 50, 100
 """Of both so many take part."""
 _IN_TIME: Final = frozenset({MemoryKind.EVENT, MemoryKind.TASK})
 """What was on one day, or is to be done: it comes after what holds."""
-
-
-_LATIN: Final = re.compile("[a-z]+")
 _OF_A_TIME: Final = 2
 """What lies on days no more directly, see ``lying``, was merely said on them."""
 
@@ -51,15 +47,11 @@ class Whole:
     Attributes:
         best: It, in this order, ahead of the others, whatever their texts say.
         beside: What else is of the topic or the days that were asked for beside the query.
-        topic: Its files were read.
-        done: Of tasks, whether those that are done were asked for; None for any other question.
         limit: How many of them are the answer to a question about days; None for any other.
     """
 
     best: Sequence[StoredMemory] = ()
     beside: Sequence[StoredMemory] = ()
-    topic: Topic | None = None
-    done: bool | None = None
     limit: int | None = None
 
 
@@ -76,28 +68,25 @@ class WholeAnswers:
     async def of(self, ask: Ask) -> Whole:
         """An empty one for a question that asks for nothing whole, or for what nobody knows by that
         name."""
-        asked, topic, of_days = _asked(ask), ask.request.topic, _of_days_asked(ask)
-        best: Sequence[StoredMemory] = ()
+        asked, of_days, topic = ask.whole, ask.of_days, ask.request.topic
         if topic is None and of_days is not None and of_days.all:
             whole = self._of_days(ask, of_days)
             if whole.best or not (of_days.left or asked):
                 return whole
-        if asked is not None and asked.topic is not None:
-            best = self._of_topic(ask, asked.topic, asked)
-        elif asked is not None:
-            best = await self._of_person(ask, asked.name)
-            if asked.each and not (best or ask.times):
-                best = await self._of_each(ask, asked.name)
-        beside: Sequence[StoredMemory] = ()
+        best: Sequence[StoredMemory] = ()
+        if asked is not None:
+            if asked.topic is not None:
+                best = self._of_topic(ask, asked, asked.topic)
+            else:
+                best = await self._of_person(ask, asked)
         if topic is not None:
-            beside = self._of_topic(ask, topic)
-        elif ask.request.on:
-            beside = self._of_days(ask, EVERYTHING).best
-        elif of_days is not None and not best:
-            lying_then = [one for one, at in self._lying(ask) if at[0] <= 1]
-            beside = [one for one in lying_then if of_days.own or self._is_of(one, of_days)]
-        done = asked.done if asked and asked.topic is Topic.TASKS else None
-        return Whole(best, beside, asked.topic if asked and best else None, done)
+            return Whole(best, self._heaviest(ask, self._files(ask, topic)))
+        if ask.request.on:
+            return Whole(best, self._of_days(ask, EVERYTHING).best)
+        if of_days is None or best:
+            return Whole(best)
+        there = [one for one, at in self._lying(ask) if at[0] <= 1]
+        return Whole(beside=[one for one in there if of_days.own or self._is_of(one, of_days)])
 
     def said_on(self, ask: Ask) -> Iterator[StoredMemory]:
         """What the catalogue knows of the days asked for, some of it twice."""
@@ -107,20 +96,23 @@ class WholeAnswers:
             yield from self._catalogue.of_days(*of_days, ask.now.tzinfo, LOOKED_AT)
             yield from self._catalogue.telling_of_days(*of_days, LOOKED_AT)
 
-    def _of_topic(self, ask: Ask, topic: Topic, asked: Asked | None = None) -> list[StoredMemory]:
-        read: Iterable[StoredMemory] = self._passages.of_topics({topic}, ask.request.scope_filter)
-        if asked and topic is Topic.TASKS:
-            # What is done is no answer to what is left, nor the other way round.
-            read = (one for one in islice(read, READ) if is_done(one) == asked.done)
-        called = set[str]()
-        if asked and asked.name:
-            called = {asked.name, *map(fold, _called(ask, asked.name))}
-            read = (one for one in islice(read, READ) if self._tells_of(one, called, ()))
-        elif asked and topic is Topic.TASKS and ask.asker:
-            tasks, called = list(islice(read, READ)), {*map(fold, ask.request.names)} - {""}
-            read = [one for one in tasks if self._tells_of(one, called, ask.asker)] or tasks
-        first = islice(read, READ)
-        return heapq.nlargest(_OF_TOPIC, first, key=lambda one: self._weight(ask, one, called))
+    def _of_topic(self, ask: Ask, asked: Asked, topic: Topic) -> list[StoredMemory]:
+        is_tasks, read = topic is Topic.TASKS, self._files(ask, topic)
+        if is_tasks:  # what is done is no answer to what is left, nor the other way round
+            read = [one for one in read if is_done(one) == asked.done]
+        if not (asked.name or (is_tasks and ask.asker)):
+            return self._heaviest(ask, read)
+        called, persons = _called(ask, asked.name), frozenset() if asked.name else ask.asker
+        theirs = [one for one in read if self._tells_of(one, called, persons)]
+        return self._heaviest(ask, theirs if asked.name else theirs or read, called)
+
+    def _files(self, ask: Ask, topic: Topic) -> list[StoredMemory]:
+        return [*islice(self._passages.of_topics({topic}, ask.request.scope_filter), READ)]
+
+    def _heaviest(
+        self, ask: Ask, read: Iterable[StoredMemory], called: Collection[str] = ()
+    ) -> list[StoredMemory]:
+        return heapq.nlargest(_OF_TOPIC, read, key=lambda one: self._weight(ask, one, called))
 
     def _weight(
         self, ask: Ask, stored: StoredMemory, called: Collection[str] = ()
@@ -135,40 +127,36 @@ class WholeAnswers:
             stored.memory.created_at.timestamp(),
         )
 
-    async def _of_person(self, ask: Ask, name: str) -> list[StoredMemory]:
-        """What tells of a person: facts first, then as ``_tells_of``, then the newest. Empty for a
-        name that no speaker has, and with which no memory begins: it is the name of a thing, and
-        what merely holds the word is no answer."""
-        asker = ask.request.asker
-        if not name and asker is None:
+    async def _of_person(self, ask: Ask, asked: Asked) -> list[StoredMemory]:
+        """What tells of a person: facts first, then as ``_tells_of``, then the newest. Nothing for
+        a name that no speaker has, and with which no memory begins: it is the name of a thing, and
+        what merely holds the word is no answer, but where it is asked who of all has the thing."""
+        name = asked.name
+        if not name and ask.request.asker is None:
             return []
-        names = {name} if name or asker is None else {*map(fold, ask.request.names)} - {""}
-        names.update(map(fold, _called(ask, name)))
-        persons = frozenset[str]() if name else ask.asker
-        found = {
-            one: tells
-            for one in await self._naming(ask, names)
-            if (tells := self._tells_of(one, names, persons))
-        }
+        names, persons = _called(ask, name), frozenset() if name else ask.asker
+        tells = {one: self._tells_of(one, names, persons) for one in await self._naming(ask, names)}
+        found = [one for one in tells if tells[one]]
         speaks = any(fold(one.memory.who) in names for one in found)
-        if not (persons or speaks or any(tells != HOLDS for tells in found.values())):
-            return []
+        if not (persons or speaks or any(tells[one] != HOLDS for one in found)):
+            return await self._of_each(ask, name) if asked.each and not ask.times else []
 
         def order(one: StoredMemory) -> tuple[bool, int, datetime]:
-            return one.memory.kind not in _IN_TIME, found[one], one.memory.created_at
+            return one.memory.kind not in _IN_TIME, tells[one], one.memory.created_at
 
         return sorted(found, key=order, reverse=True)
 
     async def _of_each(self, ask: Ask, words: str) -> list[StoredMemory]:
         """Whatever holds the noun, in any of its forms: who of all has or is what it says."""
         noun = words.split()[-1]
-        key = stem(noun)
 
-        def holds_it(text: str) -> bool:
-            return key in map(stem, _LATIN.findall(text)) if noun.isascii() else noun in text
+        def holds_it(stored: StoredMemory) -> bool:
+            text = simplified(fold(stored.memory.judgment))
+            if noun.isascii():
+                return stem(noun) in map(stem, PATTERNS["latin"].findall(text))
+            return noun in text
 
-        found = await self._naming(ask, [words])
-        return [one for one in found if holds_it(simplified(fold(one.memory.judgment)))]
+        return [one for one in await self._naming(ask, [words]) if holds_it(one)]
 
     def _tells_of(
         self, stored: StoredMemory, names: Collection[str], persons: Collection[str]
@@ -181,26 +169,29 @@ class WholeAnswers:
         ``request.days`` are to be told each, one for each of up to so many of these is the answer,
         and of what is to come all that lies on the days, one of each day before the second of
         any."""
-        back = towards(ask.request.query) is Towards.BACK
-        if back or all(span.end < ask.now.date() for span in ask.times):
-            zone = ask.now.tzinfo
-            read = (dated(one, ask.times, zone) for one in self._weighed(ask))
+        request = ask.request
+        ahead = any(span.end >= ask.now.date() for span in ask.times)
+        if not ahead or towards(request.query) is Towards.BACK:
+            read = (dated(one, ask.times, ask.now.tzinfo) for one in self._weighed(ask))
             of_these = [one for one in read if one is not None]
             days = {one.day for one in of_these if one.said_then}
-            limit = max(ask.request.limit, min(len(days), ask.request.days))
-            own = ask.request.scope_filter.scopes[0].name
+            limit = max(request.limit, min(len(days), request.days))
+            own = request.scope_filter.scopes[0].name
             return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
-        plans = [pair for pair in self._lying(ask) if not (is_task(pair[0]) and is_done(pair[0]))]
-        plans.sort(key=lambda pair: (not self._is_of(pair[0], asked), pair[1]))
+        plans = [
+            (not self._is_of(one, asked), at, one)
+            for one, at in self._lying(ask)
+            if not (is_task(one) and is_done(one))
+        ]
+        plans = sorted(plans, key=lambda plan: plan[:2])[:_OF_DAYS]
         before: Counter[date] = Counter()
         order = []
-        for one, (direct, _, day) in plans[:_OF_DAYS]:
-            order.append((not self._is_of(one, asked), direct > _OF_A_TIME, before[day], one))
+        for other, (direct, _, day), one in plans:
+            order.append((other, direct > _OF_A_TIME, before[day], one))
             before[day] += 1
         order.sort(key=lambda each: each[:3])
-        lying_there = sum(not vague for _, vague, _, _ in order) if ask.request.days else 0
-        limit = max(ask.request.limit, lying_there)
-        return Whole([one for *_, one in order], limit=limit)
+        there = sum(not vague for _, vague, _, _ in order) if request.days else 0
+        return Whole([one for *_, one in order], limit=max(request.limit, there))
 
     def _lying(self, ask: Ask) -> list[tuple[StoredMemory, tuple[int, bool, date]]]:
         today, zone = ask.now.date(), ask.now.tzinfo
@@ -215,32 +206,9 @@ class WholeAnswers:
         return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))
 
 
-def is_of_days(ask: Ask) -> bool:
-    """True for a question for all that lies on the days that it names."""
-    asked = _of_days_asked(ask)
-    return asked is not None and asked.all
-
-
-def _of_days_asked(ask: Ask) -> OfDays | None:
-    asked = not ask.request.in_talk or any(map(asks, CLAUSE.findall(ask.request.query)))
-    if not ask.times:
-        return None
-    today = ask.now.date()
-    ahead = all(span.start > today for span in ask.times)
-    past = all(span.start < today and span.end <= today for span in ask.times)
-    return asked_of_days(ask.subject, asks=asked, ahead=ahead, past=past)
-
-
-def _asked(ask: Ask) -> Asked | None:
-    """What a question is for, whole; None for any other, and for one about days."""
-    asked = asked_for(ask.subject)
-    if asked is None or (asked.topic is None and not asked.name and ask.times):
-        return None
-    # 介绍一下大伟 asks whatever its form is; 我有任务 does not.
-    names_person = asked.topic is None and asked.name and not asked.each
-    return asked if ask.asks or not ask.request.in_talk or names_person else None
-
-
-def _called(ask: Ask, name: str) -> Sequence[str]:
-    """The other names of a person, none where it is nobody's."""
-    return next((some for some in ask.request.named if some[0] == name), ())
+def _called(ask: Ask, name: str) -> set[str]:
+    """All names of a person, folded; without a name, the asker's."""
+    if not name:
+        return {*map(fold, ask.request.names)} - {""}
+    others = next((some for some in ask.request.named if some[0] == name), ())
+    return {name, *map(fold, others)}

@@ -120,10 +120,10 @@ class FeedbackApplier:
             return report
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
         await self._count(feedback, turns, scope)
-        served = await self._uses.feedback(feedback, context.sees, recalled=recalled)
+        counted, useless = await self._uses.feedback(feedback, context.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.drop, ticket.ids)
         self._unread.drop(ticket.ids)
-        return replace(report, counted=served.counted, dropped=dropped + served.dropped)
+        return replace(report, counted=counted, dropped=dropped + useless)
 
     async def _count(self, feedback: Feedback, turns: Sequence[QueuedTurn], scope: Scope) -> None:
         """Count what was asked of the bot's manner, by those who spoke."""

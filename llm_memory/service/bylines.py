@@ -21,7 +21,7 @@ from ..models.recall import PRIVATE, UNKNOWN, Byline, Hit
 from ..models.scope import Scope, ScopeFilter
 from ..primer.models import Primer
 from ..primer.rules.primer import Participants
-from ..recall.rules.salience import is_first_person
+from ..recall.rules.order import is_first_person
 from ..runtime.identifiers import Clock
 from ..scopes.access import View
 from ..storage.state_store import SqliteStateStore

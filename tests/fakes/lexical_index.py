@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
@@ -60,7 +60,7 @@ class InMemoryLexicalIndex:
         query: LexicalQuery,
         scope_filter: ScopeFilter,
         k: int,
-        fresh: Sequence[LexicalRecord] = (),
+        fresh: Iterable[LexicalRecord] = (),
     ) -> LexicalMatches:
         records = {**self._records(), **{record.key: record for record in fresh}}
         wanted = set(_TOKENIZER.query_tokens(query.text))

@@ -122,11 +122,11 @@ def raising(error: Exception) -> Callable[[Sequence[str]], Any]:
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
-        (lambda texts: [0.5] * (len(texts) + 1), "wrong_count"),
-        (lambda texts: [math.inf, *range(1, len(texts))], "not_finite"),
-        (lambda texts: ["x"] * len(texts), "not_numeric"),
-        (lambda texts: [10**400] * len(texts), "not_numeric"),
-        (lambda texts: None, "not_numeric"),
+        (lambda texts: [0.5] * (len(texts) + 1), "bad_scores"),
+        (lambda texts: [math.inf, *range(1, len(texts))], "bad_scores"),
+        (lambda texts: ["x"] * len(texts), "error: ValueError"),
+        (lambda texts: [10**400] * len(texts), "error: OverflowError"),
+        (lambda texts: None, "error: TypeError"),
         (raising(ConnectionError("the key sk-1 is wrong")), "error: ConnectionError"),
         (raising(RerankFailed("gone")), "gone"),
     ],

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Engine, Recall
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalMatches, LexicalQuery
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_service import LexicalService
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import ContextLine
-from astrbot_plugin_scoped_memory.llm_memory.recall.find import CandidateFinder, Found, Heard
+from astrbot_plugin_scoped_memory.llm_memory.recall.find import CandidateFinder
 from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager
 from astrbot_plugin_scoped_memory.llm_memory.recall.question import Ask, RecallRequest
+from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranking
 from astrbot_plugin_scoped_memory.llm_memory.recall.whole_answers import Whole, WholeAnswers
 
 
@@ -53,6 +55,7 @@ class _ArmsAlone(MemoryManager):
     def __init__(self, manager: MemoryManager, arms: Collection[Arm]) -> None:
         vars(self).update(vars(manager))
         self._finder = _FinderBy(self._finder, arms)
+        self._reranking = Reranking(None, self._settings)
 
 
 class _NothingWhole(WholeAnswers):
@@ -60,25 +63,23 @@ class _NothingWhole(WholeAnswers):
         return Whole()
 
 
+class _NoWords(LexicalService):
+    def __init__(self) -> None:
+        """Nothing is searched."""
+
+    async def search(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, k: int
+    ) -> LexicalMatches:
+        raise IndexUnavailable("not asked", code="not_ready")
+
+
 class _FinderBy(CandidateFinder):
     def __init__(self, finder: CandidateFinder, asked: Collection[Arm]) -> None:
         vars(self).update(vars(finder))
         self._asked = asked
         self._whole = _NothingWhole(*vars(self._whole).values())
-
-    async def find(self, ask: Ask) -> Found:
-        return replace(await super().find(ask), whole=True)
+        if Arm.LEXICAL not in asked:
+            self._lexical = _NoWords()
 
     def trusts(self, ask: Ask) -> bool:
         return Arm.DENSE in self._asked
-
-    async def words(
-        self, query: LexicalQuery, scope_filter: ScopeFilter, notes: list[str]
-    ) -> LexicalMatches | None:
-        if Arm.LEXICAL not in self._asked:
-            return None
-        return await super().words(query, scope_filter, notes)
-
-    async def near(self, ask: Ask, heard: Heard) -> None:
-        if Arm.DENSE in self._asked:
-            await super().near(ask, heard)

@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -181,7 +181,7 @@ class SqliteLexicalIndex:
         query: LexicalQuery,
         scope_filter: ScopeFilter,
         k: int,
-        fresh: Sequence[LexicalRecord] = (),
+        fresh: Iterable[LexicalRecord] = (),
     ) -> LexicalMatches:
         import numpy as np
 

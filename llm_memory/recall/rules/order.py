@@ -1,4 +1,5 @@
-"""Orders the candidates of one question, and decides whether any of them answers. Pure.
+"""Describes the candidates of one question in numbers, orders them, and decides whether any of them
+answers. Pure.
 
 Each number means the same with every embedder: a similarity is in standard deviations above what
 that embedder calls near by chance, coverage is a share of the question.
@@ -7,11 +8,20 @@ that embedder calls near by chance, coverage is a share of the question.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Final
 
+from ...catalogue.rules.event_day import told
+from ...catalogue.rules.passage_text import shown_text
+from ...catalogue.rules.timeline import local_day
+from ...models.data_models import StoredMemory
+from ...models.passages import Passage
+from ...text.dates.spans import TimeSpan
 from ...text.normalising import estimate_tokens
+from ...text.scripts import fold
 from ...text.stated import SENTENCE
 from ..weights import RecallWeights
 from .choosing import Candidate
@@ -43,6 +53,15 @@ _MILDER: Final = 1.0
 """Log-odds by which the gap is wider while places are free."""
 _LITTLE: Final = 0.2
 """Of a question: what speaks of less is no answer, whatever the others do."""
+_MIDDLE: Final = 50
+_USES: Final = 8.0
+"""After so many accesses half of what access can give is given."""
+_FIRST_PERSON: Final = re.compile(
+    r"我(?!们)|俺|咱(?!们)|\b(?:i|i'm|i've|i'd|me|my|mine|myself)\b", re.IGNORECASE
+)
+BEGINS, HOLDS, SAID = 3, 2, 1
+"""How directly a memory tells of a person: it begins with the name, or the person says it of
+himself; it holds the name; the person only said it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +78,61 @@ class Message:
     tokens: int
     asks: float
     probe: float = 0.0
+
+
+def is_first_person(query: str) -> bool:
+    """True for a question in which the asker speaks of themselves."""
+    return _FIRST_PERSON.search(query) is not None
+
+
+def tells_of(
+    stored: StoredMemory, text: str, names: Collection[str], persons: Collection[str] = ()
+) -> int:
+    """How directly a memory tells of the person of these names, folded, or ids; 0 for not at all.
+    ``text``: folded, with whatever stands for its speaker in front."""
+    judgment = fold(stored.memory.judgment)
+    speaks = stored.memory.provenance.person in persons or fold(stored.memory.who) in names
+    named = any(judgment.startswith(name) and holds_name(judgment, name) for name in names)
+    if named or (speaks and is_first_person(judgment)):
+        return BEGINS
+    text = judgment if speaks else text
+    return HOLDS if any(holds_name(text, name) for name in names) else SAID * speaks
+
+
+def holds_name(text: str, name: str) -> bool:
+    """Whether a name stands in a text; one in Latin letters as a whole word."""
+    if name.isascii():
+        return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text) is not None
+    return name in text
+
+
+def in_time(passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = None) -> bool:
+    """Whether the passage's own day lies in one of the spans, or it tells of one. ``zone`` is the
+    asker's; without one, days are those of the zone in which it was written."""
+    if not spans:
+        return False
+    day, text = local_day(passage, zone), shown_text(passage).casefold()
+    days = told(passage.memory) if isinstance(passage, StoredMemory) else None
+    return any(
+        span.start <= day <= span.end
+        or (not span.vague and (span.words.casefold() in text or (days and days.lying(span))))
+        for span in spans
+    )
+
+
+def is_of(passage: Passage, asker: Collection[str]) -> bool:
+    """True for what was said under an id of ``asker``'s."""
+    return isinstance(passage, StoredMemory) and passage.memory.provenance.person in asker
+
+
+def salience(passage: Passage, uses: int = 0) -> float:
+    """-0.5 to 1: the mean of how strong it is (reinforced, important), and how often it was shown
+    and found useful. What was never used is not held back for it: it may be new."""
+    if not isinstance(passage, StoredMemory):
+        return 0.0
+    strength = (passage.memory.strength - _MIDDLE) / _MIDDLE
+    access = 1 - float(0.5 ** (uses / _USES)) if uses > 0 else 0.0
+    return (strength + access) / 2
 
 
 def recency(age_days: float) -> float:
@@ -125,8 +199,7 @@ def decide(
         floor = floor_of(one)
         one.weak = is_weak(chance, share, weights.within + _MILDER * is_free, floor)
         related = covered > 0 or one.features["near"] >= BEYOND_CHANCE or floor <= 0
-        is_shown = not one.weak if in_talk else related
-        one.relevance = chance * share - (not is_shown)
+        one.relevance = chance * share - (one.weak if in_talk else not related)
     return chance, values
 
 

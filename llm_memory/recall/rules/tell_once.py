@@ -7,8 +7,7 @@ their names: the entries stay apart, for who said what, and who vouches for it, 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,21 +20,14 @@ from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, StoredMemor
 from ...models.passages import Key, NoteChunk, Passage, place_name
 from ...text.overlap import content
 from ...text.statements import agree, statement
+from ..patterns import says
 from .choosing import Candidate, is_journal
-from .salience import is_first_person
+from .order import is_first_person
 
 _HOPS: Final = 8
 """A plan is dropped, and the plan in its place, too: so often at most."""
 _FIRST: Final = 20
 """So many of the best are compared: no more are ever shown."""
-_KIN: Final = "(?:老公|老婆|丈夫|妻子|媳妇|儿子|女儿|孩子|宝宝|男朋友|女朋友)"
-"""Of one speaker alone; a family has the same 奶奶."""
-OF_SPEAKER: Final = re.compile(
-    f"用户|本人|自己|自家|^家里|^{_KIN}|"
-    r"\bthe\suser\b|^(?:husband|wife|son|daughter|boyfriend|girlfriend)\b",
-    re.IGNORECASE,
-)
-"""Says whose it is no more than 我 does: each speaker has his own daughter."""
 _ALIKE: Final = 0.6
 """Share of the content of both that two texts have in common which may say the same."""
 _AS_WELL: Final = 1.0
@@ -66,16 +58,13 @@ def stored_instead(
 ) -> list[Candidate]:
     """Without the turns of which something was stored that answers about as well: a turn that is
     not read yet may say more. ``copied`` tells the ids of what was stored of one."""
-    entries = {one.key.memory_id: one for one in reversed(best)}
-    return [
-        one
-        for one in best
-        if not any(
-            said is not one and said.score > one.score - _AS_WELL
-            for name in copied(one.passage)
-            if (said := entries.get(name))
-        )
-    ]
+    scores = {one.key.memory_id: one.score for one in reversed(best)}
+
+    def is_told(one: Candidate) -> bool:
+        others = {*copied(one.passage)} & scores.keys() - {one.key.memory_id}
+        return any(scores[name] > one.score - _AS_WELL for name in others)
+
+    return [one for one in best if not is_told(one)]
 
 
 def closed_last(
@@ -121,17 +110,8 @@ def journals_last(best: Sequence[Candidate], *, shown: bool) -> list[Candidate]:
 def merge_same_facts(best: Sequence[Candidate]) -> list[Candidate]:
     """Each fact once, where the best of what tells it stands. What is vouched for leads: it is that
     speaker's line."""
-    groups: list[tuple[frozenset[str], list[Candidate]]] = []
-    for one in best[:_FIRST]:
-        about = _about(one)
-        for others, group in groups:
-            if _alike(about, others) and _same(group[0].passage, one.passage):
-                group.append(one)
-                break
-        else:
-            groups.append((about, [one]))
     told = []
-    for _, group in groups:
+    for group in _grouped(best[:_FIRST], _same):
         first = next((one for one in group if _is_vouched(one.passage)), group[0])
         also = [one for one in group if one is not first]
         told.append(replace(first, relevance=group[0].relevance, score=group[0].score, also=also))
@@ -152,23 +132,33 @@ def standing_first(best: Sequence[Candidate], stands: Callable[[Passage], bool])
     first = best[:_FIRST]
     if all(stands(one.passage) for one in first):
         return [*best]
-    matters: list[tuple[frozenset[str], list[Candidate]]] = []
-    of: list[list[Candidate]] = []
-    for one in first:
-        about = _about(one)
-        same = (some for others, some in matters if about and _alike(about, others))
-        if (told := next(same, None)) is None:
-            matters.append((about, told := []))
-        told.append(one)
-        of.append(told)
+    turns: dict[int, Iterator[Candidate]] = {}
     again: list[Candidate] = []
-    for _, told in matters:
+    for told in _grouped(first, lambda *_: True):
+        turns |= dict.fromkeys(map(id, told), iter(told))
         told.sort(key=lambda one: not stands(one.passage))
         if not stands(told[-1].passage):
             again += [one for at, one in enumerate(told) if _has_spoken(one, told[:at])]
     behind = {id(one) for one in again}
-    ordered = [one for told in of if id(one := told.pop(0)) not in behind]
-    return [*ordered, *again, *best[_FIRST:]]
+    ordered = [next(turns[id(one)]) for one in first]
+    return [*(one for one in ordered if id(one) not in behind), *again, *best[_FIRST:]]
+
+
+def _grouped(
+    best: Sequence[Candidate], same: Callable[[Passage, Passage], bool]
+) -> list[list[Candidate]]:
+    """Those together whose texts are of one matter, and that are the ``same``."""
+    groups: list[tuple[frozenset[str], list[Candidate]]] = []
+    for one in best:
+        passage = one.passage
+        about = content(passage.memory.judgment if isinstance(passage, StoredMemory) else "")
+        for others, group in groups:
+            if _alike(about, others) and same(group[0].passage, passage):
+                group.append(one)
+                break
+        else:
+            groups.append((about, [one]))
+    return [group for _, group in groups]
 
 
 def _has_spoken(one: Candidate, before: Sequence[Candidate]) -> bool:
@@ -200,9 +190,12 @@ def _same(first: Passage, second: Passage) -> bool:
 
 
 def _is_ones_own(memory: Memory) -> bool:
-    if memory.quoted or is_digest(memory) or is_first_person(memory.judgment):
-        return True
-    return OF_SPEAKER.search(memory.judgment) is not None
+    return memory.quoted or is_digest(memory) or speaks_of_own(memory.judgment)
+
+
+def speaks_of_own(text: str) -> bool:
+    """Whether a statement is of its speaker's own: 我的工位, 用户的工位, 女儿."""
+    return is_first_person(text) or says("of_speaker", text)
 
 
 def _noted(memory: Memory) -> set[str]:
@@ -210,10 +203,6 @@ def _noted(memory: Memory) -> set[str]:
     return {one for one in without_anchor(memory).extra if not one.startswith(worded)}
 
 
-def _about(one: Candidate) -> frozenset[str]:
-    return content(one.passage.memory.judgment if isinstance(one.passage, StoredMemory) else "")
-
-
 def _alike(about: frozenset[str], others: frozenset[str]) -> bool:
     shared = len(about & others)
-    return shared >= _ALIKE * (len(about) + len(others) - shared)
+    return shared > 0 and shared >= _ALIKE * (len(about) + len(others) - shared)

@@ -116,7 +116,7 @@ def contradicted(
     if not own or any(best - other[1] < _AHEAD for other in others if other[0]):
         return False, stored
     if taken.how is Taking.ENDS and best < _CERTAIN:
-        return weight(mine.about & yours.about) >= _MOST * yours.size, stored
+        return weight(mine.about & yours.about) >= _MOST * weight(yours.about), stored
     said = taken.how is Taking.CORRECTS and _same_subject(mine, yours)
     return best >= _CERTAIN or said, stored
 

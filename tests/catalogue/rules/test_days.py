@@ -37,7 +37,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import in_time
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import in_time
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render
 from astrbot_plugin_scoped_memory.tests.support.memories import FAMILY, stored

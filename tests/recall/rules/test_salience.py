@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import without_times
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     in_time,
     is_first_person,
     is_of,
     salience,
-    without_times,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import ids_of
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import TimeSpan, find_times

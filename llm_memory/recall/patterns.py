@@ -1,0 +1,23 @@
+"""The words by which a question is read.
+
+``patterns.txt`` has the patterns. ``heads.json`` has, by language, the head nouns of each topic and
+of days, the verbs that ask for a person, and what says nothing beside them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from ..text.lazy_pattern import PatternFile
+
+PATTERNS: Final = PatternFile("recall/patterns.txt")
+HEADS: Final[dict[str, dict[str, str]]] = json.loads(
+    Path(__file__).with_name("heads.json").read_text("utf-8")
+)
+
+
+def says(kind: str, text: str) -> bool:
+    """Whether a text holds what a pattern describes."""
+    return PATTERNS[kind].search(text) is not None
