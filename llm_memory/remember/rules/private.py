@@ -143,9 +143,8 @@ def _found(text: str) -> Iterator[Span]:
 def _length(kind: PrivateKind, value: str) -> int:
     """How much of a value is private: of a password not what ends the sentence."""
     if kind is PrivateKind.PASSWORD:
-        kept = value.rstrip(_EDGE.replace("!", "")) or value
-        bare = kept if re.search(r"\d|[@#$%^&*]", kept) else kept.rstrip("!")
-        return len(bare or kept)
+        ends = _EDGE.replace("!", "") if GATE["secret_sign"].search(value[:-1]) else _EDGE
+        return len(value.rstrip(ends) or value)
     return _iban_length(value) if value[:1].isalpha() and kind is PrivateKind.CARD else len(value)
 
 
@@ -162,47 +161,23 @@ def _behind(match: re.Match[str], name: str) -> bool:
 
 
 def _is_said(match: re.Match[str]) -> bool:
-    """After "密码是": True for a value with a digit or a sign, or a last word."""
-    core = _core(match)
-    if len(core) < 3:
+    """After "密码是" or "password is": True for a value with a digit or a sign, or for a word that
+    ends the sentence and is no ordinary one there."""
+    core, said = _core(match), match.groupdict()
+    least = 4 if said.get("is", ":") in (":", "=") else 5
+    if len(core) < 3 or GATE["no_secret"].fullmatch(core.lower()):
         return False
     if core.isdigit():
         return len(core) >= 4 and not _behind(match, "units")
-    if re.search(r"\d|[@#$%^&*_+=]", core):
+    if said.get("q") or GATE["secret_sign"].search(core):
         return True
-    is_word = GATE["no_secret"].fullmatch(core.lower()) is not None
-    return len(core) >= 4 and not is_word and _behind(match, "sentence_end")
+    ordinary = GATE["no_name_of_secret"].match(said.get("name", "")) or core.endswith(("ed", "ing"))
+    return len(core) >= least and not ordinary and _behind(match, "sentence_end")
 
 
 def _is_beside(match: re.Match[str]) -> bool:
     """Right after "密码", without a word between: True for four digits, or digits with letters."""
-    core = _core(match)
-    if not core or _behind(match, "units"):
-        return False
-    if core.isdigit():
-        return len(core) >= 4
-    mixed = re.search(r"\d", core) is not None and re.search("[A-Za-z]", core) is not None
-    return (mixed and len(core) >= 6) or GATE["code_beside"].fullmatch(match["v"]) is not None
-
-
-def _is_named(match: re.Match[str]) -> bool:
-    """After "password is": True for a value that is no plain word, or one that ends the
-    sentence."""
-    core, name, quoted = _core(match), match["name"].lower(), bool(match["q"])
-    if len(core) < 3 or GATE["no_secret"].fullmatch(core.lower()):
-        return False
-    marked = match["is"] in (":", "=")
-    if quoted or not GATE["plain_word"].fullmatch(core):
-        if core.isdigit():
-            return not _behind(match, "counted")
-        return quoted or marked or GATE["secret_sign"].search(core) is not None
-    if name.startswith(("pin", "comb", "otp", "key", "code")) or (name == "pass" and marked):
-        return False  # "the pin is loose", "first pass: done"
-    if match["v"] == match["v"].rstrip(_EDGE) and not _behind(match, "sentence_end"):
-        return False
-    if marked:
-        return len(core) >= 4
-    return len(core) >= 5 and match["is"].lower() != "to" and not core.endswith(("ed", "ing"))
+    return GATE["code_beside"].fullmatch(_core(match)) is not None and not _behind(match, "units")
 
 
 _WEIGHTS = tuple(pow(2, 17 - place, 11) for place in range(17))
@@ -302,9 +277,8 @@ _FORMS: tuple[tuple[PrivateKind, tuple[str, ...], Callable[[re.Match[str]], bool
     (PrivateKind.PRIVATE_KEY, ("private_key",), bool),
     (PrivateKind.TOKEN, ("token", "named_key"), bool),
     (PrivateKind.TOKEN, _INSIDE, _has_digit),
-    (PrivateKind.PASSWORD, ("password_said",), _is_said),
+    (PrivateKind.PASSWORD, ("password_said", "password_named"), _is_said),
     (PrivateKind.PASSWORD, ("password_beside",), _is_beside),
-    (PrivateKind.PASSWORD, ("password_named",), _is_named),
     (PrivateKind.PASSWORD, ("pin", "cvv", "pin_beside", "pass_phrase", "login"), bool),
     (PrivateKind.ID_NUMBER, ("identity",), _is_identity),
     (PrivateKind.ID_NUMBER, ("ssn",), _is_own),
