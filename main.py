@@ -14,7 +14,7 @@ from .core.commands.command_table import COMMANDS, Row
 from .core.commands.command_words import CommandWords
 from .core.plugin import Code, Plugin
 from .core.plugin_names import NAME, RECALLS_ROUTE, STATUS_ROUTE
-from .core.turn.group_events import GroupChatter, MovedChats
+from .core.turn.group_events import GroupChatter
 
 _FIRST = 10_000
 """Of hooks: one that stops the event keeps it from those behind it."""
@@ -92,12 +92,8 @@ class ScopedMemoryPlugin(Star):
 
     @filter.custom_filter(GroupChatter, False, priority=_LAST)
     async def on_group_chatter(self, event: AstrMessageEvent) -> None:
-        """群里没有叫机器人的话（只在设置里打开时）"""
+        """群里没有叫机器人的话（只在设置里打开时）；群换了号，记忆域跟过去"""
         await self.plugin.tell("finished", event, None, True)
-
-    @filter.custom_filter(MovedChats, False, priority=_FIRST)
-    async def on_moved_chat(self, event: AstrMessageEvent) -> None:
-        """群换了号（Telegram 群升级成超级群）：记忆域跟过去；它自己什么也不回答"""
 
     @filter.custom_filter(CommandWords, False, priority=_FIRST)
     async def on_command_words(self, event: AstrMessageEvent) -> None:

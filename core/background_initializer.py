@@ -45,7 +45,8 @@ class BackgroundInitializer:
             try:
                 await engine.open()
                 self._begin(engine.follow(), "files")
-                await self._announce()
+                total = (await engine.status()).total
+                logger.info(say("log.opened", version=plugin.version, total=total))
                 await self._share(stack)
                 await engine.scan_notes()
                 with suppress(TimeoutError):  # AstrBot has loaded its providers then
@@ -81,18 +82,6 @@ class BackgroundInitializer:
     def _failed(self, name: str, error: BaseException) -> None:
         self.fault = self._plugin.texts.say("log.owner_failed")
         logger.error(f"{self.fault} ({name})", exc_info=error)
-
-    async def _announce(self) -> None:
-        plugin, say = self._plugin, self._plugin.texts.say
-        summary = await plugin.service.admin.map_summary()
-        total = (await plugin.engine.status()).total
-        logger.info(say("log.opened", version=plugin.version, total=total))
-        if not summary.by_scope:
-            logger.info(say("log.map_empty"))
-        for scope, keys in summary.by_scope.items():
-            logger.info(say("log.map_scope", scope=scope, keys=", ".join(keys)))
-        if summary.ignored or summary.held:
-            logger.warning(say("log.map_bad", ignored=summary.ignored, held=summary.held))
 
     async def _share(self, stack: AsyncExitStack) -> None:
         """Let coding agents on this machine use the bot's memory until the task ends, where the

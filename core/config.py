@@ -232,16 +232,19 @@ def _usable(table: Mapping[str, str | None] | None) -> dict[str, str]:
     return {key: value for key, value in (table or {}).items() if value is not None}
 
 
+def _if[T](usable: object, value: T) -> T:
+    """The value. Raises ValueError where it is not usable."""
+    if not usable:
+        raise ValueError(value)
+    return value
+
+
 def _link(person: str, name: str) -> str:
-    if not name or ":" not in person:
-        raise ValueError(name)
-    return name
+    return _if(name and ":" in person, name)
 
 
 def _header(name: str, value: str) -> str:
-    if not (_HEADER.fullmatch(name) and _PLAIN.fullmatch(value)):
-        raise ValueError(name)
-    return value
+    return _if(_HEADER.fullmatch(name) and _PLAIN.fullmatch(value), value)
 
 
 def _server_address(text: str) -> str:
@@ -250,50 +253,38 @@ def _server_address(text: str) -> str:
     if not text:
         return ""
     parts = urlsplit(text)
-    port, host = parts.port, parts.hostname or ""
-    extra = parts.query or parts.fragment or "@" in parts.netloc
-    if parts.scheme not in ("http", "https") or extra or port == 0 or not _HOST.fullmatch(host):
-        raise ValueError(text)
-    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+    extra = parts.query or parts.fragment or "@" in parts.netloc or parts.port == 0
+    served = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "")
+    return _if(served and not extra, f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/"))
 
 
 def _floor(text: str) -> float | None:
     """``auto`` or a number from 0 to 1; the panel sends either as text."""
-    if text == "auto":
-        return None
-    if not 0.0 <= (number := float(text)) < 1.0:
-        raise ValueError(text)
-    return number
+    return None if text == "auto" else _if(0.0 <= float(text) < 1.0, float(text))
 
 
 def _local_time(text: str) -> tuple[int, int] | None:
     """Hour and minute; None for an empty text, which is never."""
-    if text and (found := _TIME.fullmatch(text)) is None:
-        raise ValueError(text)
-    return (int(found[1]), int(found[2])) if text and found else None
+    found = _TIME.fullmatch(text)
+    return (int(found[1]), int(found[2])) if found else _if(not text, None)
 
 
 def _folder(text: str) -> Path | None:
     """A folder's path, None for the default one."""
-    if "\0" in text:
-        raise ValueError(text)
     try:
-        return Path(text).expanduser() if text else None
+        return Path(_if("\0" not in text, text)).expanduser() if text else None
     except RuntimeError as error:  # ~somebody, whom this machine does not know
         raise ValueError(text) from error
 
 
 def _share(address: str) -> str:
     host, _, port = address.rpartition(":")
-    if address and not (host and port.isascii() and port.isdecimal() and int(port) < 65_536):
-        raise ValueError(address)
-    return address
+    number = port.isascii() and port.isdecimal() and int(port) < 65_536
+    return _if(not address or (host and number), address)
 
 
 def _collection(name: str) -> str:
-    if name and not _COLLECTION.fullmatch(name):
-        raise ValueError(name)
-    return name
+    return _if(not name or _COLLECTION.fullmatch(name), name)
 
 
 def _workflow(panel: _Panel, *, english: bool) -> Workflow | None:

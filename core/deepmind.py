@@ -13,7 +13,7 @@ from astrbot.core.agent.message import TextPart
 from ..llm_memory import ContextLine, EngineClosed, EngineOff, Ticket, Turn, Voice
 from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.gate import is_off_the_record
-from ..llm_memory.service.turns import TurnPart, TurnRequest, TurnStart
+from ..llm_memory.service.turns import TurnRequest, TurnStart
 from .commands.scope_moves import rebind_moved
 from .plugin_context import PluginContext
 from .turn import events as read
@@ -22,12 +22,6 @@ from .turn.first_message import announce_conversation, log_first_message, warn_a
 from .turn.spoken_words import quoted_words, said_words
 
 _UNKNOWN = "unknown"
-_FAULTS = {
-    TurnPart.VIEW: ("", "log.recall_failed"),
-    TurnPart.RECALL: ("log.deadline", "log.recall_failed"),
-    TurnPart.PRIMER: ("log.prime_deadline", "log.prime_failed"),
-}
-"""What the log says of a part that came too late, or failed."""
 
 
 class DeepMind:
@@ -129,13 +123,11 @@ class DeepMind:
             logger.info(say("log.primed", hours=hours, count=len(start.primer.shown), **about))
         if hits:
             logger.info(say("log.injected", count=len(hits), **about))
-        for part, fault in start.faults.items():
-            late, failed = _FAULTS[part]
+        for fault in dict.fromkeys(start.faults.values()):
             if isinstance(fault, TimeoutError):
-                if late:
-                    logger.warning(say(late, ms=plugin.config.recall_deadline_ms))
+                logger.warning(say("log.deadline", ms=plugin.config.recall_deadline_ms))
             elif not isinstance(fault, (EngineClosed, EngineOff)):  # a reload, or a notice says it
-                logger.error(say(failed), exc_info=fault)
+                logger.error(say("log.recall_failed"), exc_info=fault)
 
     def listens_to(self, event: AstrMessageEvent) -> bool:
         """Whether a message that does not address the bot is to be heard. Every message comes by

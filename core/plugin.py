@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from astrbot.api import logger, sp
@@ -21,7 +20,7 @@ from astrbot.api.event import AstrMessageEvent
 from ..llm_memory.texts import Texts, chosen_language
 from .host.package_installer import Installs
 from .plugin_names import ROOT, plugin_version
-from .turn.group_events import GroupChatter, MovedChats
+from .turn.group_events import GroupChatter
 
 if TYPE_CHECKING:
     from astrbot.api import FunctionTool
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 LOADING_SECONDS = 10.0
 """How long a speaker waits for a plugin that still loads. Loading takes a second
 or two after AstrBot's start, during which the bot would otherwise not have been there at all."""
-_PATIENCE = "scoped_memory_patience"
-"""The extra of an event that holds how many of these seconds are left."""
+_WAITED = "scoped_memory_waited"
+"""The extra of an event for which a hook has waited so long."""
 _BEHIND_SECONDS = 600.0
 """How long work that holds up no message waits for the parts."""
 _HELD_UP_SECONDS = 0.001
@@ -141,7 +140,6 @@ class Plugin:
         after that would be taken for the new ones.
         """
         GroupChatter.use(None)
-        MovedChats.use(None)
         self._closed = True
         if self._task is not None:
             self._task.cancel()
@@ -185,8 +183,7 @@ class Plugin:
             logger.info(plugin.texts.say("log.disabled"))
             return Loaded(plugin, None, None)
         parts = Loaded(plugin, mind := code.mind(plugin), code.commands(plugin))
-        GroupChatter.use(mind.listens_to)
-        MovedChats.use(mind.chat_moved)
+        GroupChatter.use(mind)
         # AstrBot applies the owner's choice of tools before it calls `initialize`.
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
         for tool in code.tools:
@@ -207,11 +204,9 @@ class Plugin:
         return parts.plugin if parts.mind is not None else None
 
     async def mind(self, event: AstrMessageEvent) -> DeepMind | None:
-        """What hears of a turn, waited for no longer than ``LOADING_SECONDS`` in all its hooks."""
-        left, began = event.get_extra(_PATIENCE), monotonic()
-        left = LOADING_SECONDS if left is None else left
-        parts = await self.within(left)
-        event.set_extra(_PATIENCE, max(0.0, left - (monotonic() - began)))
+        """What hears of a turn, waited for in one of its hooks."""
+        parts = await self.within(0.0 if event.get_extra(_WAITED) else LOADING_SECONDS)
+        event.set_extra(_WAITED, True)
         return parts.mind if parts is not None else None
 
     async def tell(self, hook: str, *given: Any) -> None:
@@ -254,18 +249,14 @@ class Plugin:
         parts = await self.within(LOADING_SECONDS)
         if parts is None:
             return {"version": plugin_version(), "ready": False, "warnings": [self.why_not()]}
-        from .host.web_api import status_json
-
-        return await status_json(parts.plugin if parts.mind else None)
+        return await parts.plugin.status()
 
     async def recalls(self) -> dict[str, Any]:
         """What the route of the last recalls answers."""
         parts = await self.within(LOADING_SECONDS)
         if parts is None or parts.mind is None:
             return {"recalls": []}
-        from .host.web_api import recalls_json
-
-        return recalls_json(parts.plugin)
+        return parts.plugin.recalls()
 
     def why_not(self) -> str:
         """Why there is nothing here."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from astrbot.api import logger
+from pydantic_core import to_jsonable_python
 
 from ..llm_memory import (
     CognitiveService,
@@ -19,6 +23,7 @@ from ..llm_memory import (
     Severity,
     build_engine,
 )
+from ..llm_memory import log as engine_log
 from ..llm_memory.index.embedding.ports import Embedder
 from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
@@ -26,7 +31,6 @@ from .background_initializer import BackgroundInitializer
 from .commands.typing_rate import TypingRate
 from .config import read_config
 from .host.bot_facts import PersonaReader, adapter_of, bot_accounts, clock_of, is_admin
-from .host.logging_bridge import bridge_logs
 from .host.package_installer import (
     BUNDLED_MODELS,
     bundled_model_for_here,
@@ -50,6 +54,9 @@ from .turn.recent_talk import RecentTalk
 
 type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
 """Closes all that one load holds, does what it is given, and makes all anew."""
+_TOLD_ELSE = frozenset({"by_scope", "left", "notices"})
+"""Of the status, in the route's answer."""
+_LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARNING": logging.WARNING}
 
 
 class PluginContext:
@@ -112,7 +119,7 @@ class PluginContext:
         self._providers_came = False
         self._initializer = BackgroundInitializer(self, up)
         self._tasks: set[asyncio.Future[None]] = set()
-        self._end_of_logs: Callable[[], None] | None = None
+        self._logs: int | None = None
 
     @property
     def service(self) -> CognitiveService:
@@ -121,7 +128,9 @@ class PluginContext:
 
     def open(self) -> None:
         """Start the owner task. Returns at once."""
-        self._end_of_logs = bridge_logs(logger)
+        # A sink of the engine's own loguru core, so AstrBot's sinks never see those records raw.
+        # Without loguru the engine logs through ``logging`` by itself.
+        self._logs = engine_log.logger.add(_forward, level="DEBUG", format="{message}", catch=True)
         for text in self._unusable():
             logger.warning(text)
         self.spawn(self._initializer.run(), name="scoped-memory-owner")
@@ -180,6 +189,34 @@ class PluginContext:
         notices = (notice_text(self.texts, notice) for notice in status.notices)
         return [*self._unusable(), *filter(None, [self._initializer.fault]), *notices]
 
+    async def status(self) -> dict[str, Any]:
+        """What the panel's route answers, for the owner alone: the status by the names of its
+        fields."""
+        status = await self.engine.status()
+        names = [one.name for one in fields(status) if one.name not in _TOLD_ELSE]
+        return {
+            **{name: to_jsonable_python(getattr(status, name)) for name in names},
+            "version": self.version,
+            "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
+            # All that waits to be worked off: vectors (``backlog``) and turns.
+            "queue": status.backlog + status.queue,
+            "left_behind": [
+                {name: getattr(one, name) for name in ("source", "target", "memories", "turns")}
+                for one in status.left
+            ],
+            "warnings": self.warnings(status),
+        }
+
+    def recalls(self) -> dict[str, Any]:
+        """The last recalls of all conversations, the newest first: ids and scores, no word of a
+        memory or a question."""
+        told = [
+            {"conversation": one.conversation, "at": one.at.isoformat()}
+            | to_jsonable_python(one.trace)
+            for one in self.service.last_recalls()
+        ]
+        return {"recalls": told}
+
     def _say(self, notice: Notice) -> None:
         write = {Severity.INFO: logger.info, Severity.WARNING: logger.warning}
         write.get(notice.severity, logger.error)(notice_text(self.texts, notice))
@@ -191,5 +228,12 @@ class PluginContext:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await self.engine.close()
-        if self._end_of_logs is not None:
-            self._end_of_logs()
+        if self._logs is not None:
+            with suppress(ValueError):  # it was removed
+                engine_log.logger.remove(self._logs)
+
+
+def _forward(message: Any) -> None:
+    """A record of the engine's log, with the plugin's tag."""
+    level = _LEVELS.get(message.record["level"].name, logging.ERROR)
+    logger.log(level, "%s", message.record["message"])

@@ -1,9 +1,9 @@
 """A conversation's first message since the start: its id in the log, ready to be pasted into the
-panel."""
+panel; and what is said to somebody who has not asked for it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from contextlib import suppress
 
 from astrbot.api import logger
@@ -15,7 +15,6 @@ from ...llm_memory import (
     ConversationKind,
     EngineClosed,
     EngineOff,
-    Notice,
     ReadPublicOnly,
     ReadsNothing,
     Usable,
@@ -38,19 +37,13 @@ async def announce_conversation(
 async def log_first_message(
     plugin: PluginContext, conversation_id: ConversationId, meeting: Awaitable[FirstContact | None]
 ) -> None:
-    """Say in the log which scope a conversation has, with its first message. Where the engine is
-    off there is nothing to say."""
-    try:
+    """Say in the log which scope a conversation has, with its first message."""
+    with suppress(EngineClosed, EngineOff):  # there is nothing to say
         contact = await meeting
-    except (EngineClosed, EngineOff):
-        return
-    if contact is not None and contact.first:
-        scope = scope_line(plugin, contact.resolution)
-        logger.info(
-            plugin.texts.say(
-                "log.first_message", id=conversation_id, scope=scope, key=conversation_id.map_key
-            )
-        )
+        if contact is not None and contact.first:
+            about = {"id": conversation_id, "key": conversation_id.map_key}
+            scope = scope_line(plugin, contact.resolution)
+            logger.info(plugin.texts.say("log.first_message", scope=scope, **about))
 
 
 async def news_beside(plugin: PluginContext, actor: Actor) -> str:
@@ -58,10 +51,6 @@ async def news_beside(plugin: PluginContext, actor: Actor) -> str:
     conversations = plugin.service.conversations
     news = await conversations.claim_news(actor)
     await conversations.settle_news(news, said=True)
-    return _text(plugin, news)
-
-
-def _text(plugin: PluginContext, news: Sequence[Notice]) -> str:
     return "\n".join(notice_text(plugin.texts, notice) for notice in news)
 
 
@@ -69,10 +58,11 @@ async def warn_admin(plugin: PluginContext, conversation_id: ConversationId, act
     """Send it to an admin who has just written in a private chat."""
     if not actor.admin or conversation_id.kind is not ConversationKind.PRIVATE:
         return
-    conversations = plugin.service.conversations
+    conversations, texts = plugin.service.conversations, plugin.texts
     with suppress(EngineClosed, EngineOff):
         if news := await conversations.claim_news(actor):
-            said = plugin.texts.say("status.warning", text=_text(plugin, news))
+            text = "\n".join(notice_text(texts, notice) for notice in news)
+            said = texts.say("status.warning", text=text)
             reached = await tell(plugin, conversation_id.umo, said)
             await conversations.settle_news(news, said=reached)
 
@@ -89,13 +79,10 @@ async def tell(plugin: PluginContext, umo: str, text: str) -> bool:
 
 def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | ReadsNothing) -> str:
     """One sentence: the scope and why."""
-    texts = plugin.texts
-    why = resolution.why
+    texts, why = plugin.texts, resolution.why
     reason = texts.say(f"why.{why.code}", key=why.key, value=why.value)
-    match resolution:
-        case Usable(scope, _):
-            return texts.say("scope.usable", scope=place_text(texts, scope.name), why=reason)
-        case ReadPublicOnly():
-            return texts.say("scope.read_public_only", why=reason)
-        case ReadsNothing():
-            return texts.say("scope.refused", why=reason)
+    if isinstance(resolution, Usable):
+        scope = place_text(texts, resolution.scope.name)
+        return texts.say("scope.usable", scope=scope, why=reason)
+    refused = isinstance(resolution, ReadsNothing)
+    return texts.say("scope.refused" if refused else "scope.read_public_only", why=reason)

@@ -70,6 +70,9 @@ class FakeEvent:
     def get_group_id(self) -> str:
         return self.group
 
+    def get_platform_id(self) -> str:
+        return self.unified_msg_origin.partition(":")[0]
+
     def get_platform_name(self) -> str:
         return self.platform
 

@@ -14,9 +14,9 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.web_api import status_json
 from astrbot_plugin_scoped_memory.core.migrations import memory_scope_migration
 from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import bring_memories
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.replies.status_text import (
     fault_words,
     loop_lines,
@@ -281,11 +281,11 @@ async def test_the_route_and_the_log_tell_how_far_it_is_and_of_no_memory(
         plugin = cast("Any", FakePlugin(rig))
         task = asyncio.create_task(bring_memories(rig.engine, Texts("zh-CN")))
         await until_status(rig, lambda status: status.waiting == "server_down")
-        block = (await status_json(plugin))["migration"]
+        block = (await PluginContext.status(plugin))["migration"]
         assert (block["state"], block["waiting"]) == ("idle", "server_down")
         source.before_call = lambda _: None
         await until_done(rig)
-        block = (await status_json(plugin))["migration"]
+        block = (await PluginContext.status(plugin))["migration"]
         assert (block["state"], block["remaining"]) == ("done", 0)
         assert block["tally"] == {
             "scanned": 7, "patched": 5, "skipped": 2,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.web_api import status_json
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     DmScope,
@@ -176,7 +176,7 @@ async def test_what_others_would_see_is_brought_after_a_yes(tmp_path: Path) -> N
             ("yes", True),
         ):
             if not brought:
-                left = (await status_json(desk.plugin))["left_behind"]  # type: ignore[arg-type]
+                left = (await PluginContext.status(desk.plugin))["left_behind"]  # type: ignore[arg-type]
                 of = {"source": former, "target": "public", "memories": 2, "turns": 0}
                 assert left == [of]
             await desk.alone(words, 1, admin=True)

