@@ -5,7 +5,7 @@ nights, tasks, undoing and bringing."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     TaskAction,
     TaskChange,
+    TaskReport,
     Ticket,
     Turn,
     is_stored,
@@ -53,21 +54,20 @@ pytestmark = pytest.mark.engine
 MING, HONG, ADMIN = person(5001, "小明"), person(5002, "小红"), person(9, "老李", admin=True)
 AGENT = replace(MING, name="机器人代小明", spoke=False)
 """A timer or a page that Ming has set."""
-NOBODY = Actor("", "")
 CHAT, OTHERS_CHAT, ROOM, FAMILY = private(5001), private(5002), group(999), group(777)
-ELSEWHERE = (OTHERS_CHAT, ROOM, FAMILY)
+OWN = private(5003)
+"""A private chat that has a scope to itself."""
 MOVE, SECRET = "小明打算年底搬出去住", "别告诉别人：我打算年底搬出去"
 QUESTION = "小明年底有什么打算"
 CONFIDENCE = Refused(Reason.CONFIDENCE)
+SHARED = Refused(Reason.CONFIDENCE_SHARED, detail="家人")
 SETTINGS = replace(QUICK, relevance_floor=0.0)
-PER_PEER = replace(SETTINGS, dm_scope=DmScope.PER_PEER)
 
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     """An engine with the usual map."""
-    own = {"aiocqhttp:FriendMessage:5003": "小明的"}
-    async with running(tmp_path, MAP | own, settings=SETTINGS) as made:
+    async with running(tmp_path, MAP | {OWN.umo: "小明的"}, settings=SETTINGS) as made:
         yield made
 
 
@@ -95,57 +95,50 @@ async def hear(
     return outcome.memory
 
 
-async def keep(rig: Rig, text: str, where: ConversationId, who: Actor) -> StoredMemory:
-    """A tool stores it."""
-    return (await rig.remember(text, where, who)).memory
+async def change_tasks(
+    rig: Rig, change: TaskChange, where: ConversationId, who: Actor
+) -> TaskReport:
+    report = await rig.engine.service.update_tasks(change, conversation_id=where, actor=who)
+    assert isinstance(report, TaskReport), report
+    return report
 
 
 async def shown(rig: Rig, where: ConversationId, words: str) -> bool:
     """Whether one of the doors of a conversation shows the words."""
-    service = rig.engine.service
-    tasks = TaskChange(TaskAction.LIST)
     found = (
         await rig.recall(words, where, 20),
-        await service.newest(conversation_id=where),
-        await service.update_tasks(tasks, conversation_id=where, actor=HONG),
+        await rig.engine.service.newest(conversation_id=where),
+        await change_tasks(rig, TaskChange(TaskAction.LIST), where, HONG),
     )
     return words in repr(found)
 
 
-def web(user: str) -> ConversationId:
-    umo = f"webchat:FriendMessage:webchat!{user}!s1"
-    return replace(CHAT, umo=umo, adapter="webchat", account="webchat", peer=user)
-
-
-@dataclass(frozen=True)
-class Told:
-    """By whom, and where: ``stored`` by a tool, ``asked`` by a reader to be active, or heard."""
-
-    who: Actor
-    where: ConversationId = CHAT
-    stored: bool = False
-    asked: bool = False
+ANNAS = replace(CHAT, umo="web:FriendMessage:webchat!anna!s1", adapter="webchat", peer="anna")
 
 
 @pytest.mark.parametrize(
-    "told",
+    ("who", "where", "how"),
     [
-        Told(MING),
-        Told(MING, asked=True),
-        Told(NOBODY),
-        Told(Actor("webchat:anna", "Anna"), web("anna")),
-        Told(AGENT, stored=True),
-        Told(AGENT, ROOM, stored=True),
+        (MING, CHAT, "heard"),
+        (MING, CHAT, "asked"),
+        (Actor("", ""), CHAT, "heard"),
+        (Actor("webchat:anna", "Anna"), ANNAS, "heard"),
+        (AGENT, CHAT, "stored"),
+        (AGENT, ROOM, "stored"),
     ],
 )
-async def test_what_is_heard_in_a_private_chat_is_shown_there_alone(rig: Rig, told: Told) -> None:
-    if told.stored:
-        await keep(rig, MOVE, told.where, told.who)
+async def test_what_is_heard_in_a_private_chat_is_shown_there_alone(
+    rig: Rig, who: Actor, where: ConversationId, how: str
+) -> None:
+    """``stored`` by a tool; ``asked`` by a reader to be active."""
+    if how == "stored":
+        await rig.remember(MOVE, where, who)
     else:
-        await hear(rig, MOVE, told.where, told.who, active=told.asked)
-    assert await rig.texts(QUESTION, told.where) == [MOVE]
-    for where in (OTHERS_CHAT, web("bob")):
-        assert await shown(rig, where, MOVE) is (told.where is ROOM)
+        await hear(rig, MOVE, where, who, active=how == "asked")
+    assert await rig.texts(QUESTION, where) == [MOVE]
+    bobs = replace(ANNAS, umo=ANNAS.umo.replace("anna", "bob"), peer="bob")
+    for other in (OTHERS_CHAT, bobs):
+        assert await shown(rig, other, MOVE) is (where is ROOM)
 
 
 async def test_an_entry_that_its_owner_makes_active_by_hand_is_public(rig: Rig) -> None:
@@ -158,9 +151,9 @@ async def test_an_entry_that_its_owner_makes_active_by_hand_is_public(rig: Rig) 
 
 async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(rig: Rig) -> None:
     """Better matches that this reader may not see do not hide the one that everybody may."""
-    for number in range(100):
-        who = person(70_000 + number)
-        await hear(rig, f"年底有什么打算：第{number}号要搬走", private(70_000 + number), who)
+    for number in range(70_000, 70_100):
+        text = f"年底有什么打算：第{number}号要搬走"
+        await hear(rig, text, private(number), person(number))
     openly = await hear(rig, "大家说年底聚一次，别的打算以后再说", ROOM, HONG)
     await rig.until_indexed()
     recall = await rig.recall("年底有什么打算", ROOM)
@@ -170,76 +163,53 @@ async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(rig: R
 
 @pytest.mark.parametrize("where", [CHAT, ROOM])
 async def test_a_confidence_is_stored_in_public_by_nobody(rig: Rig, where: ConversationId) -> None:
-    service = rig.engine.service
     assert await rig.tell(SECRET, where, MING) == CONFIDENCE
     assert await rig.tell(MOVE, where, MING, reasoning="他让我保密") == CONFIDENCE
     assert await rig.tell(MOVE, where, ADMIN, heard=SECRET) == CONFIDENCE
     change = TaskChange(TaskAction.ADD, ("年底搬家",), heard=SECRET)
-    report = await service.update_tasks(change, conversation_id=where, actor=MING)
-    assert not isinstance(report, Refused)
-    assert report.outcomes[0].rejected == CONFIDENCE
+    assert (await change_tasks(rig, change, where, MING)).outcomes[0].rejected == CONFIDENCE
     turn = Turn(MING, SECRET, "好的")
-    assert not isinstance(await service.observe(turn, conversation_id=where), Ticket)
+    assert not isinstance(await rig.engine.service.observe(turn, conversation_id=where), Ticket)
     assert (await rig.engine.status()).total == 0
 
 
-SHARED = Refused(Reason.CONFIDENCE_SHARED, detail="家人")
-
-
 @pytest.mark.parametrize(
-    ("where", "refused"),
-    [
+    "text", ["别告訴媽媽，我昨天翹課了", "just between you and me, I'm leaving in March"]
+)
+async def test_a_confidence_is_stored_where_its_speaker_alone_reads(rig: Rig, text: str) -> None:
+    here = Refused(Reason.CONFIDENCE_HERE)
+    for where, refused in (
         (FAMILY, SHARED),
         (private(1002), SHARED),
-        (group(888), Refused(Reason.CONFIDENCE_HERE)),
-        (private(5003), None),
-    ],
-)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "别告诉妈妈，我昨天翘课了",
-        "別告訴媽媽，我昨天翹課了",
-        "don't tell anyone, but I'm leaving in March",
-        "keep this private: I'm leaving in March",
-        "this is confidential: I'm leaving in March",
-        "just between you and me, I'm leaving in March",
-        "this stays between us: I'm leaving in March",
-        "it's a secret, I'm leaving in March",
-        "this is strictly private, I'm leaving in March",
-    ],
-)
-async def test_a_confidence_is_stored_where_its_speaker_alone_reads(
-    rig: Rig, where: ConversationId, refused: Refused | None, text: str
-) -> None:
-    told = await rig.tell(text, where, MING)
-    plain = await rig.tell("小明三月要走", where, MING, heard=text)
-    ticket = await rig.engine.service.observe(Turn(MING, text, "好的"), conversation_id=where)
-    if refused is not None:
-        assert (told, plain) == (refused, refused)
-    assert [isinstance(one, Refused) for one in (told, plain)] == [refused is not None] * 2
-    assert isinstance(ticket, Ticket) is (refused is None)
+        (group(888), here),
+        (OWN, None),
+    ):
+        told = await rig.tell(text, where, MING)
+        plain = await rig.tell("小明三月要走", where, MING, heard=text)
+        ticket = await rig.engine.service.observe(Turn(MING, text, "好的"), conversation_id=where)
+        assert isinstance(ticket, Ticket) is (refused is None)
+        for outcome in (told, plain):
+            assert outcome == refused if refused else not isinstance(outcome, Refused)
 
 
 async def test_a_confidence_is_moved_by_nobody_to_where_others_read(rig: Rig) -> None:
-    service, alone = rig.engine.service, private(5003)
     change = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
-    await service.update_tasks(change, conversation_id=alone, actor=MING)
-    await rig.remember(SECRET, alone, MING)
-    await rig.remember(MOVE, alone, MING, tags=("保密",))
-    await observed(rig, Turn(MING, SECRET, "好的"), alone)
+    await change_tasks(rig, change, OWN, MING)
+    await rig.remember(SECRET, OWN, MING)
+    await rig.remember(MOVE, OWN, MING, tags=("保密",))
     kept = rig.living()
     assert len(kept) == 3
     for stored in kept:
-        assert await rig.move(stored.memory.memory_id, "public", alone, ADMIN) == CONFIDENCE
-        assert await rig.move(stored.memory.memory_id, "家人", alone, ADMIN) == SHARED
+        assert await rig.move(stored.memory.memory_id, "public", OWN, ADMIN) == CONFIDENCE
+        assert await rig.move(stored.memory.memory_id, "家人", OWN, ADMIN) == SHARED
 
 
 async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=PER_PEER) as rig:
+    per_peer = replace(SETTINGS, dm_scope=DmScope.PER_PEER)
+    async with running(tmp_path, settings=per_peer) as rig:
         await rig.engine.service.conversations.meet(CHAT, MING)
-        await keep(rig, f"别告诉别人：{MOVE}", CHAT, MING)
-        await keep(rig, "小明喜欢喝红茶", CHAT, MING)
+        await rig.remember(f"别告诉别人：{MOVE}", CHAT, MING)
+        await rig.remember("小明喜欢喝红茶", CHAT, MING)
         heard = await hear(rig, "小明打算春天去旅行")
         await observed(rig, Turn(MING, SECRET, "嗯"))
     learned = f'{{"new_memories": [{{"judgment": "{MOVE}", "turn": 1}}]}}'
@@ -257,14 +227,14 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
 @pytest.mark.parametrize("who", [MING, AGENT])
 async def test_no_correction_publishes_what_was_only_heard(rig: Rig, who: Actor) -> None:
     first, second, new = "小明喜欢喝咖啡", "小明喜欢喝红茶", "小明不喜欢喝咖啡了，改喝白开水"
-    asked = await keep(rig, first, CHAT, who)
-    await (keep(rig, second, CHAT, who) if who is AGENT else hear(rig, second))
+    asked = await rig.remember(first, CHAT, who)
+    await (rig.remember(second, CHAT, who) if who is AGENT else hear(rig, second))
     ticket = await observed(rig, Turn(MING, "我不喜欢喝咖啡了，改喝白开水，因为查出了胃病", "好的"))
     draft = MemoryDraft(new, "查出了胃病", ("胃病",), active=False, actor=MING)
-    said = Contradiction(asked.memory.memory_id, draft, ticket.ids[0])
+    said = Contradiction(asked.memory.memory.memory_id, draft, ticket.ids[0])
     report = await rig.engine.service.feedback(Feedback(contradictions=(said,)), ticket=ticket)
     assert is_stored(report.outcomes[0], How.REPLACED)
-    for where in ELSEWHERE:
+    for where in (OTHERS_CHAT, ROOM, FAMILY):
         for words in ("红茶", "胃病", "白开水"):
             assert not await shown(rig, where, words)
 
@@ -278,9 +248,7 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
     done = TaskChange(TaskAction.DONE, (title,))
     for where, who, fate in ((OTHERS_CHAT, HONG, "unknown"), (ROOM, MING, "unknown"),
                              (CHAT, MING, "done")):  # fmt: skip
-        report = await rig.engine.service.update_tasks(done, conversation_id=where, actor=who)
-        assert not isinstance(report, Refused)
-        assert report.outcomes[0].fate == fate
+        assert (await change_tasks(rig, done, where, who)).outcomes[0].fate == fate
     for where, who in ((ROOM, ADMIN), (ROOM, MING), (OTHERS_CHAT, HONG)):
         assert await rig.restore(task, where, who) == absent(task)
 
@@ -289,38 +257,33 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
 async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(
     rig: Rig, action: TaskAction
 ) -> None:
-    service = rig.engine.service
-    task = TaskChange(TaskAction.ADD, ("交报告",))
-    await service.update_tasks(task, conversation_id=ROOM, actor=HONG)
+    await change_tasks(rig, TaskChange(TaskAction.ADD, ("交报告",)), ROOM, HONG)
     news = TaskChange(action, ("交报告",), progress="小明搬出去了，没交")
-    await service.update_tasks(news, conversation_id=CHAT, actor=AGENT)
+    await change_tasks(rig, news, CHAT, AGENT)
     assert not await shown(rig, OTHERS_CHAT, "搬出去")
     assert is_done(rig.only()) is (action is TaskAction.DONE)
 
 
 async def test_an_export_that_another_bot_imports_publishes_nothing(tmp_path: Path) -> None:
     async with running(tmp_path / "a", settings=SETTINGS) as rig:
-        await keep(rig, MOVE, CHAT, AGENT)
+        await rig.remember(MOVE, CHAT, AGENT)
         exported = await rig.engine.service.export(conversation_id=CHAT, actor=ADMIN)
         assert isinstance(exported, Exported)
         content = (tmp_path / "a" / "exports" / exported.name).read_bytes()
     async with running(tmp_path / "b", settings=SETTINGS) as rig:
         (tmp_path / "b" / "imports").mkdir(exist_ok=True)
         (tmp_path / "b" / "imports" / "x.jsonl").write_bytes(content)
-        for _ in range(2):
-            report = await rig.engine.service.import_(
-                "x.jsonl", conversation_id=private(9), actor=ADMIN
-            )
-        assert isinstance(report, Imported)
-        assert report.known == 1
+        service, own = rig.engine.service, private(9)
+        for known in (0, 1):
+            report = await service.import_("x.jsonl", conversation_id=own, actor=ADMIN)
+            assert isinstance(report, Imported)
+            assert report.known == known
         assert await rig.texts(QUESTION, CHAT) == [MOVE]
-        assert not await shown(rig, private(9), MOVE)
-        assert not await shown(rig, ROOM, MOVE)
+        assert not any([await shown(rig, where, MOVE) for where in (own, ROOM)])
 
 
 STRANGERS = group(1234)
-HOMEWORK, CAKE = "大家交了作业", "房间里订了蛋糕"
-BOOK, BULB = "小明还了图书馆的书", "家里换了灯泡"
+BULB, BOOK, HOMEWORK, CAKE = "家里换了灯泡", "小明还了图书馆的书", "大家交了作业", "房间里订了蛋糕"
 SAID = {
     BULB: (FAMILY, MING),
     BOOK: (STRANGERS, MING),
@@ -330,24 +293,20 @@ SAID = {
 }
 
 
-PRIMED = (
-    (FAMILY, MING, {BULB, BOOK, HOMEWORK}),
-    (ROOM, HONG, {HOMEWORK, CAKE}),
-    (CHAT, MING, {BOOK, HOMEWORK, MOVE}),
-    (OTHERS_CHAT, HONG, {HOMEWORK, CAKE}),
-)
-
-
 async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
     tmp_path: Path,
 ) -> None:
-    clock = Ticker()
-    loop = replace(QUICK.loop, prime_after_hours=1)
+    clock, loop = Ticker(), replace(QUICK.loop, prime_after_hours=1)
     async with running(tmp_path, settings=replace(QUICK, loop=loop), clock=clock) as rig:
         for text, (where, who) in SAID.items():
             await rig.remember(text, where, who, kind=MemoryKind.EVENT)
         await hear(rig, MOVE, kind=MemoryKind.EVENT)
-        for where, who, told in PRIMED:
+        for where, who, told in (
+            (FAMILY, MING, {BULB, BOOK, HOMEWORK}),
+            (ROOM, HONG, {HOMEWORK, CAKE}),
+            (CHAT, MING, {BOOK, HOMEWORK, MOVE}),
+            (OTHERS_CHAT, HONG, {HOMEWORK, CAKE}),
+        ):
             for _ in range(2):
                 clock.now += timedelta(hours=2)
                 begins = TurnRequest("", 30.0, limit=0, token_budget=0, primed=True)

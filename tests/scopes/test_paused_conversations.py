@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Refused,
     Source,
     StateUnavailable,
-    Stored,
     TaskAction,
     TaskChange,
     TaskReport,
@@ -49,29 +49,29 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 
 pytestmark = pytest.mark.engine
 
-PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 FAMILY = group(777)
-NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)
-ADMIN = person(9, "管理员", admin=True)
-MING = person(10001)
+ADMIN, MING = person(9, "管理员", admin=True), person(10001)
 GIFT = Turn(MING, "我把礼物藏在柜子里", "好")
 
 
-@pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    """An engine with the usual map."""
-    async with running(tmp_path) as made:
-        yield made
-
-
-async def pause(rig: Rig, where: ConversationId = FAMILY, who: Actor = ADMIN) -> object:
+async def pause(
+    rig: Rig,
+    where: ConversationId = FAMILY,
+    who: Actor = ADMIN,
+    until: datetime | None = None,
+) -> object:
     """What the service answers."""
-    return await rig.engine.service.pause(conversation_id=where, actor=who)
+    return await rig.engine.service.pause(conversation_id=where, actor=who, until=until)
 
 
-async def resume(rig: Rig, where: ConversationId = FAMILY, who: Actor = ADMIN) -> object:
+async def resume(rig: Rig, where: ConversationId = FAMILY) -> object:
     """What the service answers."""
-    return await rig.engine.service.resume(conversation_id=where, actor=who)
+    return await rig.engine.service.resume(conversation_id=where, actor=ADMIN)
+
+
+async def is_queued(rig: Rig, where: ConversationId = FAMILY) -> bool:
+    """What became of a turn that was said now."""
+    return isinstance(await rig.engine.service.observe(GIFT, conversation_id=where), Ticket)
 
 
 @pytest.mark.parametrize("begun", [False, True])
@@ -82,9 +82,7 @@ async def test_what_a_member_had_queued_is_not_read_while_the_whole_group_is_pau
     at_once = replace(QUICK, loop=LoopSettings(after_turns=1, retry_seconds=(0.0,)))
     members = [replace(FAMILY, umo=f"{ADAPTER}:GroupMessage:{n}_777") for n in (1, 2)]
     async with running(tmp_path, chat=chat, settings=at_once) as rig:
-        assert isinstance(
-            await rig.engine.service.observe(GIFT, conversation_id=members[0]), Ticket
-        )
+        assert await is_queued(rig, members[0])
         if begun:
             await rig.engine.reflection.read_due()
         await pause(rig, members[1])
@@ -97,72 +95,55 @@ async def test_what_a_member_had_queued_is_not_read_while_the_whole_group_is_pau
 async def test_a_conversation_that_only_reads_public_can_be_paused_and_one_without_a_name_not(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, {"aiocqhttp:GroupMessage:777": "家 人"}) as rig:
+    async with running(tmp_path, {FAMILY.umo: "家 人"}) as rig:
         assert isinstance(await pause(rig), Paused)
-        assert (await rig.recall(QUESTION, FAMILY)).trace.notes == [OFF_THE_RECORD]
-        nowhere = await pause(rig, replace(FAMILY, umo="x", group=None))
-        assert isinstance(nowhere, Refused)
+        assert (await rig.recall("奶奶能吃花生吗", FAMILY)).trace.notes == [OFF_THE_RECORD]
+        outcome = await rig.engine.service.import_("x.jsonl", conversation_id=FAMILY, actor=ADMIN)
+        assert outcome == Refused(Reason.OFF_THE_RECORD)
+        assert isinstance(await pause(rig, replace(FAMILY, umo="x", group=None)), Refused)
         unknown = replace(private(5), kind=ConversationKind.OTHER)
         assert is_denied(await pause(rig, unknown, person(5)))
     told = json.loads((tmp_path / "memory" / NAME).read_text("utf-8"))["paused"]
     assert [one["scope"] for one in told.values()] == ["public"]
 
 
-async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Nothing can be written."""
+
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    service = rig.engine.service
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "write_all", full)
-        with pytest.raises(StateUnavailable):
-            await pause(rig)
-    assert service.conversations.pause_of(FAMILY) is None
-    stored = await service.remember(MemoryDraft(PEANUTS), conversation_id=FAMILY)
-    assert isinstance(stored, Stored)
-    await pause(rig)
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "write_all", full)
-        with pytest.raises(StateUnavailable):
-            await resume(rig)
-    assert service.conversations.pause_of(FAMILY) is not None
+        yield
 
 
-async def test_an_import_into_a_paused_conversation_stores_nothing(rig: Rig) -> None:
-    await pause(rig)
-    outcome = await rig.engine.service.import_("x.jsonl", conversation_id=FAMILY, actor=ADMIN)
-    assert outcome == Refused(Reason.OFF_THE_RECORD)
-
-
-class Hands:
-    """A clock that is turned by hand."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-async def is_queued(rig: Rig, where: ConversationId = FAMILY) -> bool:
-    """What became of a turn that was said now."""
-    return isinstance(await rig.engine.service.observe(GIFT, conversation_id=where), Ticket)
+async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(rig: Rig) -> None:
+    for deed, paused in ((pause, False), (resume, True)):
+        with full_disk(), pytest.raises(StateUnavailable):
+            await deed(rig)
+        outcome = await rig.engine.service.remember(MemoryDraft("好"), conversation_id=FAMILY)
+        assert (rig.engine.service.conversations.pause_of(FAMILY) is not None) is paused
+        assert (outcome == Refused(Reason.OFF_THE_RECORD)) is paused
+        await pause(rig)
 
 
 async def test_a_pause_for_a_time_outlasts_a_restart_and_ends_by_itself(tmp_path: Path) -> None:
-    clock, chat = Hands(), ScriptedChat()
-    end = NOW + timedelta(minutes=10)
-    async with running(tmp_path, chat=chat, clock=clock) as rig:
+    begin = now = datetime(2026, 11, 28, 15, tzinfo=UTC)
+    end = begin + timedelta(minutes=10)
+
+    def clock() -> datetime:
+        return now
+
+    async with running(tmp_path, chat=ScriptedChat(), clock=clock) as rig:
         await pause(rig)
-        done = await rig.engine.service.pause(conversation_id=FAMILY, actor=ADMIN, until=end)
-        assert done == Paused(NOW, until=end), "the end that was said last"
-    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        assert await pause(rig, until=end) == Paused(begin, until=end), "the end that was said last"
+    async with running(tmp_path, chat=ScriptedChat(), clock=clock) as rig:
         view = await rig.engine.service.view(conversation_id=FAMILY)
-        clock.now = end - timedelta(seconds=1)
+        now = end - timedelta(seconds=1)
         assert not await is_queued(rig)
-        clock.now = end
+        now = end
         assert (await rig.engine.status()).loop.paused == 0
         late = replace(GIFT, view=view)
         outcome = await rig.engine.service.observe(late, conversation_id=FAMILY)
@@ -173,11 +154,10 @@ async def test_a_pause_for_a_time_outlasts_a_restart_and_ends_by_itself(tmp_path
 async def test_a_pause_stands_beside_the_memories_whatever_becomes_of_the_state(
     tmp_path: Path,
 ) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat) as rig:
+    async with running(tmp_path) as rig:
         await pause(rig)
     shutil.rmtree(tmp_path / "state")
-    async with running(tmp_path, chat=chat) as rig:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
         assert not await is_queued(rig)
         assert await is_queued(rig, group(888))
 

@@ -1,8 +1,12 @@
-"""What the owner's map says over time: damage, confirmation, strangers, first messages."""
+"""What the owner's map says over time: lost at once, on accounts that are gone, left on another
+machine, mended; whom it warns of; who owns a scope alone."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,61 +17,55 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationId,
     ConversationKind,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
-    ReadsNothing,
-    Usable,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
-    DmScope,
-    EngineSettings,
-    GroupScope,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Usable, WhyCode
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope, EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    ADAPTER,
-    group,
-    person,
-    private,
-)
+from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
 from astrbot_plugin_scoped_memory.tests.support.scope_books import HELD, Restarts, says
 
 pytestmark = pytest.mark.unit
 
-A, B, C, D = (f"aiocqhttp:GroupMessage:{number}" for number in range(1, 5))
+OLD, NEW, WEB = "aiocqhttp", "xiaobao", "webchat"
+HOME, WORK, CHAT = group(777), group(888), private(1002)
+MAP = {HOME.umo: "家人", CHAT.umo: "家人", WORK.umo: "公司"}
+CAT = {"persona:猫娘": "家人"}
+DOUBTFUL, WITHHELD = f"<{WhyCode.DOUBTFUL_KEY}>", f"<{WhyCode.MAP_WITHHELD}>"
+LOST = {NoticeCode.MAP_DAMAGED, NoticeCode.MAP_UNKNOWN, NoticeCode.MAP_ACCOUNTS_GONE}
+PER_PEER = EngineSettings(dm_scope=DmScope.PER_PEER)
 
 
-ROOMS = {A: group(1), B: group(2), C: group(3), D: group(4)}
-
-
-def hear(books: Restarts, *keys: str) -> None:
-    """Messages came from these conversations, or from some that these keys decided for."""
-    with books.state() as state:
-        for key in keys:
-            state.mark_seen(key)
+def on(account: str, where: ConversationId) -> ConversationId:
+    """The same conversation of another bot account."""
+    return replace(where, umo=where.umo.replace(where.account, account, 1), account=account)
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Restarts:
-    """Restarts over one state file."""
-    return Restarts(tmp_path)
+def bot(tmp_path: Path) -> Restarts:
+    """Restarts of a bot whose account is called aiocqhttp."""
+    return Restarts(tmp_path, frozenset({OLD, WEB}))
 
 
-async def test_an_admins_confirmation_lets_the_keys_go_for_good(books: Restarts) -> None:
-    hear(books, A, B, C, D)
-    books.start({A: "家人", B: "家人"})
-    book = books.start({D: "公司"})
-    assert await book.confirm_map() == 2
-    assert [says(book, ROOMS[A]), says(book, ROOMS[D])] == ["public", "公司"]
-    assert not books.notice(NoticeCode.MAP_DAMAGED)
-    assert await book.confirm_map() == 0
-    assert says(books.start({D: "公司"}), ROOMS[A]) == "public"
-    assert says(books.start({}), ROOMS[D]) == HELD
+async def hear(book: ScopeBook, *places: ConversationId, who: Actor | None = None) -> None:
+    """A message came from each."""
+    for where in places:
+        await book.meet(where, who or person(1), book.resolve(where))
 
 
-keys = st.sampled_from([A, B, C, D])
+def standing(bot: Restarts) -> set[NoticeCode]:
+    """Which notices there are."""
+    return {one.code for one in bot.notices.standing()}
+
+
+# A map that lost everything at once
+
+A, B, C, D = (f"{OLD}:GroupMessage:{number}" for number in range(1, 5))
+ROOMS = {A: group(1), B: group(2), C: group(3), D: group(4)}
 maps = st.one_of(
-    st.none(), st.just({}), st.dictionaries(keys, st.sampled_from(["家人", "公司", "public", ""]))
+    st.none(),
+    st.just({}),
+    st.dictionaries(st.sampled_from([*ROOMS]), st.sampled_from(["家人", "公司", "public", ""])),
 )
 
 
@@ -76,74 +74,248 @@ maps = st.one_of(
 def test_a_private_conversation_is_public_only_after_a_decision(
     tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, str] | None]
 ) -> None:
-    books = Restarts(tmp_path_factory.mktemp("book"))
-    hear(books, A, B, C, D)
-    former: set[str] = set()
-    held: set[str] = set()
+    bot = Restarts(tmp_path_factory.mktemp("book"))
+    with bot.state() as state:
+        for key in ROOMS:
+            state.mark_seen(key)
+    former, held = set[str](), set[str]()
     for scope_map in history:
-        book = books.start(scope_map)
-        entries = scope_map or {}
+        book, entries = bot.start(scope_map), scope_map or {}
         now = {key for key, value in entries.items() if value in {"家人", "公司"}}
         if held & now:
             held = set()
         elif former and not former & now:
             held |= former
         former = now or former
-        for key in (A, B, C, D):
+        for key, room in ROOMS.items():
             written = entries.get(key)
             expected = {None: HELD if key in held else "public", "": "<illegal_name>"}
-            assert says(book, ROOMS[key]) == expected.get(written, written)
+            assert says(book, room) == expected.get(written, written)
         assert book.damaged is bool(held - entries.keys())
-        assert bool(books.notice(NoticeCode.MAP_DAMAGED)) is book.damaged
+        assert (NoticeCode.MAP_DAMAGED in standing(bot)) is book.damaged
 
 
-async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strangers(
-    books: Restarts,
+async def test_an_admins_confirmation_lets_the_keys_go_for_good(bot: Restarts) -> None:
+    await hear(bot.start({A: "家人", B: "家人"}), *ROOMS.values())
+    book = bot.start({D: "公司"})
+    assert await book.confirm_map() == 2
+    assert [says(book, ROOMS[A]), says(book, ROOMS[D])] == ["public", "公司"]
+    assert not standing(bot) & LOST
+    assert await book.confirm_map() == 0
+    assert says(bot.start({D: "公司"}), ROOMS[A]) == "public"
+    assert says(bot.start({}), ROOMS[D]) == HELD
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held"),
+    [
+        ({A: "家人"}, {}, True),
+        ({A: "家人"}, {B: "家人"}, True),
+        ({A: "家人", B: "家人"}, {B: "家人"}, False),
+        # A typo that is mended: no conversation ever had the key.
+        ({f"{OLD}:GroupMessage:11": "家人"}, {A: "家人"}, False),
+        # What decided for a persona or a topic was met with it.
+        ({"persona:猫娘": "家人"}, {B: "公司"}, True),
+    ],
+)
+async def test_to_lose_single_keys_is_a_decision_and_all_of_them_an_accident(
+    bot: Restarts, before: dict[str, str], after: dict[str, str], held: bool
 ) -> None:
-    book, admin = books.start({}), person(1, admin=True)
-    await book.meet(private(1), admin, book.resolve(private(1)))
-    await book.meet(group(5), person(3), book.resolve(group(5)))
-    assert not book.strangers_in_public
-    await book.meet(private(2), person(2), book.resolve(private(2)))
-    assert book.strangers_in_public
-    assert books.notice(NoticeCode.STRANGERS_IN_PUBLIC)
-    assert books.start({}).strangers_in_public
-    isolated = EngineSettings(dm_scope=DmScope.PER_PEER)
-    assert not books.start({}, settings=isolated).strangers_in_public
+    topic = group("1#7", persona="猫娘")
+    await hear(bot.start(before), topic)
+    book = bot.start(after)
+    assert (says(book, topic) == HELD) is held is book.damaged
+    assert standing(bot) == ({NoticeCode.MAP_DAMAGED} if held else set())
 
 
-async def test_who_has_become_an_admin_is_no_stranger(books: Restarts) -> None:
-    book = books.start({})
-    await book.meet(private(2), person(2), book.resolve(private(2)))
-    await book.meet(private(2), person(2, admin=True), book.resolve(private(2)))
-    assert not book.strangers_in_public
-    assert not books.notice(NoticeCode.STRANGERS_IN_PUBLIC)
-    assert not books.start({}).strangers_in_public
+# Accounts that are gone
 
 
-async def test_linked_ids_are_one_stranger_and_mapped_chats_none(books: Restarts) -> None:
-    linked = EngineSettings(identity_links={"aiocqhttp:1": "小明", "aiocqhttp:2": "小明"})
-    book = books.start({"aiocqhttp:FriendMessage:3": "public"}, settings=linked)
-    await book.meet(private(3), person(3), book.resolve(private(3)))
-    await book.meet(private(4), Actor("", "无名"), book.resolve(private(4)))
-    assert not book.strangers_in_public
-    for number in (1, 2):
-        await book.meet(private(number), person(number), book.resolve(private(number)))
-    assert book.strangers_in_public
-
-
-async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Restarts) -> None:
-    def by_account(account: str, number: int) -> ConversationId:
-        umo = f"{account}:FriendMessage:{number}"
-        return ConversationId(
-            umo, ADAPTER, account, ConversationKind.PRIVATE, str(number), None, ""
+@pytest.mark.parametrize("while_running", [True, False])
+async def test_a_renamed_account_publishes_nothing_and_its_repaired_map_reads_as_before(
+    bot: Restarts, while_running: bool
+) -> None:
+    book = bot.start(MAP, ["家人", "公司"])
+    await hear(book, HOME)
+    bot.accounts = frozenset({NEW, WEB})
+    if not while_running:
+        book = bot.start(MAP, ["家人", "公司"])
+    places = (HOME, CHAT, group(5))
+    assert [says(book, on(NEW, one)) for one in places] == [DOUBTFUL, DOUBTFUL, WITHHELD]
+    assert book.damaged
+    assert bot.told(NoticeCode.MAP_ACCOUNTS_GONE).params["accounts"] == OLD
+    for _ in range(2):
+        book = bot.start(
+            {on(NEW, ConversationId.parse(k)).umo: v for k, v in MAP.items()}, ["家人", "公司"]
         )
+        assert [says(book, on(NEW, one)) for one in places] == ["家人", "家人", "public"]
+        assert (book.damaged, standing(bot)) == (False, set())
 
-    book = books.start({})
+
+async def test_an_account_that_an_admin_let_go_and_that_came_back_may_be_lost_again(
+    bot: Restarts,
+) -> None:
+    gone, there = frozenset({NEW}), frozenset({OLD, NEW})
+    bot.accounts = gone
+    assert await bot.start(MAP).confirm_map() == len(MAP)
+    for _ in range(2):
+        book = bot.start(MAP)
+        assert (says(book, on(NEW, HOME)), book.damaged) == ("public", False)
+        assert not standing(bot) & LOST
+    bot.accounts = there
+    assert says(bot.start(MAP), HOME) == "家人"
+    bot.accounts = gone
+    book = bot.start(MAP)
+    assert says(book, on(NEW, HOME)) == DOUBTFUL
+    bot.accounts = there  # it is switched on again while the bot runs
+    assert (says(book, group(5)), book.damaged, standing(bot)) == ("public", False, set())
+
+
+CHESS = {"tg:GroupMessage:-5": "棋友"}
+
+
+@pytest.mark.parametrize(
+    ("accounts", "scope_map", "where", "expected"),
+    [
+        # One private key on an account that exists ends the hold, but not of the same groups.
+        ({NEW, "tg"}, MAP | CHESS, on(NEW, group(5)), "public"),
+        ({NEW, "tg"}, MAP | CHESS, on(NEW, HOME), DOUBTFUL),
+        # A public key ends no hold.
+        ({NEW}, {**MAP, f"{NEW}:GroupMessage:9": "public"}, on(NEW, group(5)), WITHHELD),
+        ({NEW}, {**MAP, f"{NEW}:GroupMessage:9": "public"}, on(NEW, group(9)), "public"),
+        # Persona keys belong to no account.
+        ({NEW}, CAT, on(NEW, group(5)), "public"),
+        ({NEW}, CAT | {HOME.umo: "家人"}, on(NEW, group(5, persona="猫娘")), "家人"),
+        ({NEW}, CAT | {HOME.umo: "家人"}, on(NEW, group(5)), WITHHELD),
+        # Where nobody can tell the accounts none is gone, and one that is added changes nothing.
+        (None, MAP, on(NEW, group(5)), "public"),
+        ({OLD, NEW}, MAP, HOME, "家人"),
+        ({OLD, NEW}, MAP, on(NEW, HOME), "public"),
+    ],
+)
+def test_which_keys_on_accounts_that_are_gone_hold_whom(
+    bot: Restarts,
+    accounts: set[str] | None,
+    scope_map: dict[str, str],
+    where: ConversationId,
+    expected: str,
+) -> None:
+    bot.accounts = None if accounts is None else frozenset({*accounts, WEB})
+    assert says(bot.start(scope_map), where) == expected
+
+
+def test_a_policy_that_isolates_needs_no_hold(bot: Restarts) -> None:
+    bot.accounts = frozenset({NEW})
+    book = bot.start(MAP, settings=PER_PEER)
+    assert says(book, on(NEW, private(5))).startswith("dm-5-")
+    assert says(book, on(NEW, group(5))) == WITHHELD
+
+
+async def test_a_map_that_is_lost_with_the_name_of_its_account_publishes_nothing(
+    bot: Restarts,
+) -> None:
+    await hear(bot.start(MAP, ["家人"]), HOME, WORK, CHAT)
+    bot.accounts = frozenset({NEW, WEB})
+    book = bot.start({}, ["家人"])
+    for where in (HOME, group(5), CHAT):
+        assert says(book, on(NEW, where)).startswith("<")
+    book = bot.start({f"{NEW}:GroupMessage:5": "棋友"}, ["家人"])
+    assert says(book, on(NEW, HOME)) == DOUBTFUL
+
+
+# A folder without its map
+
+
+@pytest.mark.parametrize("scope_map", [{}, {WORK.umo: "公司"}])
+async def test_a_folder_without_its_map_publishes_nothing_until_it_is_mapped_or_let_go(
+    bot: Restarts, scope_map: dict[str, str]
+) -> None:
+    folders = ["家人", "公司", "public"]
+    for _ in range(2):
+        book = bot.start(scope_map, folders)
+        assert (says(book, HOME), book.damaged) == (WITHHELD, True)
+    names = "、".join(sorted({"家人", "公司"} - set(scope_map.values())))
+    assert bot.told(NoticeCode.MAP_UNKNOWN).params["scopes"] == names
+    if scope_map:
+        assert await book.confirm_map() == 0
+    else:
+        book = bot.start(MAP, folders)
+    assert (says(book, group(5)), standing(bot)) == ("public", set())
+    assert says(bot.start({WORK.umo: "公司"}, folders), group(5)) == "public"
+    assert says(bot.start(scope_map, [*folders, "棋友"]), group(5)) == WITHHELD
+
+
+@pytest.mark.parametrize("folder", ["public", "dm-1-abc", "group-1-abc", "quarantine", "家 人", ""])
+def test_what_no_map_can_name_or_was_brought_is_no_loss(bot: Restarts, folder: str) -> None:
+    with bot.state() as state:
+        state.know_scopes(["家人"], brought=True)
+    assert says(bot.start({}, [folder or "家人"]), HOME) == "public"
+
+
+# What is said of keys
+
+
+async def test_a_key_that_means_a_conversation_which_has_spoken_is_told_with_its_id(
+    bot: Restarts,
+) -> None:
+    book = bot.start({"777": "家人"})
+    assert bot.told(NoticeCode.MAP_ODD_KEY).params["odd"] == "unreadable"
+    await hear(book, HOME, private(777))
+    told = bot.told(NoticeCode.MAP_ODD_KEY).params
+    assert (told["odd"], told["meant"], told["value"]) == ("meant", HOME.umo, "家人")
+    # It has a key of its own by now, wherever the odd one is left.
+    await book.change_map({"777": "家人", HOME.umo: "家人"}, {HOME.umo}, [])
+    assert (says(book, HOME), standing(bot)) == ("家人", set())
+
+
+def test_a_key_on_an_account_that_is_gone_is_told_beside_others(bot: Restarts) -> None:
+    bot.start({HOME.umo: "家人", **CHESS})
+    told = bot.told(NoticeCode.MAP_ODD_KEY)
+    assert (told.subject, told.params["odd"]) == (*CHESS, "account")
+
+
+# Strangers
+
+
+def chat_of(number: int, account: str = OLD) -> ConversationId:
+    """A private chat with this person."""
+    return on(account, private(number))
+
+
+ADMIN = person(2, admin=True)
+
+
+@pytest.mark.parametrize(
+    ("heard", "warned"),
+    [
+        ([(private(2), person(2))], True),
+        ([(private(2), ADMIN)], False),
+        ([(group(5), person(3))], False),
+        ([(private(3), person(3))], False),  # it is mapped, to public
+        ([(private(4), Actor("", "无名"))], False),
+        ([(private(2), person(2)), (private(2), ADMIN)], False),
+        ([(private(5), person(5)), (private(2), ADMIN)], True),
+    ],
+)
+async def test_anybody_but_an_admin_who_shares_public_in_private_is_warned_of(
+    bot: Restarts, heard: list[tuple[ConversationId, Actor]], warned: bool
+) -> None:
+    scope_map = {private(3).umo: "public"}
+    book = bot.start(scope_map)
+    for where, who in heard:
+        await hear(book, where, who=who)
+    for _ in range(2):
+        assert (
+            book.strangers_in_public is warned is (NoticeCode.STRANGERS_IN_PUBLIC in standing(bot))
+        )
+        book = bot.start(scope_map)
+    assert not bot.start(scope_map, settings=PER_PEER).strangers_in_public
+
+
+async def test_who_shares_public_is_told_by_the_policy_of_the_account(bot: Restarts) -> None:
+    book = bot.start({})
     for account, number in (("a", 1), ("a", 2), ("b", 3)):
-        await book.meet(
-            by_account(account, number), person(number), book.resolve(by_account(account, number))
-        )
+        await hear(book, chat_of(number, account), who=person(number))
     for common, accounts, warned in (
         (DmScope.PUBLIC, {}, True),
         (DmScope.PUBLIC, {"b": DmScope.PER_PEER}, True),
@@ -156,90 +328,67 @@ async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Res
         (None, {"a": DmScope.PUBLIC}, True),
     ):
         chosen = EngineSettings(dm_scope=common, dm_scope_by_account=accounts)
-        assert books.start({}, settings=chosen).strangers_in_public is warned, accounts
+        assert bot.start({}, settings=chosen).strangers_in_public is warned, accounts
 
 
-async def test_a_conversation_is_met_for_the_first_time_once(books: Restarts) -> None:
-    book = books.start({})
-    assert (await book.meet(group(1), person(1), book.resolve(group(1)))).first
-    assert not (await book.meet(group(1), person(2), book.resolve(group(1)))).first
-    book = books.start({})  # and once more in the log of each start
-    assert (await book.meet(group(1), person(1), book.resolve(group(1)))).first
-    assert not (await book.meet(group(1), person(1), book.resolve(group(1)))).first
+# Who is met, and who owns what
 
 
-async def test_a_malformed_id_is_refused_and_said(books: Restarts) -> None:
-    book = books.start({})
+async def test_a_conversation_is_met_for_the_first_time_once_and_a_malformed_id_never(
+    bot: Restarts,
+) -> None:
+    book = bot.start({})
+    split = replace(group(1), umo=f"{OLD}:GroupMessage:55_1")  # a member's part of the group
+    found = [await book.meet(one, person(1), book.resolve(one)) for one in (group(1), split)]
+    assert [one.first for one in found] == [True, False]
     bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
-    meeting = await book.meet(bad, person(1), book.resolve(bad))
-    assert isinstance(meeting.resolution, ReadsNothing)
-    assert not meeting.first
-    assert "nonsense" in books.told(NoticeCode.REFUSED_ID).params["id"]
+    assert not (await book.meet(bad, person(1), book.resolve(bad))).first
+    assert "nonsense" in bot.told(NoticeCode.REFUSED_ID).params["id"]
 
 
-FAMILY = Scope.parse("家人")
+ONE = private(1)
 
 
 @pytest.mark.parametrize(
-    ("scope_map", "chat", "scope", "alone"),
+    ("scope_map", "chat", "policy", "alone"),
     [
-        ({"aiocqhttp:FriendMessage:1": "家人"}, private(1), FAMILY, True),
-        ({"aiocqhttp:FriendMessage:1": "家人", A: "家人"}, private(1), FAMILY, False),
-        ({"persona:猫娘": "家人"}, private(1, persona="猫娘"), FAMILY, False),
-        ({A: "家人"}, group(1), FAMILY, False),
-        ({}, private(1), PUBLIC, False),
-        ({"aiocqhttp:FriendMessage:1": "public"}, private(1), PUBLIC, False),
-        ({}, private(1), DmScope.MAIN, False),
-        ({}, private(1), DmScope.PER_PEER, True),
+        ({ONE.umo: "家人"}, ONE, "public", True),
+        ({ONE.umo: "家人", A: "家人"}, ONE, "public", False),
+        (CAT, private(1, persona="猫娘"), "public", False),
+        ({A: "家人"}, group(1), "public", False),
+        ({}, ONE, "public", False),
+        ({ONE.umo: "public"}, ONE, "per-peer", False),
+        ({}, ONE, "main", False),
+        ({}, ONE, "per-peer", True),
     ],
 )
 def test_a_private_chat_owns_its_scope_only_if_no_other_conversation_has_it(
-    books: Restarts,
-    scope_map: dict[str, object],
-    chat: ConversationId,
-    scope: Scope | DmScope,
-    alone: bool,
+    bot: Restarts, scope_map: Mapping[str, Any], chat: ConversationId, policy: str, alone: bool
 ) -> None:
-    """Also of one that a policy derives."""
-    policy = scope if isinstance(scope, DmScope) else DmScope.PUBLIC
-    book = books.start(scope_map, settings=EngineSettings(dm_scope=policy))
+    book = bot.start(scope_map, settings=EngineSettings(dm_scope=DmScope(policy)))
     found = book.resolve(chat)
     assert isinstance(found, Usable)
-    assert scope in (policy, found.scope)
     assert book.owns_alone(chat, found.scope) is alone
 
 
-def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Restarts) -> None:
-    linked = EngineSettings(
-        identity_links={"aiocqhttp:1": "小明", "telegram:2": "小明"},
-        group_scope=GroupScope.PER_GROUP,
-    )
-    book = books.start({}, settings=linked)
-    assert book.same_person("aiocqhttp:1", "telegram:2")
-    assert book.same_person("aiocqhttp:3", "aiocqhttp:3")
-    assert not book.same_person("aiocqhttp:1", "aiocqhttp:3")
-    assert not book.same_person("", "")
-    assert not book.same_person("aiocqhttp:3", "AIOCQHTTP:3")
-
-
-def test_an_account_that_others_are_linked_to_reads_what_was_heard_from_them(
-    books: Restarts,
+@pytest.mark.parametrize(
+    ("links", "one", "other", "same"),
+    [
+        ({"aiocqhttp:1": "小明", "telegram:2": "小明"}, "aiocqhttp:1", "telegram:2", True),
+        ({"telegram:2": "aiocqhttp:1"}, "aiocqhttp:1", "telegram:2", True),
+        ({}, "aiocqhttp:3", "aiocqhttp:3", True),
+        ({"aiocqhttp:1": "小明"}, "aiocqhttp:1", "aiocqhttp:3", False),
+        ({}, "aiocqhttp:3", "AIOCQHTTP:3", False),
+        ({}, "", "", False),
+    ],
+)
+def test_linked_ids_are_one_person_and_nobody_is_no_person(
+    bot: Restarts, links: dict[str, str], one: str, other: str, same: bool
 ) -> None:
-    main, other = "aiocqhttp:1", "telegram:2"
-    book = books.start({}, settings=EngineSettings(identity_links={other: main}))
-    assert book.same_person(main, other)
-    for person_id, linked in ((main, other), (other, main)):
-        assert {main, other} == set(book.ids_of(person_id))
-        shelves = book.shelves_of(private(1).umo, person_id)
-        assert Place.of_person(linked) in shelves
-
-
-async def test_a_key_that_means_a_conversation_which_has_spoken_is_told_with_its_id(
-    books: Restarts,
-) -> None:
-    book = books.start({"777": "家人"})
-    for where in (group(777), private(777)):
-        await book.meet(where, person(1), book.resolve(where))
-    assert books.told(NoticeCode.MAP_ODD_KEY).params == {
-        "key": "777", "value": "家人", "odd": "meant", "meant": group(777).umo,
-    }  # fmt: skip
+    book = bot.start({}, settings=EngineSettings(identity_links=links))
+    for mine, theirs in ((one, other), (other, one)):
+        assert book.same_person(mine, theirs) is same
+        ids: Collection[str] = book.ids_of(mine)
+        assert (theirs in ids) is same
+        # An account reads what was heard from all that are linked to it.
+        assert not same or Place.of_person(theirs) in book.shelves_of(ONE.umo, mine)

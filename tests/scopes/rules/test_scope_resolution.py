@@ -7,6 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationId,
@@ -100,36 +102,24 @@ def test_the_most_exact_key_decides(present: list[str], scope: str, code: WhyCod
 
 
 @pytest.mark.parametrize(
-    "umo",
+    ("umo", "where"),
     [
-        "tg:GroupMessage:-100",
-        "tg:GroupMessage:-100#",
-        "tg2:GroupMessage:-100#7",
-        "TG:GroupMessage:-100#7",
-        "tg:GroupMessage:-1001#7",
-        "tg:OtherMessage:-100#7",
+        (CHAT, "家人"),
+        (f"{CHAT}#", "public"),
+        ("tg2:GroupMessage:-100#7", "public"),
+        ("TG:GroupMessage:-100#7", "public"),
+        ("tg:GroupMessage:-1001#7", "public"),
+        ("tg:OtherMessage:-100#7", "public"),
+        ("tg:FriendMessage:-100#7", "public"),  # a private chat has no parent and no group
+        ("tg#2:GroupMessage:-100", "public"),  # a mark in the account's name is no thread
     ],
 )
-def test_only_a_thread_of_the_very_chat_has_it_as_parent(umo: str) -> None:
-    panel = settings({CHAT: "家人"})
-    expected = "家人" if umo == CHAT else "public"
-    kind = ConversationKind(umo.split(":")[1])
-    found = resolve(ConversationId(umo, "telegram", "tg", kind, persona=""), panel)
-    assert scope_of(found).name == expected
-
-
-def test_a_private_chat_has_no_parent_and_no_group() -> None:
-    panel = settings({"tg:FriendMessage:42": "家人", "tg:GroupMessage:9": "家人"})
-    chat = ConversationId(
-        "tg:FriendMessage:42#7", "telegram", "tg", ConversationKind.PRIVATE, "42#7", "9", ""
-    )
-    assert scope_of(resolve(chat, panel)).is_public
-
-
-def test_a_mark_in_the_accounts_name_is_no_thread() -> None:
-    panel = settings({"tg": "家人"}, groups=GroupScope.PER_GROUP)
-    found = resolve(group("tg#2:GroupMessage:-100", "-100"), panel)
-    assert scope_of(found).name.startswith("group-")
+def test_only_a_thread_of_the_very_chat_has_it_as_parent(umo: str, where: str) -> None:
+    account, kind, _ = umo.split(":")
+    raw = {CHAT: "家人", "tg:GroupMessage:9": "家人", "tg:FriendMessage:-100": "家人", "tg": "家人"}
+    own = "9" if kind == "FriendMessage" else None
+    chat = ConversationId(umo, "telegram", account, ConversationKind(kind), None, own, "")
+    assert scope_of(resolve(chat, settings(raw))).name == where
 
 
 QQ, QQ_2, TG = private("10001"), private("10001", account="qq2"), private("42", "telegram", "tg")
@@ -277,27 +267,60 @@ def test_a_derived_name_never_changes(
 
 def test_main_is_one_scope_of_all_private_chats_and_of_nothing_else() -> None:
     panel = settings({"qq:FriendMessage:7": "家人"}, dm=DmScope.MAIN, links=LINKS)
-    shared = {scope_of(resolve(chat, panel)) for chat in (QQ, QQ_2, TG, private(None))}
-    assert len(shared) == 1
-    assert not shared.pop().is_public
+    (shared,) = {scope_of(resolve(chat, panel)) for chat in (QQ, QQ_2, TG, private(None))}
+    assert not shared.is_public
     assert scope_of(resolve(private("7"), panel)).name == "家人"
     assert scope_of(resolve(group(CHAT, "-100"), panel)).is_public
     assert resolve(QQ, panel).why.code is WhyCode.DM_POLICY
 
 
 def test_an_account_follows_its_own_policy_and_all_others_the_common_one() -> None:
-    accounts: dict[str, DmScope | None] = {"qq2": DmScope.MAIN, "tg": DmScope.PER_PEER}
-    panel = settings(dm=DmScope.PUBLIC, accounts=accounts)
+    panel = settings(accounts={"qq2": DmScope.MAIN, "tg": DmScope.PER_PEER, "bad": None})
     assert scope_of(resolve(QQ, panel)).is_public
     assert scope_of(resolve(QQ_2, panel)) == scope_of(resolve(QQ, settings(dm=DmScope.MAIN)))
     assert scope_of(resolve(TG, panel)) == scope_of(resolve(TG, settings(dm=DmScope.PER_PEER)))
-    bad = settings(accounts={"qq2": None})
-    assert (
-        resolve(QQ, panel).why.value,
-        resolve(TG, panel).why.value,
-        resolve(QQ_2, bad).why.key,
-    ) == (
-        "dm_scope",
-        "advanced.dm_scope_by_account",
-        "advanced.dm_scope_by_account",
+    why, bad = resolve(QQ, panel).why, resolve(private("1", account="bad"), panel).why
+    assert (why.value, bad.key) == ("dm_scope", "advanced.dm_scope_by_account")
+
+
+# Coding agents
+
+NAMES = st.text(min_size=1, max_size=30).filter(lambda text: bool(text.strip()))
+HOME = ScopeSettings(scope_per_project=True)
+
+
+@given(st.sampled_from(["project", "global", "workspace"]), NAMES, st.sampled_from(DmScope))
+def test_in_a_bots_store_an_unmapped_agent_reads_public_and_writes_nothing(
+    level: str, name: str, policy: DmScope
+) -> None:
+    agent = ConversationId.parse(f"mcp:{level}:{name}")
+    for groups in GroupScope:
+        found = resolve(agent, settings(dm=policy, groups=groups))
+        assert isinstance(found, ReadPublicOnly)
+        assert found.why.code is WhyCode.AGENT_UNMAPPED
+
+
+def test_a_mapped_agent_has_the_scope_that_the_owner_gave_it() -> None:
+    panel = settings({"mcp:project:site": "work"})
+    assert scope_of(resolve(ConversationId.parse("mcp:project:site"), panel)).name == "work"
+    for other in ("mcp:project:site#evil", "mcp:project:site2", "mcp:global:site"):
+        assert isinstance(resolve(ConversationId.parse(other), panel), ReadPublicOnly)
+    # A bot account of that name keeps its groups.
+    assert scope_of(resolve(ConversationId.parse("mcp:GroupMessage:7"), settings())).is_public
+
+
+@given(one=NAMES, other=NAMES)
+def test_in_a_home_each_project_has_a_scope_of_its_own(one: str, other: str) -> None:
+    mine, theirs = (
+        scope_of(resolve(ConversationId.parse(f"mcp:project:{name}"), HOME))
+        for name in (one, other)
     )
+    assert not mine.is_public
+    assert (mine == theirs) == (one == other)
+
+
+def test_in_a_home_global_is_public_also_while_a_lost_map_is_withheld() -> None:
+    withheld = replace(HOME.scope_map, unnamed=frozenset({"家人"}))
+    for panel in (HOME, replace(HOME, scope_map=withheld)):
+        assert scope_of(resolve(ConversationId.parse("mcp:global:home"), panel)).is_public
+    assert isinstance(resolve(ConversationId.parse("mcp:other:home"), HOME), ReadPublicOnly)
