@@ -47,7 +47,6 @@ class Engine:
 
     def __init__(self, parts: Parts) -> None:
         logger.speak("en" if parts.english else "zh")
-        parts.connect()
         self.parts = parts
         self.life = parts.life
         self.service = parts.service
@@ -57,6 +56,7 @@ class Engine:
         self._behind = Supervisor(parts.notices, parts.settings.pace.retry)
         self._opening: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
+        parts.queue.follow_with(parts.reflection.wake)
 
     async def __aenter__(self) -> Self:
         """Opened, for a program that asks once; see ``open``."""

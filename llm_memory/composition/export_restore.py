@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import TransferFailed
 from ..models.transfer import StoreExported, StoreRestored
-from ..models.vault_layout import CARRIED
+from ..models.vault_layout import ENDINGS
 from ..remember.deeds import Deeds
 from ..storage.directory_lock import DirectoryLock
 from ..storage.files import scratch_folder
@@ -132,8 +132,7 @@ def _copy_of(paths: EnginePaths) -> Iterator[EnginePaths]:
 
 
 def _not_carried(folder: str, names: list[str]) -> list[str]:
-    endings = tuple(ending for endings in CARRIED.values() for ending in endings)
-    return [n for n in names if not n.lower().endswith(endings) and not Path(folder, n).is_dir()]
+    return [n for n in names if not n.lower().endswith(ENDINGS) and not Path(folder, n).is_dir()]
 
 
 def _copy_if_it_can_be_read(source: str, target: str) -> None:

@@ -53,8 +53,6 @@ from ..migration.record_walker import RecordWalker
 from ..migration.scope_migration import ScopeMigration
 from ..models.settings import EngineSettings
 from ..models.status import IndexState, Notice
-from ..models.turns import Feedback, FeedbackReport, Ticket
-from ..primer.changed_rules import ChangedRules
 from ..primer.primer_service import PrimerService
 from ..recall.embedder_trust import EmbedderTrust, JsonTrustBook
 from ..recall.find import CandidateFinder
@@ -70,7 +68,6 @@ from ..reflection.model_calls import ModelCalls
 from ..reflection.model_histories import ModelHistories
 from ..reflection.reflection_service import ReflectionService
 from ..reflection.result_applier import ResultApplier
-from ..reflection.token_budget import TokenBudget
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
@@ -122,7 +119,6 @@ from ..vault.ledger import SqliteLedger
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.markdown_notes import MarkdownNotes
 from ..vault.notes.note_book import NoteBook
-from ..vault.notes.root_notes import RootNotices
 from ..vault.pages import PagesOnDisk
 from .indexes import (
     bundled_embedder,
@@ -280,20 +276,16 @@ class Parts(Given):
     book = wired(ScopeBook, accounts="accounts")
     catalogue = part(lambda p: Catalogue(p.vouchers.as_held) if p.vouchers else Catalogue())
     note_source = part(lambda p: MarkdownNotes(p.paths.memory, reads_root=p.at_home))
-    root_notices = wired(RootNotices, reads_root="at_home")
     note_book = wired(NoteBook, source="note_source")
     pending = part(lambda p: PendingRecords(p.catalogue))
     unread = part(lambda _: UnreadTurns())
     passages = part(lambda p: Passages(p.catalogue, p.note_book, p.pending, p.unread))
-    embedded = part(lambda p: Passages(p.catalogue, p.note_book, unread=p.unread))
     indexing = wired(
         IndexingService,
-        passages="embedded",
         pace="settings.pace",
         embed_query_seconds="settings.embed_query_seconds",
     )
-    searched = part(lambda p: Passages(p.catalogue, p.note_book, p.pending))
-    lexical = wired(LexicalService, passages="searched", index="words", pace="settings.pace")
+    lexical = wired(LexicalService, index="words", pace="settings.pace")
     living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
     acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
     bylines = wired(Bylines, linked="book.ids_of")
@@ -322,7 +314,6 @@ class Parts(Given):
     recorder = wired(Recorder, files="shared", editor="handlers", notes="note_book")
 
     # Finished turns, and the first one after a pause.
-    changed_rules = part(lambda p: ChangedRules(p.state))
     primer = wired(
         PrimerService,
         book="loop_book",
@@ -339,10 +330,11 @@ class Parts(Given):
     )
     results = part(lambda p: ResultApplier(p.catalogue, p.handlers, p.corrected, p.book))
     learning = wired(FeedbackApplier, style="style")
-    token_budget = part(lambda p: TokenBudget(p.loop_book, p.settings.loop.daily_tokens, p.clock))
     model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
     batches = part(lambda p: Batches(p.turns, p.paused_conversations.of_key, p.settings.loop))
-    batch_reader = wired(BatchReader, applier="learning", settings="settings.loop")
+    batch_reader = wired(
+        BatchReader, applier="learning", apply="service.feedback", settings="settings.loop"
+    )
     unread_follower = wired(UnreadFollower)
     reflection = wired(
         ReflectionService,
@@ -408,7 +400,7 @@ class Parts(Given):
     )
     """A pre-scope plugin's, where a server is configured that may have one."""
     others: cached_property[LegacyStores | None] = part(
-        lambda p: PluginStores(p.paths.neighbours, p.paths.state / "adoption-copies")
+        lambda p: PluginStores(p.paths.data.parent, p.paths.state / "adoption-copies")
     )
     """What other plugins left on this machine; with ``staging``, or not at all."""
     staging: cached_property[AdoptionStaging | None] = part(
@@ -420,6 +412,7 @@ class Parts(Given):
         RecordWalker,
         store="migration_store",
         pace="settings.walk_pace",
+        others_done="sleep.over",
         paused="settings.migration_paused",
     )
     scope_migration = wired(
@@ -468,14 +461,6 @@ class Parts(Given):
     )
     follower = wired(VaultFollower, pace="settings.vault_pace", also="follow_files")
 
-    def connect(self) -> None:
-        """Tell those that are followed by what was made of them."""
-        self.unread.follow_with(self.indexing)
-        self.pending.follow_with(self.lexical)
-        self.note_book.follow_with(self.indexing, self.lexical)
-        self.queue.follow_with(self.reflection.wake)
-        self.migrations.wait_for(self.sleep.over)
-
     def without_private(self, text: str) -> str:
         """Returns a text without numbers and keys that are hidden in this store."""
         return without_private(text, self.settings.privacy_mode, self.private_data)
@@ -487,10 +472,6 @@ class Parts(Given):
     def pseudonym(self, person: str) -> str:
         """Returns what stands for a person, under whichever account, where manner is counted."""
         return self.corrected.pseudonym(min(self.book.ids_of(person)))
-
-    async def apply(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
-        """Apply what was learned as any caller would have it."""
-        return await self.service.feedback(feedback, ticket=ticket)
 
     async def follow_files(self) -> None:
         """Do what a round of the files leaves to do."""

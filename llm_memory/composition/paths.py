@@ -15,7 +15,7 @@ LEASES: Final = "roles"
 
 @dataclass(frozen=True, slots=True)
 class EnginePaths:
-    """Where the engine keeps things. ``memory`` may lie elsewhere; the index stays.
+    """``memory`` may lie elsewhere than below ``data``, but the index stays.
 
     ``owns_memory`` is False for the Markdown of a project that others may use or commit: no lock is
     put there, and its modes stay. ``data`` must then be the only data folder of that ``memory``.
@@ -63,20 +63,10 @@ class EnginePaths:
         return self.state / LEASES
 
     @property
-    def neighbours(self) -> Path:
-        """Where other plugins have their data folders, if this one lies among them."""
-        return self.data.parent
-
-    @property
-    def backups(self) -> Path:
-        """What upgrades changed, as it was before: nothing of that is ever thrown away. Beside it
-        the nightly ones."""
-        return self.data / "backups"
-
-    @property
     def daily_backups(self) -> Path:
-        """One file a night; the newest are kept."""
-        return self.backups / "daily"
+        """One file a night; the newest are kept. Beside them lies what upgrades changed, as it was
+        before: nothing of that is ever thrown away."""
+        return self.data / "backups" / "daily"
 
 
 def local_now() -> datetime:

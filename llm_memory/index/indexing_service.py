@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.unread_turns import UnreadTurns
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..log import logger
 from ..models.passages import Passage
@@ -15,6 +17,7 @@ from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
 from ..models.status import IndexState, Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
+from ..vault.notes.note_book import NoteBook
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .embedding_cache import SqliteVectorCache
 from .index_comparison import IndexComparison
@@ -43,7 +46,9 @@ class IndexingService:
 
     def __init__(
         self,
-        passages: Passages,
+        catalogue: Catalogue,
+        note_book: NoteBook,
+        unread: UnreadTurns,
         store: VectorStore,
         manifest: JsonManifest,
         cache: SqliteVectorCache,
@@ -54,7 +59,7 @@ class IndexingService:
     ) -> None:
         """A query that the index's process has to embed may take ``embed_query_seconds`` longer
         than others."""
-        self._passages = passages
+        passages = self._passages = Passages(catalogue, note_book, unread=unread)
         self._store = store
         self._manifest = manifest
         self._cache = cache
@@ -78,6 +83,8 @@ class IndexingService:
         self._comparing = False
         self._unwanted: asyncio.Future[None] | None = None
         self.state = IndexState.WAITING
+        unread.follow_with(self)
+        note_book.follow_with(self)
 
     @property
     def label(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from ..catalogue.catalogue import key_of
+from ..catalogue.catalogue import Catalogue, key_of
 from ..catalogue.rules.pointers import is_note_id
 from ..catalogue.unread_turns import UnreadTurns
 from ..errors import IndexUnavailable
@@ -23,10 +23,12 @@ from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard
 from ..text.overlap import shortlist
+from ..vault.notes.note_book import NoteBook
 from .index_queue import Entry, IndexQueue
 from .lexical_port import LexicalIndex, LexicalMatches, LexicalQuery, LexicalRecord
 from .lexical_records import lexical_hash, lexical_record
 from .passages import Passages
+from .pending_records import PendingRecords
 
 FRESH = 50
 """Passages not written yet that take part in a search: those that share the most with it. Each is
@@ -53,14 +55,16 @@ class LexicalService:
 
     def __init__(
         self,
-        passages: Passages,
+        catalogue: Catalogue,
+        note_book: NoteBook,
+        pending: PendingRecords,
         unread: UnreadTurns,
         index: LexicalIndex,
         notices: NoticeBoard,
         pace: IndexPace,
     ) -> None:
         """``unread`` is searched with what the index holds, and never written into it."""
-        self._passages = passages
+        self._passages = Passages(catalogue, note_book, pending)
         self._unread = unread
         self._index = index
         self._notices = notices
@@ -76,6 +80,8 @@ class LexicalService:
         self._owner = ThreadPoolExecutor(1, "scoped-memory-words")
         self._askers = ThreadPoolExecutor(_SEARCHES, "scoped-memory-words-ask")
         self.state = IndexState.WAITING
+        pending.follow_with(self)
+        note_book.follow_with(self)
 
     @property
     def pending(self) -> int:

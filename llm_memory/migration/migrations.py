@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from ..errors import EngineClosed, StateUnavailable
@@ -128,10 +128,6 @@ class Migrations:
         status = self.status()
         brings = status.state is MigrationState.RUNNING and not status.waiting
         return self._undoing > 0 or brings
-
-    def wait_for(self, others_done: Callable[[], Awaitable[None]]) -> None:
-        """No batch is begun before this returns."""
-        self.walker.others_done = others_done
 
     def status(self) -> MigrationStatus:
         """Now, from memory."""

@@ -44,15 +44,20 @@ class RecordWalker:
     batch under way is brought to its end, and the next ``run`` goes on with what is left."""
 
     def __init__(
-        self, store: SqliteMigrationStore, pace: WalkPace, *, paused: bool = False
+        self,
+        store: SqliteMigrationStore,
+        pace: WalkPace,
+        others_done: Callable[[], Awaitable[None]],
+        *,
+        paused: bool,
     ) -> None:
+        """Before each batch ``others_done`` waits for what else goes over all memories."""
         self._store = store
         self._pace = pace
         self._going = asyncio.Event()
         self.paused = paused
         self._progress: dict[str, Progress] = {}
-        self.others_done: Callable[[], Awaitable[None]] = _at_once
-        """Waits for the other task that goes over all memories; awaited before each batch."""
+        self._others_done = others_done
 
     @property
     def paused(self) -> bool:
@@ -148,7 +153,7 @@ class RecordWalker:
         while left:
             if not though_paused:
                 await self._going.wait()
-            await self.others_done()
+            await self._others_done()
             began = time.monotonic()
             most = self._pace.batch
             ids = [left.popleft() for _ in range(min(most, len(left)))]
@@ -215,10 +220,6 @@ class RecordWalker:
             return [Outcome(ids[0], Fate.BROKEN, patched=False, reason=type(error).__name__)]
         failure_streak.failed.clear()
         return outcomes
-
-
-async def _at_once() -> None:
-    return
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ CARRIED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The folders below a memory root that belong to a store, and how the names of their files end:
 what backups, exports and restores carry. A project's root has notes in itself, too."""
+ENDINGS: Final = tuple({ending for endings in CARRIED.values() for ending in endings})
 ARCHIVE = "archive"
 MEMORY_PAGE = "MEMORY.md"
 PRIMER_PAGE = "PRIMER.md"

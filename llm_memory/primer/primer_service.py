@@ -23,6 +23,7 @@ from ..models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE, PRIMER_PAGE, t
 from ..remember.deeds import Deeds
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.state_store import SqliteStateStore
 from ..text.normalising import clean, content_hash, estimate_tokens
 from ..vault.markdown.marked_block import outside
 from ..vault.notes.note_book import NoteBook
@@ -66,7 +67,7 @@ class PrimerService:
         clock: Clock,
         participants: Callable[[Scope, str, Actor], Participants],
         corrected: Deeds,
-        changed_rules: ChangedRules,
+        state: SqliteStateStore,
         *,
         owners_pages: bool = True,
     ) -> None:
@@ -75,7 +76,7 @@ class PrimerService:
         them to a store that is committed. The constitution counts there, too: a person agreed to
         the root before it was opened."""
         self._corrected = corrected
-        self._changed_rules = changed_rules
+        self._changed_rules = ChangedRules(state)
         self._owners_pages = owners_pages
         self._participants = participants
         self._acquaintances = acquaintances

@@ -38,13 +38,12 @@ class ModelCalls:
     def __init__(
         self,
         chat: ChatModel | None,
-        token_budget: TokenBudget,
         book: SqliteLoopFacts,
         settings: LoopSettings,
         clock: Clock,
     ) -> None:
         self._chat = chat
-        self._token_budget = token_budget
+        self.token_budget = TokenBudget(book, settings.daily_tokens, clock)
         self._book = book
         self._settings = settings
         self._clock = clock
@@ -82,24 +81,24 @@ class ModelCalls:
 
     async def allowance(self) -> Allowance:
         """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""
-        return await self._token_budget.allowance()
+        return await self.token_budget.allowance()
 
     async def affords_any(self) -> bool:
         """Returns whether the smallest call still fits into the day's budget. Raises
         StateUnavailable."""
-        return await self._token_budget.left() >= LEAST_CALL
+        return await self.token_budget.left() >= LEAST_CALL
 
     async def may_ask_at_night(self, prompt: Prompt, conversation: str) -> bool:
         """Returns whether a call that reads no turns may be made now. Raises StateUnavailable."""
         if self.unavailable_reason(conversation) or await self.seconds_to_wait() > 0:
             return False
-        left = await self._token_budget.left_for_the_night()
+        left = await self.token_budget.left_for_the_night()
         return left >= prompt.tokens + REPLY_TOKENS
 
     async def affords(self, prompt: Prompt) -> bool:
         """Returns whether a call that an admin asks for fits into what is left of the day. Raises
         StateUnavailable."""
-        return await self._token_budget.allows(prompt.user, prompt.system, answer=REPLY_TOKENS)
+        return await self.token_budget.allows(prompt.user, prompt.system, answer=REPLY_TOKENS)
 
     async def ask(
         self, prompt: Prompt, turns: Sequence[QueuedTurn] = (), *, conversation: str = ""
@@ -124,7 +123,7 @@ class ModelCalls:
         if self._chat is None:
             raise ChatFailed("gone")
         count = partial(
-            self._token_budget.count, prompt.user, prompt.system, turns=turns, night=night
+            self.token_budget.count, prompt.user, prompt.system, turns=turns, night=night
         )
         await asyncio.to_thread(self._note_failure)
         try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Concatenate
+from typing import Any, Concatenate
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
@@ -84,12 +84,12 @@ class Door:
 
 def deed[D: Door, **P, T](
     verb: Callable[Concatenate[D, P], Coroutine[object, object, T]],
-) -> Callable[Concatenate[D, P], Awaitable[T]]:
+) -> Callable[Concatenate[D, P], Coroutine[Any, Any, T]]:
     """Of a verb that changes something: once it has begun it comes to its end, also if its caller
     is cancelled or a close begins. Raises EngineClosed, and then it has not begun."""
 
     @wraps(verb)
-    def begin(door: D, /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
-        return door._life.finish(partial(verb, door, *args, **kwargs))
+    async def begin(door: D, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await door._life.finish(partial(verb, door, *args, **kwargs))
 
     return begin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Protocol
 
 from ..models.conversation import Actor, ConversationId
@@ -18,9 +17,9 @@ from ..primer.models import Overview
 class SharedMemory(Protocol):
     """Of ``CognitiveService``, what a coding agent is given. See there for each method."""
 
-    def remember(
+    async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId
-    ) -> Awaitable[RememberOutcome]: ...
+    ) -> RememberOutcome: ...
 
     async def recall(
         self,
@@ -33,9 +32,9 @@ class SharedMemory(Protocol):
         in_talk: bool = False,
     ) -> Recall: ...
 
-    def update_tasks(
+    async def update_tasks(
         self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
-    ) -> Awaitable[TaskReport | Refused]: ...
+    ) -> TaskReport | Refused: ...
 
     async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused: ...
 
@@ -43,11 +42,11 @@ class SharedMemory(Protocol):
         self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
     ) -> Overview: ...
 
-    def refresh_overview(self, *, conversation_id: ConversationId) -> Awaitable[None]: ...
+    async def refresh_overview(self, *, conversation_id: ConversationId) -> None: ...
 
-    def note_role(
+    async def note_role(
         self, note: RoleNote, *, conversation_id: ConversationId
-    ) -> Awaitable[NoteOutcome]: ...
+    ) -> NoteOutcome: ...
 
 
 class OwnerMemory(Protocol):

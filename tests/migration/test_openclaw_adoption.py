@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -57,8 +58,9 @@ async def take(memories: tuple[ForeignMemory, ...], paths: EnginePaths) -> Adopt
 
 
 def markdown(paths: EnginePaths) -> dict[str, str]:
+    """All files, but for how strong each memory is: what is met again grows stronger."""
     return {
-        path.relative_to(paths.memory).as_posix(): path.read_text("utf-8")
+        path.relative_to(paths.memory).as_posix(): re.sub(r"强度 \d+", "", path.read_text("utf-8"))
         for path in paths.memory.rglob("*.md")
     }
 
@@ -103,23 +105,30 @@ async def test_a_second_run_adds_nothing_and_a_third_what_is_new(
     assert (third.stored, third.known) == (1, 5)
 
 
-async def test_what_was_forgotten_here_does_not_come_back(tmp_path: Path) -> None:
+async def test_what_was_forgotten_or_edited_here_does_not_come_back(tmp_path: Path) -> None:
     paths = EnginePaths.under(tmp_path / "home")
     memories = (said("仓库的门禁码每周换一次"), said("发布都在星期四下午"))
     await take(memories, paths)
-    engine = build_engine(paths, EngineSettings(), remembers=False)
+    engine = build_engine(paths, EngineSettings())
     await engine.open()
     try:
         listed = await engine.service.newest(conversation_id=HERE, limit=9)
         admin = Actor("1", "管理员", admin=True)
-        gone = next(m for m in listed if "发布" in m.memory.judgment).memory.memory_id
-        forgotten = await engine.service.forget(gone, conversation_id=HERE, actor=admin)
+        code, gone = sorted(listed, key=lambda one: "发布" in one.memory.judgment)
+        forgotten = await engine.service.forget(
+            gone.memory.memory_id, conversation_id=HERE, actor=admin
+        )
         assert is_changed(forgotten, DeedKind.FORGOTTEN)
+        edited = await engine.service.edit(
+            code.memory.memory_id, "门禁码改成每月换一次", conversation_id=HERE, actor=admin
+        )
+        assert is_changed(edited, DeedKind.EDITED)
     finally:
         await engine.close()
     again = await take(memories, paths)
-    assert (again.stored, again.known) == (0, 2)
-    assert "发布" not in markdown(paths).get("scopes/public/entities.md", "")
+    assert (again.stored, again.known, again.refused) == (0, 2, [])
+    assert "发布" not in markdown(paths)["scopes/public/entities.md"]
+    assert "每周" not in markdown(paths)["scopes/public/entities.md"]
 
 
 def test_links_and_large_files_are_refused_and_named(foreign: Path, tmp_path: Path) -> None:

@@ -36,10 +36,9 @@ def facts(tmp_path: Path) -> Iterator[SqliteLoopFacts]:
 
 def made(chat: ScriptedChat | None, facts: SqliteLoopFacts) -> tuple[SoulCalls, TokenBudget]:
     clock = StandingClock(datetime(2026, 11, 27, 12, tzinfo=UTC))
-    budget = TokenBudget(facts, DAY, clock)
     settings = LoopSettings(daily_tokens=DAY)
-    calls = ModelCalls(chat, budget, facts, settings, clock)
-    return SoulCalls(calls, Lifespan()), budget
+    calls = ModelCalls(chat, facts, settings, clock)
+    return SoulCalls(calls, Lifespan()), calls.token_budget
 
 
 async def test_an_answer_comes_with_the_tokens_that_were_booked(facts: SqliteLoopFacts) -> None:

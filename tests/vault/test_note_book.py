@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes a
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.models import NoteFolder
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_book import NoteBook
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes.root_notes import RootNotices
 
 pytestmark = pytest.mark.unit
 
@@ -55,8 +54,7 @@ class Desk:
         self.notices = NoticeBoard()
         state = SqliteStateStore(root / "state.sqlite")
         state.open_in_memory()
-        root_notices = RootNotices(self.notices, state, reads_root=False)
-        self.book = NoteBook(self.source, self.notices, root_notices, most=most)
+        self.book = NoteBook(self.source, self.notices, state, most=most)
         self.follower = Follower(self.book)
         self.book.follow_with(self.follower)
 

@@ -27,7 +27,6 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block impor
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.blocks import lines_of
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_book import NoteBook
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes.root_notes import RootNotices
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
@@ -85,8 +84,7 @@ class Tree:
         self.notices = NoticeBoard()
         state = SqliteStateStore(root / "state.sqlite")
         state.open_in_memory()
-        told = RootNotices(NoticeBoard(), state, reads_root=True)
-        self.book = NoteBook(MarkdownNotes(self.root, reads_root=True), self.notices, told)
+        self.book = NoteBook(MarkdownNotes(self.root, reads_root=True), self.notices, state)
 
     def put(self, path: str, content: bytes) -> None:
         target = self.root / path
@@ -110,6 +108,7 @@ class Tree:
 
     def unread(self) -> set[str]:
         """The files that the owner is told of."""
+        self.notices.clear(NoticeCode.ROOT_READ)
         found = self.notices.standing()
         assert all(notice.code is NoticeCode.VAULT_FILE_BROKEN for notice in found)
         return {notice.params["path"] for notice in found}

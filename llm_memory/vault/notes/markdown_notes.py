@@ -55,7 +55,7 @@ class MarkdownNotes:
         """``reads_root``: the store is a project's, and what lies in the root itself is its notes.
         Elsewhere everybody would read it."""
         self._root = root
-        self._reads_root = reads_root
+        self.reads_root = reads_root
         # The vault's lock guards the bot's writes; notes are only read.
         self._tree = VaultTree(root, contextlib.nullcontext())
 
@@ -89,7 +89,7 @@ class MarkdownNotes:
                 broken.append(FileReport(where, name, "illegal_role"))
             else:
                 places.append(shelf)
-        if self._reads_root:
+        if self.reads_root:
             places.append(ROOT_NOTES)
         return NotePlaces(tuple(places), tuple(broken), tuple(notes_in_root(self._root)))
 

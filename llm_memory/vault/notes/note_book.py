@@ -13,6 +13,7 @@ from ...log import logger
 from ...models.passages import Key, NoteChunk, NoteSection
 from ...models.scope import SHARED, Place, ScopeFilter
 from ...runtime.notice_board import NoticeBoard
+from ...storage.state_store import SqliteStateStore
 from ..rules.record_marks import changed_marks, record_of
 from .markdown_notes import MarkdownNotes
 from .models import NoteFolder
@@ -61,12 +62,12 @@ class NoteBook:
         self,
         source: MarkdownNotes,
         notices: NoticeBoard,
-        root_notices: RootNotices,
+        state: SqliteStateStore,
         *,
         most: int = MAX_PIECES,
     ) -> None:
         self._source = source
-        self._root_notices = root_notices
+        self._root_notices = RootNotices(notices, state, reads_root=source.reads_root)
         self._followers: list[NoteFollower] = []
         self._most = most
         self._pieces: dict[str, dict[str, NoteChunk]] = {}
