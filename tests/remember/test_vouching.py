@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,20 +49,14 @@ class Store:
         path.write_bytes(text.replace("\n", newline).encode())
         return path
 
-    def vouch(self, memory_id: str = MINE, *, trusted: bool = True) -> Vouched | None:
-        return self.voucher.vouch(memory_id, trusted=trusted)
-
-    def done(self, memory_id: str = MINE, *, trusted: bool = True) -> Vouched:
-        found = self.vouch(memory_id, trusted=trusted)
+    def vouch(self, memory_id: str = MINE, *, trusted: bool = True) -> Vouched:
+        found = self.voucher.vouch(memory_id, trusted=trusted)
         assert found is not None
         return found
 
     def texts(self) -> dict[str, bytes]:
-        return {
-            path.relative_to(self.public).as_posix(): path.read_bytes()
-            for path in self.public.rglob("*")
-            if path.is_file()
-        }
+        files = (path for path in self.public.rglob("*") if path.is_file())
+        return {path.relative_to(self.public).as_posix(): path.read_bytes() for path in files}
 
     def entries(self) -> list[tuple[str, Memory]]:
         return [
@@ -78,42 +71,33 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path)
 
 
-def test_again_changes_nothing(store: Store) -> None:
-    path = store.write("entities.md", memory(FACT))
-    store.done()
-    once, stamp = store.texts(), path.stat().st_mtime_ns
-    assert not store.done().changed
-    assert store.texts() == once
-    assert path.stat().st_mtime_ns == stamp
-
-
-@pytest.mark.parametrize(("text", "quoted"), [(RULE, False), (ORDER, True)])
+@pytest.mark.parametrize(
+    ("text", "quoted", "place"),
+    [
+        (RULE, False, "instructions.md"),
+        (ORDER, True, "instructions.md"),
+        (TAKEOVER, True, "entities.md"),  # it would override rules, and stays a quotation
+    ],
+)
 def test_a_standing_instruction_moves_to_the_instructions(
-    store: Store, text: str, *, quoted: bool
+    store: Store, text: str, *, quoted: bool, place: str
 ) -> None:
     store.write("entities.md", memory(text, quoted=quoted), memory("Another one", OTHER))
     store.write("instructions.md", memory("Never push to main", "m-00000000older"))
     former = store.texts()["instructions.md"]
-    found = store.done()
-    assert found.moved_to == "instructions.md"
-    assert "引述" not in found.after
+    found = store.vouch()
+    assert (found.moved_to, found.quoted) == (place, place == "entities.md")
+    assert ("引述" in found.after) is found.quoted
     assert store.texts()["instructions.md"].startswith(former)
-    assert [(name, one.memory_id) for name, one in store.entries()] == [
-        ("entities.md", OTHER),
-        ("instructions.md", "m-00000000older"),
-        ("instructions.md", MINE),
-    ]
-    assert store.entries()[-1][1].provenance.trusted
+    assert sorted((name, one.memory_id) for name, one in store.entries()) == sorted(
+        [("entities.md", OTHER), ("instructions.md", "m-00000000older"), (place, MINE)]
+    )
+    once = store.texts()
+    assert not store.vouch().changed
+    assert store.texts() == once
 
 
-def test_what_would_override_rules_stays_a_quotation(store: Store) -> None:
-    store.write("entities.md", memory(TAKEOVER, quoted=True))
-    found = store.done()
-    assert (found.moved_to, found.quoted) == ("entities.md", True)
-    assert [name for name, _ in store.entries()] == ["entities.md"]
-
-
-def test_a_crash_between_the_two_writes_loses_nothing(
+def test_a_crash_between_the_two_writes_loses_nothing_and_is_mended(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.write("entities.md", memory(RULE))
@@ -121,13 +105,15 @@ def test_a_crash_between_the_two_writes_loses_nothing(
     def crash(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as broken:
-        broken.setattr(vault_writer, "replace_durably", crash)
-        with pytest.raises(KeyboardInterrupt):
-            store.vouch()
-    assert {one.judgment for _, one in store.entries()} == {RULE}
-    store.done()
-    assert [name for name, _ in store.entries()] == ["instructions.md"]
+    for trusted, place in ((True, "instructions.md"), (False, "entities.md")):
+        with monkeypatch.context() as broken:
+            broken.setattr(vault_writer, "replace_durably", crash)
+            with pytest.raises(KeyboardInterrupt):
+                store.vouch(trusted=trusted)
+        assert {one.judgment for _, one in store.entries()} == {RULE}
+        store.vouch(trusted=trusted)
+        ((name, one),) = store.entries()
+        assert (name, one.provenance.trusted) == (place, trusted)
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, path: Path, edit: Callable[[], object]) -> None:
@@ -149,7 +135,7 @@ def test_what_an_editor_saves_meanwhile_is_kept(
     path = store.write("entities.md", memory(text))
     saved = b"\n" + render(memory("Saved meanwhile", OTHER)).encode()
     meanwhile(monkeypatch, path, lambda: path.write_bytes(path.read_bytes() + saved))
-    store.done()
+    store.vouch()
     assert sorted(one.memory_id for _, one in store.entries()) == sorted([MINE, OTHER])
     assert {one.memory_id for _, one in store.entries() if one.provenance.trusted} == {MINE}
 
@@ -160,7 +146,7 @@ def test_words_that_an_editor_changes_meanwhile_are_the_ones_that_move(
     path = store.write("entities.md", memory(RULE))
     edited = RULE + ", and the tests"
     meanwhile(monkeypatch, path, lambda: path.write_text(render(memory(edited)), encoding="utf-8"))
-    store.done()
+    store.vouch()
     ((name, moved),) = store.entries()
     assert (name, moved.judgment) == ("instructions.md", edited)
 
@@ -178,38 +164,33 @@ def test_who_writes_all_the_time_is_named(store: Store, monkeypatch: pytest.Monk
     assert store.texts() == before
 
 
-@pytest.mark.parametrize("place", ["archive/entities.md", "PRIMER.md", "entities.conflict.md"])
-def test_what_is_not_recalled_is_not_vouched_for(store: Store, place: str) -> None:
-    store.write(place, memory(FACT))
-    before = store.texts()
-    assert store.vouch() is None
-    assert store.texts() == before
-
-
-def test_no_other_scope_is_looked_at(tmp_path: Path) -> None:
-    for name in ("shop", "other"):
-        path = tmp_path / "memory" / "scopes" / name / "entities.md"
-        path.parent.mkdir(parents=True)
-        path.write_text(render(memory(FACT, f"m-{name:0>12}")), encoding="utf-8")
-    mine = Voucher(tmp_path / "memory", Scope.parse("shop"), None)
-    assert mine.vouch("m-00000000shop", trusted=True) is not None
-    other = (tmp_path / "memory" / "scopes" / "other" / "entities.md").read_bytes()
-    assert mine.vouch("m-0000000other", trusted=True) is None
-    assert (tmp_path / "memory" / "scopes" / "other" / "entities.md").read_bytes() == other
+@pytest.mark.parametrize(
+    "place", ["archive/entities.md", "PRIMER.md", "entities.conflict.md", "../other/entities.md"]
+)
+def test_what_is_not_recalled_and_what_another_scope_has_is_not_vouched_for(
+    store: Store, place: str
+) -> None:
+    path = store.write(place, memory(FACT))
+    before = path.read_bytes()
+    assert store.voucher.vouch(MINE, trusted=True) is None
+    assert path.read_bytes() == before
+    other = Voucher(store.public.parents[1], Scope.parse("other"), None)
+    assert (other.vouch(MINE, trusted=True) is None) is not place.startswith("..")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links want rights there")
-def test_a_link_leads_nowhere(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_link_leads_nowhere(store: Store, tmp_path: Path, *, is_folder: bool) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "entities.md").write_text(render(memory(FACT)), encoding="utf-8")
-    store.public.parent.mkdir(parents=True)
-    store.public.symlink_to(outside, target_is_directory=True)
-    assert store.vouch() is None
-    store.public.unlink()
-    store.public.mkdir()
-    (store.public / "entities.md").symlink_to(outside / "entities.md")
-    assert store.vouch() is None
+    if is_folder:
+        store.public.parent.mkdir(parents=True)
+        store.public.symlink_to(outside, target_is_directory=True)
+    else:
+        store.public.mkdir(parents=True)
+        (store.public / "entities.md").symlink_to(outside / "entities.md")
+    assert store.voucher.vouch(MINE, trusted=True) is None
     assert (outside / "entities.md").read_text("utf-8") == render(memory(FACT))
 
 
@@ -218,7 +199,7 @@ def test_a_file_that_cannot_be_read_is_named_where_the_entry_is_nowhere_else(sto
     with pytest.raises(VaultFileBroken, match=r"patterns\.md"):
         store.vouch()
     store.write("entities.md", memory(FACT))
-    assert store.done().changed
+    assert store.vouch().changed
 
 
 words = st.text(st.sampled_from("ab字 .,\\^·>:：#-"), min_size=1, max_size=20).map(str.strip)
@@ -226,9 +207,10 @@ facts = words.filter(bool).map(lambda text: f"The port of the {text} service is 
 kept = st.sampled_from(
     ["", "# A title\n\n", "Some words of a person's\n\n", "```\n## code\n```\n\n"]
 )
+fixture_too = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@fixture_too
 @given(
     judgments=st.lists(facts, min_size=1, max_size=4),
     chosen=st.integers(0, 3),
@@ -245,32 +227,25 @@ def test_only_the_one_entry_changes_and_taking_it_back_restores_each_byte(
     reasoning: str,
 ) -> None:
     store = Store(tmp_path_factory.mktemp("vouch"))
-    some = [
-        memory(text, f"m-{number:0>16}", reasoning=reasoning)
-        for number, text in enumerate(judgments)
-    ]
+    named = (f"m-{number:0>16}" for number in range(4))
+    some = [memory(*one, reasoning=reasoning) for one in zip(judgments, named, strict=False)]
     store.write("entities.md", *some, before=before, newline=newline)
-    mine = some[chosen % len(some)]
-    raw = store.texts()["entities.md"]
-    found = store.done(mine.memory_id)
+    mine, raw = some[chosen % len(some)], store.texts()["entities.md"]
+    found = store.vouch(mine.memory_id)
     assert (found.path, found.moved_to, found.changed) == ("entities.md", "entities.md", True)
     assert found.before == render(mine).rstrip()
     assert found.after == found.before.replace("可信：否", "可信：是")
-    assert list(store.texts()) == ["entities.md"]
-    changed = store.texts()["entities.md"]
-    lines = list(zip(raw.split(b"\n"), changed.split(b"\n"), strict=True))
-    different = [pair for pair in lines if pair[0] != pair[1]]
-    assert [(a.decode(), b.decode()) for a, b in different] == [
-        (line, line.replace("可信：否", "可信：是")) for line in [different[0][0].decode()]
-    ]
-    store.done(mine.memory_id, trusted=False)
+    changed = store.texts()
+    assert list(changed) == ["entities.md"]
+    lines = zip(raw.split(b"\n"), changed["entities.md"].split(b"\n"), strict=True)
+    ((was, now),) = [pair for pair in lines if pair[0] != pair[1]]
+    assert now.decode() == was.decode().replace("可信：否", "可信：是")
+    store.vouch(mine.memory_id, trusted=False)
     assert store.texts()["entities.md"] == raw
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    text=st.sampled_from([RULE, ORDER, "以后回答都用中文", "Never deploy on Fridays"]), later=words
-)
+@fixture_too
+@given(st.sampled_from([RULE, ORDER, "以后回答都用中文", "Never deploy on Fridays"]), words)
 def test_a_rule_that_is_taken_back_is_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, text: str, later: str
 ) -> None:
@@ -278,10 +253,10 @@ def test_a_rule_that_is_taken_back_is_as_it_was(
     rule = f"{text} {later}".strip()
     said = memory(rule, quoted=is_quotation([rule], trusted=False))
     store.write("entities.md", said)
-    moved = store.done()
-    assert sum(one.memory_id == MINE for _, one in store.entries()) == 1
+    moved = store.vouch()
+    assert [one.memory_id for _, one in store.entries()] == [MINE]
     assert (moved.moved_to == "instructions.md") is not moved.quoted
-    store.done(trusted=False)
+    store.vouch(trusted=False)
     ((path, last),) = store.entries()
     assert last == said
-    assert not re.match("instructions", path)
+    assert not path.startswith("instructions")

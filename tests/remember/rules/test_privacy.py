@@ -6,7 +6,6 @@ import random
 import re
 import string
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.remember.draft_checks import PrivateData
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import (
     Protected,
-    Span,
     find,
     has_id_checksum,
     has_luhn,
@@ -43,32 +41,19 @@ PHONE = "我的手机号是13800138000，有事打给我"
 KEY = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
 
 
-@pytest.mark.parametrize(
-    ("finder", "recall", "precision"),
-    [(PrivateData(), 0.98, 0.98), (find, 0.95, 0.98)],
-    ids=["with phonenumberslite", "without"],
-)
-def test_what_is_private_is_found_and_little_else(
-    finder: Callable[[str], Sequence[Span]], recall: float, precision: float
-) -> None:
-    scores = score(LINES, finder)
-    everything = over_all(scores.values())
-    assert everything.recall >= recall
-    assert everything.precision >= precision
-    for kind, one in scores.items():
-        assert one.recall >= (0.93 if kind is PrivateKind.PHONE else 0.95), one.misses
-        assert one.precision >= 0.97, one.misses
-
-
-def test_the_page_for_owners_tells_what_is_measured() -> None:
+def test_what_is_private_is_found_and_little_else_as_the_page_for_owners_tells() -> None:
     page = (Path(__file__).parents[3] / "docs" / "privacy.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\S+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
     told = {name: tuple(map(float, numbers)) for name, *numbers in rows}
     whole, alone = score(LINES, PrivateData()), score(LINES, find)
     everything, rest = over_all(whole.values()), over_all(alone.values())
+    assert min(everything.recall, everything.precision, rest.precision) >= 0.98
+    assert rest.recall >= 0.95
     measured = [*((whole[kind], alone[kind]) for kind in PrivateKind), (everything, rest)]
     assert len(told) == len(measured)
     for (name, (marked, *shares)), (one, without) in zip(told.items(), measured, strict=True):
+        assert min(one.recall, without.recall) >= (0.93 if name == "电话号码" else 0.95), one.misses
+        assert min(one.precision, without.precision) >= 0.97, one.misses
         assert marked == one.marked, name
         for share, exactly in zip(shares, (one.recall, one.precision, without.recall), strict=True):
             assert share == pytest.approx(exactly, abs=0.006), name
@@ -125,38 +110,19 @@ def test_every_part_of_a_draft_is_hidden_alike() -> None:
     assert set(passed.hidden) == {PrivateKind.PHONE, PrivateKind.TOKEN, PrivateKind.PASSWORD}
 
 
-@pytest.mark.parametrize("part", ["judgment", "reasoning", "tags", "context"])
+@pytest.mark.parametrize("part", ["judgment", "reasoning", "tags", "context", "name"])
 def test_one_secret_anywhere_refuses_the_draft_where_the_owner_wants_so(part: str) -> None:
     value = (PHONE,) if part == "tags" else PHONE
-    outcome = protect(replace(MemoryDraft("房东姓王"), **{part: value}), PrivacyMode.REJECT)
-    assert outcome == Refused(Reason.PRIVATE, private=(PrivateKind.PHONE,))
+    more = {"actor": Actor("qq:1", "老王13912345678")} if part == "name" else {part: value}
+    outcome = protect(replace(MemoryDraft("房东姓王"), **more), PrivacyMode.REJECT)
+    if part != "name":
+        assert outcome == Refused(Reason.PRIVATE, private=(PrivateKind.PHONE,))
+        return
+    assert isinstance(outcome, Protected)  # it is hidden, and refuses nothing
+    assert (outcome.draft.actor, outcome.hidden) == (Actor("qq:1", "老王[电话号码已隐藏]"), ())
 
 
-def test_a_speakers_name_is_hidden_and_refuses_nothing() -> None:
-    draft = MemoryDraft("房东姓王", actor=Actor("qq:1", "老王13912345678"))
-    passed = protect(draft, PrivacyMode.REJECT)
-    assert isinstance(passed, Protected)
-    assert passed.draft.actor == Actor("qq:1", "老王[电话号码已隐藏]")
-    assert passed.hidden == ()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "13800138000",
-        f"{KEY}。",
-        "13800138000，13912345678",
-        "我手机13812345678",
-        "我的手机号是 13812345678",
-        "my phone number is 13812345678",
-        "门锁密码 4829",
-        "大门的门禁码是 4829",
-        "保险柜的密码改成了 4829",
-        "验证码是 482913",
-        "The door code is 4829",
-        "the safe's combination: 4829",
-    ],
-)
+@pytest.mark.parametrize("text", sentences("bare_secret"))
 def test_what_says_nothing_beside_its_secret_is_refused(text: str) -> None:
     outcome = protect(MemoryDraft(text), PrivacyMode.REDACT)
     assert isinstance(outcome, Refused)
@@ -228,12 +194,7 @@ def test_the_tokens_that_another_searcher_knows_are_found(issuer: str) -> None:
         assert PrivateKind.TOKEN in {kind for kind, _, _ in find(f"记住 {token} 这个")}, token
 
 
-@pytest.mark.parametrize("marked", sentences("secrets"))
-def test_a_secret_that_is_named_as_such_is_hidden(marked: str) -> None:
+@pytest.mark.parametrize("marked", [*sentences("secrets"), *sentences("no_secrets")])
+def test_a_secret_that_is_named_as_such_is_hidden_and_ordinary_talk_is_not(marked: str) -> None:
     text, secret = re.sub("[{}]", "", marked), re.findall("{(.*?)}", marked)
     assert [text[start:end] for _, start, end in PrivateData()(text)] == secret
-
-
-@pytest.mark.parametrize("text", sentences("no_secrets"))
-def test_ordinary_talk_that_names_one_is_left_as_it_is(text: str) -> None:
-    assert PrivateData()(text) == ()
