@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
@@ -38,12 +38,12 @@ class Bylines:
     _linked: Callable[[str], Collection[str]]
     _is_admin: Callable[[str], bool]
     _clock: Clock
-    _met: SpeakerIndex = field(default_factory=SpeakerIndex)
-    """The names under which persons have spoken, whatever was kept of it."""
-    _titles: dict[str, str] = field(default_factory=dict)
-    """What groups are called, by what the owner's map calls them."""
-    _admins: dict[str, set[str]] = field(default_factory=dict)
-    """The admins' accounts by the folded names under which they have spoken."""
+
+    def __post_init__(self) -> None:
+        met = SpeakerIndex()  # the names under which persons have spoken, whatever was kept of it
+        self._heard = (self._catalogue.speakers, self._unread.speakers, met)
+        self._titles = dict[str, str]()  # of groups, by what the owner's map calls them
+        self._admins = dict[str, set[str]]()  # accounts by the folded names that they had
 
     def open(self) -> None:
         """Read under which names persons have spoken, and where. Blocks."""
@@ -63,20 +63,15 @@ class Bylines:
         if not (actor.spoke and actor.person and actor.name):
             return
         if scope:
-            self._met.hear(actor.person, actor.name, scope, self._clock())
+            self._heard[-1].hear(actor.person, actor.name, scope, self._clock())
         if actor.admin:
             self._admins.setdefault(folded_name(actor.name), set()).add(actor.person)
 
-    @property
-    def _heard(self) -> tuple[SpeakerIndex, ...]:
-        return self._catalogue.speakers, self._unread.speakers, self._met
-
     def names(self, person: str, scope_filter: ScopeFilter) -> tuple[str, ...]:
         """Under which names a person was heard where the filter reads, the newest first."""
-        persons, places = self._linked(person) if person else (), scope_filter.names
-        heard = dict[str, datetime]()
+        persons, heard = self._linked(person) if person else (), dict[str, datetime]()
         for speakers in self._heard:
-            for name, at in speakers.names(persons, places).items():
+            for name, at in speakers.names(persons, scope_filter.names).items():
                 heard[name] = max(heard.get(name, at), at)
         return tuple(sorted(heard, key=lambda name: heard[name], reverse=True))
 
@@ -85,15 +80,47 @@ class Bylines:
         not of one whose name another bears there."""
         found: list[tuple[str, ...]] = []
         for name in names_in(text):
-            people = set[str]()
-            for speakers in self._heard:
-                people |= speakers.bearers(name.replace(" ", ""), scope_filter.names)
+            people = self._bearers(name.replace(" ", ""), scope_filter.names)
             if people and people <= {*self._linked(person := min(people))}:
                 names = self.names(person, scope_filter)
                 found += [(name, *names)] if len(names) > 1 else []
         return found
 
-    def heard(self, stored: StoredMemory, view: View) -> str:
+    def _bearers(self, name: str, places: Iterable[str]) -> set[str]:
+        return set().union(*(speakers.bearers(name, places) for speakers in self._heard))
+
+    def participants(
+        self, scope: Scope, conversation: str, asker: Actor | None = None
+    ) -> Participants:
+        """The people of a conversation: who asks, who has spoken in it, and, unless it is public,
+        in its scope."""
+        own = "" if scope.is_public else scope.name
+        people = {asker.person} if asker is not None else set[str]()
+        for speakers in self._heard[:2]:
+            people |= speakers.people(own, conversation)
+        return Participants(frozenset(chain.from_iterable(map(self._linked, people))), conversation)
+
+    def is_admin(self, person: str, asker: Actor) -> bool:
+        """True if the account is an admin's."""
+        return bool(person) and ((asker.admin and asker.person == person) or self._is_admin(person))
+
+    def is_of(self, person: str, asker: Actor) -> bool:
+        """True if it is the person who asks."""
+        return asker.person in self._linked(person)
+
+    def others(self, who: str, account: str, view: View) -> set[str]:
+        """The other persons whom the reader may take the speaker for: who bears the same name, and
+        is read of or asks here, or is an admin."""
+        name, asker = folded_name(who), view.who
+        anywhere, found = set(self._admins.get(name, ())), set[str]()
+        for speakers in self._heard[:2]:
+            found |= speakers.bearers(name, view.seen.names)
+            anywhere |= speakers.bearers(name)
+        found |= {person for person in anywhere if self.is_admin(person, asker)}
+        found |= {asker.person} if folded_name(asker.name) == name else set()
+        return found - {"", *self._linked(account)}
+
+    def place(self, stored: StoredMemory, view: View) -> str:
         """As ``Byline.heard``."""
         umo = stored.memory.provenance.conversation
         own = stored.scope == view.writes and not stored.scope.is_public
@@ -109,41 +136,10 @@ class Bylines:
         number = where.session if where.session.isdecimal() else UNKNOWN
         return self._titles.get(umo) or number
 
-    def participants(
-        self, scope: Scope, conversation: str, asker: Actor | None = None
-    ) -> Participants:
-        """The people of a conversation: who asks, who has spoken in it, and, unless it is public,
-        in its scope."""
-        own = "" if scope.is_public else scope.name
-        people = self._catalogue.speakers.people(own, conversation)
-        people |= self._unread.speakers.people(own, conversation)
-        people |= {asker.person} if asker is not None else set()
-        return Participants(frozenset(chain.from_iterable(map(self._linked, people))), conversation)
-
     def stored(self, hit: Hit) -> StoredMemory | None:
         """The memory, or unread turn, that a hit shows; None for a note, and for what is gone."""
         key = Key(hit.scope_name, hit.memory_id)
         return self._catalogue.at(key) or self._unread.get(key)
-
-    def is_admin(self, person: str, asker: Actor) -> bool:
-        """True if the account is an admin's."""
-        return bool(person) and ((asker.admin and asker.person == person) or self._is_admin(person))
-
-    def is_of(self, person: str, asker: Actor) -> bool:
-        """True if it is the person who asks."""
-        return asker.person in self._linked(person)
-
-    def others(self, who: str, account: str, view: View) -> set[str]:
-        """The other persons whom the reader may take the speaker for: who bears the same name, and
-        is read of or asks here, or is an admin."""
-        name, asker = folded_name(who), view.who
-        anywhere, found = set(self._admins.get(name, ())), set[str]()
-        for speakers in (self._catalogue.speakers, self._unread.speakers):
-            found |= speakers.bearers(name, view.seen.names)
-            anywhere |= speakers.bearers(name)
-        found |= {person for person in anywhere if self.is_admin(person, asker)}
-        found |= {asker.person} if folded_name(asker.name) == name else set()
-        return found - {"", *self._linked(account)}
 
 
 @dataclass(slots=True)
@@ -180,10 +176,7 @@ class Reader:
 
     def complete(self, hit: Hit) -> Hit:
         """The same of one hit, and of what stands in its line."""
-        return replace(self._signed(hit), also=self.told(hit.also))
-
-    def _signed(self, hit: Hit) -> Hit:
-        bylines, asker = self.bylines, self.view.who
+        bylines, asker, hit = self.bylines, self.view.who, replace(hit, also=self.told(hit.also))
         # One's own words need no voucher. Coding agents are many programs under one account: what
         # one of them logged is no other's own.
         if hit.unvouched and not asker.is_agent and bylines.is_of(hit.person, asker):
@@ -192,19 +185,17 @@ class Reader:
         if stored is None:
             return hit
         memory, origin = stored.memory, stored.memory.provenance
-        who = origin.who
+        who, reworded = origin.who, memory.reworded
         if who and origin.source is not Source.AGENT:
             (who, *_) = (*bylines.names(origin.account, self.view.seen), who)
             hit = hit if memory.model_worded else replace(hit, who=who)
-        heard = bylines.heard(stored, self.view)
-        # Not what an agent stored on an admin's behalf, nor what a model has made up.
-        reworded = memory.reworded
         if memory.speaker and not reworded and not bylines.is_of(memory.speaker, asker):
             plain = memory.quoted or hit.also or is_task(stored)
             hit = hit if plain else replace(hit, preview=third_person(hit.preview, hit.who))
+        heard, account = bylines.place(stored, self.view), ""
+        # Not what an agent stored on an admin's behalf, nor what a model has made up.
         if not reworded and bylines.is_admin(memory.speaker, asker):
             return replace(hit, byline=Byline(admin=True, heard=heard))
-        account = ""
         if who:
             others = bylines.others(who, origin.account, self.view)
             if others or claims_a_role(who):

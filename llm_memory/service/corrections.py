@@ -106,27 +106,27 @@ class Corrections(Door):
         if done:
             await self._follower.follow()
         left = await self._purge(entries) if for_good and refused is None else None
-
-        def outcome(memory_id: str, one: StoredMemory) -> ChangeOutcome:
+        outcomes = dict[str, ChangeOutcome]()
+        for memory_id, one in found.items():
             if left is not None or (for_good and one in turns):
                 unfinished = (left or {}).get(one.scope, "")
-                return Changed(DeedKind.PURGED, one, unfinished=unfinished)
-            if entry_key(one) in done:
-                return Changed(DeedKind.FORGOTTEN, one)
-            return refused or absent(memory_id)
-
-        return {memory_id: outcome(memory_id, one) for memory_id, one in found.items()}
+                outcomes[memory_id] = Changed(DeedKind.PURGED, one, unfinished=unfinished)
+            elif entry_key(one) in done:
+                outcomes[memory_id] = Changed(DeedKind.FORGOTTEN, one)
+            else:
+                outcomes[memory_id] = refused or absent(memory_id)
+        return outcomes
 
     async def _purge(self, found: Iterable[StoredMemory]) -> dict[Scope, str]:
         """Returns, by scope, what could not be deleted, and why."""
-        left, by_scope = dict[Scope, str](), _by_scope(found)
-        for scope, ids in by_scope.items():
+        left = dict[Scope, str]()
+        for scope, ids in _by_scope(found).items():
             left[scope] = await self._handlers.purge(scope, ids)
-            for memory_id in ids:
-                try:
+            try:
+                for memory_id in ids:
                     await asyncio.to_thread(self._intents.forget, proposal_key(memory_id))
-                except StateUnavailable as error:
-                    left[scope] = left[scope] or str(error)
+            except StateUnavailable as error:
+                left[scope] = left[scope] or str(error)
         return left
 
     async def _absent(self, memory_id: str, view: View) -> Refused:
@@ -145,12 +145,9 @@ class Corrections(Door):
     async def _gone(self, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Those of these that were forgotten in the scope: entries of the archive, and turns that
         are not read yet."""
-        taken_out = (
-            self._unread.waiting(Key(scope.name, memory_id))
-            for memory_id in memory_ids
-            if self._corrected.was_taken_out(scope.name, memory_id)
-        )
-        return [*await self._handlers.archived(scope, memory_ids), *filter(None, taken_out)]
+        taken_out = (one for one in memory_ids if self._corrected.was_taken_out(scope.name, one))
+        turns = (self._unread.waiting(Key(scope.name, one)) for one in taken_out)
+        return [*await self._handlers.archived(scope, memory_ids), *filter(None, turns)]
 
     async def _governed(self, memory_id: str, view: View) -> StoredMemory | Refused:
         found = view.governed(memory_id)
@@ -206,10 +203,7 @@ class Corrections(Door):
         view = await self._gate.open(conversation_id, actor)
         if not memory_id:
             return await self._undo_last(view)
-        named = pointed_id(memory_id)
-        if named is None:
-            return absent(memory_id)
-        done = self._last_deed(named, view)
+        done = self._last_deed(pointed_id(memory_id) or "", view)
         if done is not None and done.kind is not DeedKind.FORGOTTEN:
             if done.kind is DeedKind.MOVED and not actor.admin:
                 return absent(memory_id)  # whether it still lives there is not for everybody
@@ -217,15 +211,13 @@ class Corrections(Door):
                 return await self._undo(done, view)
             done = None
         archived = await self._archived(memory_id, view)
-        if archived is None:
-            return absent(memory_id)
-        return await self._bring_back([archived], done, view)
+        return await self._bring_back([archived], done, view) if archived else absent(memory_id)
 
     def _last_deed(self, memory_id: str, view: View) -> Done | None:
         """What was done last to a memory of these scopes: not that it was to be forgotten, where a
         kill came before it was."""
         names = {scope.name for scope in view.changeable}
-        for done in self._corrected.undoable(memory_id=memory_id):
+        for done in self._corrected.undoable(memory_id=memory_id) if memory_id else ():
             living = self._catalogue.get(Key(done.source, memory_id))
             if done.source in names and not (living and done.kind is DeedKind.FORGOTTEN):
                 return done

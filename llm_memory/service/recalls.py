@@ -8,14 +8,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from itertools import chain, groupby, islice
+from datetime import datetime
+from itertools import chain, islice
 
 from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import Refused, StoredMemory, Topic, absent
+from ..models.data_models import NO_TIME, Refused, StoredMemory, Topic, absent
 from ..models.passages import NoteSection
 from ..models.recall import Expansion, Explained, FileText, Hit, Recall, Told, Trace
 from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter
@@ -38,7 +38,6 @@ _LONGEST_PATH = 300
 _MOST_SESSIONS = 5
 _SESSION = re.compile(r"- (\d{4}-\d\d-\d\d .*) \((\d{4}-\d\d-\d\d\.md)\)")
 """A line of a role's MEMORY.md: when, how the note begins, its file."""
-_FALLBACK_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGES = (MEMORY_PAGE, PRIMER_PAGE)
 _UNSHOWN = re.compile(r"(?:(?:号|在|历史)：|(?:问法|Asks)\s*[：:])(?:(?! · ).)*(?: · |$)")
 """Of a person, a conversation and a talk, in an entry's metadata: a reader sees names. And the
@@ -82,15 +81,17 @@ class Recalls(Door):
             return Recall(trace=Trace(notes=[view.silence]))
         await self._life.begun(wait_seconds=self._settings.load_seconds)
         explanations, umo = self._manager.explanations, view.where.umo
-        reader = Reader(self._bylines, view)
-        talk = tuple(one for one in asked.context if self._is_of_now(one, view))
+        reader, names = Reader(self._bylines, view), tuple[str, ...]()
+        if asked.asker is not None and not asked.asker.is_agent:
+            known = self._bylines.names(asked.asker.person, view.seen)
+            names = (asked.asker.name, *known)
         heard = fold(" ".join((asked.query, *(one.text for one in asked.context))))
         asked = replace(
             asked,
-            names=self._names_of(asked.asker, view),
+            names=names,
             named=self._bylines.named(heard, view.seen),
             stands=reader.stands,
-            context=talk,
+            context=tuple(one for one in asked.context if self._is_of_now(one, view)),
             complete=reader.complete,
         )
         with explanations.noting_failure(umo, asked.query, view.seen):
@@ -98,11 +99,6 @@ class Recalls(Door):
         explanations.note(umo, asked.query, recall.trace)
         self._manager.uses.show(recall.hits)
         return replace(recall, hits=reader.told(recall.hits))
-
-    def _names_of(self, asker: Actor | None, view: View) -> tuple[str, ...]:
-        if asker is None or asker.is_agent:
-            return ()
-        return (asker.name, *self._bylines.names(asker.person, view.seen))
 
     def _is_of_now(self, line: ContextLine, view: View) -> bool:
         """Heard while the conversation saw what it sees now, or put up with the question. An answer
@@ -190,11 +186,11 @@ class Recalls(Door):
                 for names in called
             )
 
-        def step() -> list[StoredMemory]:
-            chosen = [stored for stored, text in visible if is_meant(stored, text)]
+        def newest() -> list[StoredMemory]:
+            chosen = (stored for stored, text in visible if is_meant(stored, text))
             return sorted(chosen, key=_said_at, reverse=True)[:limit]
 
-        return await self._catalogue.unchanged(await asyncio.to_thread(step))
+        return await self._catalogue.unchanged(await asyncio.to_thread(newest))
 
     async def _said_by(
         self, person: str, view: View, limit: int | None = None
@@ -221,18 +217,16 @@ class Recalls(Door):
         visible = self._catalogue.visible_with_text(view.seen)
         same, wanted = self._book.same_person, fold(name)
 
-        def step() -> dict[str, int]:
+        def counted() -> dict[str, int]:
+            found = dict[str, int]()
             counts = Counter((one.memory.who, one.memory.provenance.person) for one, _ in visible)
-            found: dict[str, int] = {}
             for who, person in counts:
-                names = (who, person, person.partition(":")[2])
-                known = not person or any(same(person, other) for other in found)
-                if not known and wanted in map(fold, names):
-                    every = (n for (_, other), n in counts.items() if same(person, other))
-                    found[person] = sum(every)
+                called = wanted in map(fold, (who, person, person.partition(":")[2]))
+                if person and called and not any(same(person, other) for other in found):
+                    found[person] = sum(n for (_, one), n in counts.items() if same(person, one))
             return found
 
-        return await asyncio.to_thread(step)
+        return await asyncio.to_thread(counted)
 
     async def told(
         self,
@@ -251,23 +245,17 @@ class Recalls(Door):
     async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused:
         """What a pointer or a path leads to, without what the conversation may not see."""
         view = await self._gate.open(conversation_id)
-        found: FileText | Refused | None = None
-        if pointed_id(where) is not None:
-            found = await self._pointed(where, view)
-        elif path := legal_path(where):
-            found = await self._file(path, view)
-        return found or absent(where)
-
-    async def _pointed(self, where: str, view: View) -> FileText | Refused:
-        match await self._expand(where, view):
-            case StoredMemory() as stored:
-                origin = replace(stored.memory.provenance, person="", conversation="")
-                shown = replace(without_anchor(stored.memory), provenance=origin, asks=())
-                return FileText(stored.path, render(shown).rstrip("\n"))
-            case NoteSection() as section:
-                return FileText(section.chunk.file, section.text, section.first)
-            case Refused() as refused:
-                return refused
+        if pointed_id(where) is None:
+            path = legal_path(where)
+            return (path and await self._file(path, view)) or absent(where)
+        found = await self._expand(where, view)
+        if isinstance(found, NoteSection):
+            return FileText(found.chunk.file, found.text, found.first)
+        if isinstance(found, Refused):
+            return found
+        origin = replace(found.memory.provenance, person="", conversation="")
+        shown = replace(without_anchor(found.memory), provenance=origin, asks=())
+        return FileText(found.path, render(shown).rstrip("\n"))
 
     async def _file(self, path: str, view: View) -> FileText | None:
         seen = view.looked_up
@@ -285,7 +273,7 @@ class Recalls(Door):
             page = self._pages.read(own, path)
             if page is None:
                 return None
-            file = parse_file(page.raw.decode(), fallback_time=_FALLBACK_TIME)
+            file = parse_file(page.raw.decode(), fallback_time=NO_TIME)
         except (VaultWriteFailed, VaultFileBroken, OSError, UnicodeDecodeError):
             return None
         lines = list(file.lines)
@@ -300,12 +288,13 @@ class Recalls(Door):
     def _shared_headings(self, view: View) -> tuple[str, ...]:
         """Returns a line for each file of ``shared/``: its path, and its widest headings."""
         shared = tuple(shelf for shelf in view.seen.shelves if shelf == SHARED)
-        chunks = self._notes.visible(ScopeFilter((), shelves=shared))
-        lines = []
-        for path, of_file in groupby(chunks, key=lambda chunk: chunk.file):
-            headings = dict.fromkeys(one.headings[0] for one in of_file if one.headings)
-            lines.append(f"{path}: {' · '.join(headings)}" if headings else path)
-        return tuple(lines)
+        found: dict[str, dict[str, None]] = {}
+        for chunk in self._notes.visible(ScopeFilter((), shelves=shared)):
+            found.setdefault(chunk.file, {}).update(dict.fromkeys(chunk.headings[:1]))
+        return tuple(
+            f"{path}: {' · '.join(headings)}" if headings else path
+            for path, headings in found.items()
+        )
 
     def _last_sessions(self, view: View) -> tuple[str, ...]:
         """Returns the newest lines that the role's MEMORY.md keeps of its sessions. Blocks."""
@@ -313,11 +302,11 @@ class Recalls(Door):
         if (role := next(roles, None)) is None:
             return ()
         try:
-            text = text_of(self._pages.read(role, MEMORY_PAGE))
+            text = text_of(self._pages.read(role, MEMORY_PAGE)) or ""
         except VaultWriteFailed:
             return ()
-        lines = map(_SESSION.fullmatch, content_of(text or "").split("\n"))
-        found = (f"{line[1]} ({role.folder}/{line[2]})" for line in lines if line)
+        lines = filter(None, map(_SESSION.fullmatch, content_of(text).split("\n")))
+        found = (f"{line[1]} ({role.folder}/{line[2]})" for line in lines)
         return tuple(islice(found, _MOST_SESSIONS))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -80,14 +80,13 @@ class Souls:
     _clock: Clock
     _life: Lifespan
     _evolution: SoulEvolution
-    _unjudged: Counter[tuple[str, int]] = field(default_factory=Counter)
-    _unread: dict[str, str] = field(init=False, default_factory=dict)
-    """Why each soul that cannot be read is not: logged once, not at every look."""
 
     def __post_init__(self) -> None:
         # Elsewhere than under auto an admin sees what changes before it is in force.
         self._judging = self._model if self._evolution is SoulEvolution.AUTO else None
         self._evaluator = SoulEvaluator(self._judging, self._verdicts, self._findings_of)
+        self._unjudged = Counter[tuple[str, int]]()
+        self._unread = dict[str, str]()  # why: logged once, not at every look
 
     def injected(self, persona: str | None) -> str:
         """Returns what the system prompt of this persona ends with, from memory; the same bytes
@@ -98,19 +97,14 @@ class Souls:
         return self._governance.injected(soul_folder(persona))
 
     async def load(self) -> None:
-        """Settle every soul after a start: what is in force is in memory from then on. Never
-        raises: memories do not depend on it."""
-        try:
-            for role, found in (await self._governance.recover()).items():
-                self._tell(role, found)
-        except Exception as error:  # noqa: BLE001  (a start that fails on it would cost all)
-            logger.error("soul_failed", error=repr(error))
+        """Settle every soul after a start: what is in force is in memory from then on. Raises
+        VaultWriteFailed."""
+        self._tell(await self._governance.recover())
 
     async def follow(self) -> None:
         """Keep what people have written into a SOUL.md since the last time, put back one that is
         gone, and tell the admins. Raises VaultWriteFailed."""
-        for role, found in (await self._governance.follow()).items():
-            self._tell(role, found)
+        self._tell(await self._governance.follow())
 
     async def ask(
         self, request: SoulRequest, persona: str, actor: Actor, *, conversation: str = ""
@@ -131,7 +125,7 @@ class Souls:
             judge = partial(self._judge, role, conversation)
             change = partial(self._governance.change, request, role, actor, judge)
         outcome = await self._life.finish(change)
-        self._tell(role, await self._governance.look(role))
+        self._tell({role: await self._governance.look(role)})
         return outcome
 
     async def _propose(
@@ -144,36 +138,33 @@ class Souls:
         view = await self._governance.settle(role)
         if isinstance(view, SoulRefused):
             return view
-        base, text = view.version.number, worded(view.text, wish)
-        findings = await self._findings(role, view.text, text, wish=True)
-        if not findings:
-            draft = SoulDraft(base, SoulOrigin.WISH, text, aim=wish.strip())
-            return await self._governance.propose(role, draft, actor)
-        refused = SoulRefused(SoulFault.DENIED, findings=tuple(findings))
-        if view.open is not None or not asks_for_other_words(findings):
-            return refused
-        wording = await word_wish(self._model, view.text, wish, conversation=conversation)
-        if wording is None:
-            return refused
-        text = worded(view.text, wording.rule)
-        if await self._findings(role, view.text, text, wish=False):
-            return replace(refused, tokens=wording.tokens)
-        reason = f"worded by {wording.model}"
-        # The wish itself was refused, and a soul is read in every scope: no word of it is kept.
-        draft = SoulDraft(base, SoulOrigin.WISH, text, aim=wording.rule, reason=reason)
+        base, old, rule, tokens = view.version.number, view.text, "", 0
+        draft = SoulDraft(base, SoulOrigin.WISH, worded(old, wish), aim=wish.strip())
+        if findings := await self._findings(role, old, draft.text, wish=True):
+            refused = SoulRefused(SoulFault.DENIED, findings=tuple(findings))
+            if view.open is not None or not asks_for_other_words(findings):
+                return refused
+            wording = await word_wish(self._model, old, wish, conversation=conversation)
+            if wording is None:
+                return refused
+            rule, tokens, by = wording.rule, wording.tokens, f"worded by {wording.model}"
+            # The wish itself was refused, and a soul is read in every scope: no word of it is kept.
+            draft = SoulDraft(base, SoulOrigin.WISH, worded(old, rule), aim=rule, reason=by)
+            if await self._findings(role, old, draft.text, wish=False):
+                return replace(refused, tokens=tokens)
         made = await self._governance.propose(role, draft, actor)
         if isinstance(made, SoulProposed):
-            return replace(made, worded=wording.rule, tokens=wording.tokens)
+            return replace(made, worded=rule, tokens=tokens)
         return made
 
     async def _judge(
         self, role: str, conversation: str, proposal: SoulProposal, old: str
     ) -> SoulEvaluation | SoulFault:
-        if not self._life.is_ready:  # what private scopes say is not known, so it is no verdict
-            return SoulFault.UNJUDGED
+        # What private scopes say is not known before the vault is read, so it is no verdict. Nobody
+        # waits at night, and a verdict without the probes of the chosen model would stand.
         model = None if conversation else self._judging
-        if model is not None and model.label and not model.is_there(""):
-            # Nobody waits at night, and a verdict without probes would stand.
+        away = model is not None and model.label and not model.is_there("")
+        if away or not self._life.is_ready:
             return SoulFault.UNJUDGED
         return await self._evaluator.evaluate(
             proposal,
@@ -190,14 +181,13 @@ class Souls:
 
     async def _findings(self, role: str, old: str, new: str, *, wish: bool) -> list[Finding]:
         recent = await self._governance.recent_rules(role)
-        found = list(await asyncio.to_thread(partial(check, old, new, wish=wish, recent=recent)))
         if not self._notes.scanned:
             await self._notes.refresh()
         memories, is_whole = list(self._catalogue.all()), self._life.is_ready
         notes, place = list(self._notes.all()), Place.of_folder(role)
         own = await self._persona_prompt(role)
 
-        def repeated() -> Finding | None:
+        def found() -> list[Finding]:
             archived, readable = list[Memory](), is_whole
             try:
                 archived += self._archived()
@@ -205,10 +195,10 @@ class Souls:
                 readable = False
             names = self._private_names()
             private, public = heard(memories, names, [own], notes, place, archived)
-            return neutral(old, new, private if readable else None, public)
+            repeated = neutral(old, new, private if readable else None, public)
+            return [*check(old, new, wish=wish, recent=recent), *([repeated] if repeated else [])]
 
-        finding = await asyncio.to_thread(repeated)
-        return [*found, finding] if finding else found
+        return await asyncio.to_thread(found)
 
     async def night(self) -> None:
         """Propose what enough people want, evaluate what waits, and under ``auto`` put in force
@@ -221,7 +211,7 @@ class Souls:
         for role, found in (await self._governance.recover()).items():
             if isinstance(found, SoulView) and found.open is not None:
                 await self._decide(role, found.open.number)
-            self._tell(role, await self._governance.look(role))
+            self._tell({role: await self._governance.look(role)})
 
     async def _decide(self, role: str, number: int) -> None:
         """Evaluate what waits. What a model has failed to judge for some nights waits for an admin,
@@ -244,26 +234,28 @@ class Souls:
         view = await self._governance.settle(role) if wanted else None
         if not isinstance(view, SoulView) or view.open is not None:
             return
+        language = language_of(view.text)
         for axis, direction in wanted:
-            text = with_manner(view.text, axis, direction, language_of(view.text))
-            if text == view.text:
-                continue
-            aim = line_of(axis, direction, language_of(view.text))
-            draft = SoulDraft(view.version.number, SoulOrigin.STYLE, text, aim=aim)
-            done = await self._governance.propose(role, draft, None)
-            if isinstance(done, SoulProposed):
-                await asyncio.to_thread(style.clear, role, axis)
-            return
+            text = with_manner(view.text, axis, direction, language)
+            if text != view.text:
+                aim = line_of(axis, direction, language)
+                draft = SoulDraft(view.version.number, SoulOrigin.STYLE, text, aim=aim)
+                done = await self._governance.propose(role, draft, None)
+                if isinstance(done, SoulProposed):
+                    await asyncio.to_thread(style.clear, role, axis)
+                return
 
-    def _tell(self, role: str, found: SoulView | SoulRefused) -> None:
+    def _tell(self, souls: Mapping[str, SoulView | SoulRefused]) -> None:
         """Post what an admin has to decide, and take back what is decided."""
-        if isinstance(found, SoulRefused):
-            why = f"{found.fault} {found.detail}"
-            if self._unread.get(role) != why:
-                self._unread[role] = why
+        for role, found in souls.items():
+            why = f"{found.fault} {found.detail}" if isinstance(found, SoulRefused) else ""
+            if why and self._unread.get(role) != why:
                 logger.warning("soul_not_followed", role=role, why=why)
-            return
-        self._unread.pop(role, None)
+            self._unread[role] = why
+            if isinstance(found, SoulView):
+                self._post(role, found)
+
+    def _post(self, role: str, found: SoulView) -> None:
         waits = found.state is SoulState.APPROVED and found.open is not None
         is_new = found.by_night and found.version.at > self._clock() - RECENT
         for code, stands, number in (
