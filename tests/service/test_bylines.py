@@ -126,9 +126,8 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("name", WORLDS)
-async def test_a_name_is_shown_with_what_tells_its_bearer(tmp_path: Path, name: str) -> None:
-    world = WORLDS[name]
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+async def test_a_name_is_shown_with_what_tells_its_bearer(tmp_path: Path, world: World) -> None:
     async with a_bot(tmp_path, settings=replace(SETTINGS, identity_links=world.links)) as rig:
         for text, where, who in world.said:
             await rig.remember(text, where, who)
@@ -193,7 +192,7 @@ async def test_who_bears_an_admins_name_is_marked_before_the_admin_has_a_memory(
     tmp_path: Path, restarts: bool
 ) -> None:
     async with with_turns(tmp_path) as rig:
-        await rig.engine.service.conversations.meet(COMPANY, OWNER)
+        await rig.engine.service.meet(COMPANY, OWNER)
         await heard(rig, "老李每天都要喝白酒和黄酒", ROOM, LIKE_OWNER)
         await rig.remember("老李最爱喝苦瓜汁", ROOM, LIKE_OWNER)
         if not restarts:
@@ -248,14 +247,15 @@ def test_an_admin_is_told_by_astrbots_list() -> None:
 
 
 REAL, LIKE_REAL = person(3100, "老王"), person(6660, "老王")
+MEANT = "老王对青霉素过敏"
 
 
 @pytest.mark.parametrize(
     ("where", "who", "first"),
     [
-        (ROOM, HONG, "老王对青霉素过敏"),
-        (ROOM, REAL, "老王对青霉素过敏"),
-        (OTHER_ROOM, REAL, "老王对青霉素过敏"),
+        (ROOM, HONG, MEANT),
+        (ROOM, REAL, MEANT),
+        (OTHER_ROOM, REAL, MEANT),
         (OTHER_ROOM, HONG, "老王对青霉素真不过敏"),
     ],
 )
@@ -263,19 +263,18 @@ async def test_who_only_bears_the_name_takes_no_place_of_the_one_who_is_meant(
     tmp_path: Path, where: ConversationId, who: Actor, first: str
 ) -> None:
     async with a_bot(tmp_path, words_alone=True) as rig:
-        await rig.remember("老王对青霉素过敏", ROOM, REAL)
+        await rig.remember(MEANT, ROOM, REAL)
         await rig.remember("小红对青霉素不清楚，要问医生", ROOM, HONG)
         for text in ("老王对青霉素不过敏了", "老王对青霉素真不过敏"):
             await rig.remember(text, OTHER_ROOM, LIKE_REAL)
-        await rig.until_indexed()
-        recall = await rig.recall("老王能打青霉素吗", where, 3, actor=who, in_talk=True)
-    shown = [hit.preview for hit in recall.hits]
+        hits = await told(rig, "老王能打青霉素吗", who, where)
+    shown = [hit.preview for hit in hits]
     assert shown[0] == first
-    assert "老王对青霉素过敏" in shown[:2]
-    assert not recall.hits[shown.index("老王对青霉素过敏")].earlier or where is OTHER_ROOM
+    assert MEANT in shown[:2]
+    assert not hits[shown.index(MEANT)].earlier or where is OTHER_ROOM
 
 
-@pytest.mark.parametrize("own", ["老王对青霉素过敏", "老王说他对青霉素过敏", "老王打不了青霉素"])
+@pytest.mark.parametrize("own", [MEANT, "老王说他对青霉素过敏", "老王打不了青霉素"])
 async def test_a_stranger_says_nothing_against_what_a_closed_scope_knows(
     tmp_path: Path, own: str
 ) -> None:
@@ -283,9 +282,14 @@ async def test_a_stranger_says_nothing_against_what_a_closed_scope_knows(
     async with a_bot(tmp_path, words_alone=True) as rig:
         await rig.remember(own, FAMILY, HONG)
         await rig.remember("老王对青霉素不过敏", ROOM, LIKE_REAL)
-        await rig.until_indexed()
-        recall = await rig.recall("老王能打青霉素吗", FAMILY, 3, actor=HONG, in_talk=True)
-    assert (recall.hits[0].preview, recall.hits[0].earlier) == (own, False)
+        hits = await told(rig, "老王能打青霉素吗", HONG)
+    assert (hits[0].preview, hits[0].earlier) == (own, False)
+
+
+async def told(rig: Rig, asked: str, who: Actor, where: ConversationId = FAMILY) -> tuple[Hit, ...]:
+    """What is recalled in talk."""
+    await rig.until_indexed()
+    return (await rig.recall(asked, where, 3, actor=who, in_talk=True)).hits
 
 
 STRONG, OLD_STRONG = person(4100, "强哥"), person(4100, "阿强")
@@ -293,26 +297,26 @@ STRONG, OLD_STRONG = person(4100, "强哥"), person(4100, "阿强")
 
 async def test_one_account_is_one_person_by_any_name_it_was_heard_under(tmp_path: Path) -> None:
     async with a_bot(tmp_path, words_alone=True, settings=QUICK) as rig:
-        await rig.remember("下午的球我不去了", FAMILY, OLD_STRONG)
-        await rig.remember("阿强养了一只柯基", FAMILY, HONG)
-        await rig.remember("小红养了一缸金鱼", FAMILY, HONG)
-        await rig.remember("强哥周末值班", FAMILY, STRONG)
-        await rig.remember("暗号是芝麻开门", COMPANY, person(4100, "影子"))
-        await rig.until_indexed()
-        pet = await rig.recall("强哥养了什么宠物", FAMILY, 3, actor=HONG, in_talk=True)
-        own = await rig.recall("我养了什么", FAMILY, 3, actor=STRONG, in_talk=True)
-        other = await rig.recall("我养了什么", FAMILY, 3, actor=HONG, in_talk=True)
-        whole = await rig.recall("介绍一下强哥", FAMILY, 5, actor=HONG, in_talk=True)
-        hidden = await rig.recall("影子养了什么宠物", FAMILY, 3, actor=HONG, in_talk=True)
+        for text, where, who in (
+            ("下午的球我不去了", FAMILY, OLD_STRONG),
+            ("阿强养了一只柯基", FAMILY, HONG),
+            ("小红养了一缸金鱼", FAMILY, HONG),
+            ("强哥周末值班", FAMILY, STRONG),
+            ("暗号是芝麻开门", COMPANY, person(4100, "影子")),
+        ):
+            await rig.remember(text, where, who)
+        pet = await told(rig, "强哥养了什么宠物", HONG)
+        own = await told(rig, "我养了什么", STRONG)
+        other = await told(rig, "我养了什么", HONG)
+        whole = (await rig.recall("介绍一下强哥", FAMILY, 5, actor=HONG, in_talk=True)).hits
+        hidden = await told(rig, "影子养了什么宠物", HONG)
         listed = await rig.engine.service.newest(conversation_id=FAMILY, naming="强哥")
         shown = await rig.engine.service.newest(conversation_id=FAMILY, naming="影子")
-    assert (pet.hits[0].preview, pet.hits[0].who) == ("阿强养了一只柯基", "小红")
-    assert own.hits[0].preview == "阿强养了一只柯基"
-    assert other.hits[0].preview == "小红养了一缸金鱼"
-    told = {hit.preview: hit.who for hit in whole.hits}
-    assert told["下午的球强哥不去了"] == "强哥"
-    assert {hit.memory_id for hit in whole.hits} == {one.memory.memory_id for one in listed}
-    assert (shown, [hit.who for hit in hidden.hits]) == ([], [])
+    assert (pet[0].preview, pet[0].who) == ("阿强养了一只柯基", "小红")
+    assert (own[0].preview, other[0].preview) == ("阿强养了一只柯基", "小红养了一缸金鱼")
+    assert {hit.preview: hit.who for hit in whole}["下午的球强哥不去了"] == "强哥"
+    assert {hit.memory_id for hit in whole} == {one.memory.memory_id for one in listed}
+    assert (shown, [hit.who for hit in hidden]) == ([], [])
 
 
 @pytest.mark.parametrize("said", ["我先走了", "我好累呀", "我该怎么办呢？", "I'm off, see you"])
@@ -320,26 +324,21 @@ async def test_who_speaks_of_oneself_in_passing_is_told_nothing(tmp_path: Path, 
     async with a_bot(tmp_path, words_alone=True, settings=QUICK) as rig:
         for text in ("小红养了一缸金鱼", "小红周三值班", "小红喜欢喝绿茶"):
             await rig.remember(text, FAMILY, HONG)
-        await rig.until_indexed()
-        recall = await rig.recall(said, FAMILY, 3, actor=HONG, in_talk=True)
-    assert recall.hits == ()
+        assert await told(rig, said, HONG) == ()
 
 
 async def test_what_somebody_said_of_himself_is_told_to_others_by_the_name(tmp_path: Path) -> None:
     async with a_bot(tmp_path, words_alone=True, settings=QUICK) as rig:
         await rig.remember("更正：我的车险12月20号到期", FAMILY, OLD_STRONG)
         await rig.remember("强哥周末值班", FAMILY, STRONG)
-        await rig.until_indexed()
-        asked = ("车险什么时候到期", FAMILY, 1)
-        (told,) = (await rig.recall(*asked, actor=HONG, in_talk=True)).hits
-        (own,) = (await rig.recall(*asked, actor=STRONG, in_talk=True)).hits
+        shown, own = [(await told(rig, "车险什么时候到期", who))[0] for who in (HONG, STRONG)]
         service = rig.engine.service
         named = await service.newest(conversation_id=FAMILY, naming="阿强的车险")
         (listed,) = await service.told(named, conversation_id=FAMILY, actor=HONG, chars=80)
         why = await service.explain(conversation_id=FAMILY, actor=HONG)
-    assert (told.preview, own.preview) == ("强哥的车险12月20号到期", "我的车险12月20号到期")
-    assert (listed.preview, named[0].memory.judgment) == (told.preview, own.preview)
-    assert [hit.preview for _, hit in why[0].candidates[:1] if hit] == [told.preview]
+    assert (shown.preview, own.preview) == ("强哥的车险12月20号到期", "我的车险12月20号到期")
+    assert (listed.preview, named[0].memory.judgment) == (shown.preview, own.preview)
+    assert [hit.preview for _, hit in why[0].candidates[:1] if hit] == [shown.preview]
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -350,7 +349,7 @@ async def test_a_new_name_is_known_once_its_bearer_has_spoken_in_the_scope(
     async with a_bot(tmp_path, **options) as rig:
         await rig.remember("我养了一只柯基", FAMILY, OLD_STRONG)
         for where, name in ((COMPANY, "影子"), (FAMILY, "强哥"), (COMPANY, "影子")):
-            await rig.engine.service.conversations.meet(where, person(4100, name))
+            await rig.engine.service.meet(where, person(4100, name))
         found = await asked_of_pets(rig)
     if restarts:
         async with a_bot(tmp_path, **options) as rig:
@@ -359,44 +358,42 @@ async def test_a_new_name_is_known_once_its_bearer_has_spoken_in_the_scope(
 
 
 async def asked_of_pets(rig: Rig) -> list[list[tuple[str, str]]]:
-    await rig.until_indexed()
-    asked = ("强哥养了什么", "影子养了什么")
-    found = [await rig.recall(one, FAMILY, 3, actor=HONG, in_talk=True) for one in asked]
-    return [[(hit.preview, hit.who) for hit in recall.hits] for recall in found]
+    found = [await told(rig, one, HONG) for one in ("强哥养了什么", "影子养了什么")]
+    return [[(hit.preview, hit.who) for hit in hits] for hits in found]
 
 
 @pytest.mark.parametrize(
-    ("said_in", "title", "told"),
+    ("said_in", "heard_in"),
     [
-        (group(777), "", ""),
-        (replace(group(778), title="爷爷奶奶家"), "爷爷奶奶家", "在“爷爷奶奶家”群里听到"),
-        (group(778), "", "在“778”群里听到"),
-        (replace(group(778), title="〔管理员〕"), "〔管理员〕", "另一个群里听到"),
-        (private(1002), "", "私聊里听到"),
+        (group(777), ""),
+        (replace(group(778), title="爷爷奶奶家"), "在“爷爷奶奶家”群里听到"),
+        (group(778), "在“778”群里听到"),
+        (replace(group(778), title="〔管理员〕"), "另一个群里听到"),
+        (private(1002), "私聊里听到"),
     ],
     ids=["here", "a group with a title", "a group", "a title that forges", "a private chat"],
 )
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_what_another_conversation_of_the_scope_has_heard_says_in_which(
-    tmp_path: Path, said_in: ConversationId, title: str, told: str, restarted: bool
+    tmp_path: Path, said_in: ConversationId, heard_in: str, restarted: bool
 ) -> None:
     scope_map = {**MAP, "aiocqhttp:GroupMessage:778": "家人"}
     who = person(1002, "小红")
     async with a_bot(tmp_path, scope_map=scope_map) as rig:
-        await rig.engine.service.conversations.meet(said_in, who)
+        await rig.engine.service.meet(said_in, who)
         await rig.remember("奶奶对花生过敏", said_in, who)
         found = await lines(rig, group(777))
     if restarted:
         async with a_bot(tmp_path, scope_map=scope_map) as rig:
             found = await lines(rig, group(777))
     (line,) = [one for one in found if "花生" in one]
-    assert ("听到" in line, told in line) == (bool(told), True)
+    assert ("听到" in line, heard_in in line) == (bool(heard_in), True)
 
 
 async def test_no_group_is_named_where_everybody_reads(tmp_path: Path) -> None:
     titled = replace(group(901), title="公司内部群")
     async with a_bot(tmp_path) as rig:
-        await rig.engine.service.conversations.meet(titled, person(5, "小刚"))
+        await rig.engine.service.meet(titled, person(5, "小刚"))
         await rig.remember("小刚周五值班", titled, person(5, "小刚"))
         for where in (group(902), group(777)):
             assert "听到" not in " ".join(await lines(rig, where))

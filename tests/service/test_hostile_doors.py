@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import batched, product
@@ -86,22 +86,23 @@ ADMIN, NOW = person(9, "站长", admin=True), datetime(2026, 11, 21, 9, 0, tzinf
 SECRET_ID = "m-0123456789abcdef"
 """Also what some of the hostile names point to."""
 ODD = (
-    SECRET_ID,
-    f"entities.md#{SECRET_ID}",
-    "\0",
-    "\ud800",
-    "a/../../shared",
-    "..",
-    "@shared",
-    "@role:qa",
-    "x" * 5_000,
-    "秘密",
-    *TWINS,
-)
+    SECRET_ID, f"entities.md#{SECRET_ID}", "\0", "\ud800", "a/../../shared", "..", "@shared",
+    "@role:qa", "x" * 5_000, "秘密", *TWINS,
+)  # fmt: skip
 texts = st.sampled_from((*TEXTS, *ODD)) | st.text(st.characters(), max_size=30)
 places = st.sampled_from(
     (LINKED, HARD_LINKED, PUBLIC, *(group(umo.rpartition(":")[2], persona="qa") for umo in SCOPES))
 ) | st.builds(group, texts, persona=texts)
+
+
+ARCHIVED = [
+    "@Shared", "@SHARED", "@role:../shared", "@role:qa/../../shared", "@role:QA/", "shared",
+    "roles", "../shared", "scopes/../shared", "@person:x", "家人",
+]  # fmt: skip
+PATHS = [
+    "DECISIONS.md", "MEMORY.md", "2026-11-27.md", "../shared/DECISIONS.md", "up/shared/x.md",
+    "links/CONSTITUTION.md", "shared/new.md", "/shared/x.md", ".x.md", "a/../../x.md", "x.txt",
+]  # fmt: skip
 
 
 @dataclass
@@ -191,8 +192,8 @@ def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[
     yield service.move(name, name, **by)
     yield service.restore(name, **by)
     yield service.import_(name, **by)
-    yield service.admin.bring((name,), **by)
-    yield service.admin.change_map({**WHOLE_MAP, name: name}, **by)
+    yield service.bring((name,), **by)
+    yield service.change_map({**WHOLE_MAP, name: name}, **by)
     for decided in (ListDecisions(), Accept(name, unseen=True), Reject(name, name), Withdraw(2)):
         yield service.decide(decided, **by)
     yield service.pause(**by)
@@ -263,45 +264,29 @@ async def test_no_night_writes_there(house: House) -> None:
     assert house.foreign() == before
 
 
-def archive(names: Iterable[tuple[str, str]]) -> bytes:
-    """A file of memories and files, each with a scope and a path."""
-    lines: list[dict[str, object]] = [
-        {"type": "header", "format": "scoped-memory", "version": 1, "whole": True}
-    ]
-    for number, (scope, path) in enumerate(names):
-        at = {"scope": scope, "path": path}
-        lines.append({"type": "file", **at, "modified": 0, "text": f"# {number}\n"})
-        lines.append({"type": "memory", **at, "judgment": f"第 {number} 条带进来的话"})
-    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-
-
-ARCHIVED = [
-    "@shared", "@role:qa", "@Shared", "@SHARED", "@role:../shared", "@role:qa/../../shared",
-    "@role:QA/", "shared", "roles", "../shared", "scopes/../shared", "@person:x", "家人",
-]  # fmt: skip
-PATHS = [
-    "DECISIONS.md", "MEMORY.md", "2026-11-27.md", "../shared/DECISIONS.md", "up/shared/x.md",
-    "links/CONSTITUTION.md", "shared/new.md", "/shared/x.md", ".x.md", "a/../../x.md", "x.txt",
-]  # fmt: skip
-
-
-async def test_a_restore_by_the_owner_brings_missing_files_and_changes_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("top", ["@shared", "@role:qa"])
+async def test_a_restore_by_the_owner_brings_missing_files_and_changes_none(
+    tmp_path: Path, top: str
+) -> None:
     """docs/transfer.md: what stands there stays; what a link leads to, or lies outside, is none."""
     paths, file = EnginePaths.under(tmp_path / "data"), tmp_path / "whole.jsonl"
     plant(paths.memory, TWINS)
     plant_links(paths.memory, paths.memory / "scopes" / "家人")
     before = bytes_in(paths.memory)
-    file.write_bytes(archive(product(ARCHIVED, PATHS)))
+    lines: list[dict[str, object]] = [
+        {"type": "header", "format": "scoped-memory", "version": 1, "whole": True}
+    ]
+    for number, (scope, path) in enumerate(product((top, *ARCHIVED), PATHS)):
+        at = {"scope": scope, "path": path}
+        lines.append({"type": "file", **at, "modified": 0, "text": f"# {number}\n"})
+        lines.append({"type": "memory", **at, "judgment": f"第 {number} 条带进来的话"})
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     told = await asyncio.to_thread(restore_store, paths, file)
-    after = bytes_in(paths.memory)
+    after, folder = bytes_in(paths.memory), top.replace("@role:", "roles/").replace("@", "")
     assert {path: after[path] for path in before} == before
     news = {path for path in after.keys() - before.keys() if after[path]}
+    own = ("MEMORY.md", "2026-11-27.md") if top == "@shared" else ("DECISIONS.md",)
     new_notes = ("up/shared/x.md", "links/CONSTITUTION.md", "shared/new.md")
-    assert news == {
-        "shared/MEMORY.md",
-        "shared/2026-11-27.md",
-        "roles/qa/DECISIONS.md",
-        *(f"{top}/{name}" for top in ("shared", "roles/qa") for name in new_notes),
-    }
+    assert news == {f"{folder}/{name}" for name in (*own, *new_notes)}
     assert told.refused
     assert not (tmp_path / "shared").exists()
