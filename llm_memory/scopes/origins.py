@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from ..errors import StateUnavailable
 from ..log import logger
@@ -18,13 +18,13 @@ from .scope_book import ScopeBook
 _REMEMBERED = 4096
 
 
+@dataclass(eq=False)
 class Origins:
     """The cognitive service's own. The map and the policies are asked with what it completes."""
 
-    def __init__(self, state: SqliteStateStore, book: ScopeBook) -> None:
-        self._state = state
-        self._book = book
-        self._written: set[SeenSender] = set()
+    _state: SqliteStateStore
+    _book: ScopeBook
+    _written: set[SeenSender] = field(default_factory=set, init=False)
 
     async def note(self, conversation_id: ConversationId, actor: Actor, scope: str) -> None:
         """Keep that a person has spoken in a conversation of this scope, empty where nothing is

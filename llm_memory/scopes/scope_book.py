@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -47,22 +47,32 @@ class FirstContact:
     first: bool
 
 
+@dataclass(eq=False)
 class ScopeBook:
     """The one caller of ``resolve``. Call ``open`` (it blocks) before anything else."""
 
-    def __init__(
-        self,
-        settings: EngineSettings,
-        state: SqliteStateStore,
-        notices: NoticeBoard,
-        accounts: Accounts = lambda: None,
-    ) -> None:
-        self._settings = settings
-        self._state = state
-        self._notices = notices
-        self.accounts = accounts
-        self._claimed: set[str] = set()
-        """What was told since the start, or is being told."""
+    _settings: EngineSettings
+    _state: SqliteStateStore
+    _notices: NoticeBoard
+    accounts: Accounts = lambda: None
+    _past: MapPast = field(default=MapPast(), init=False)
+    _folders: frozenset[str] = field(default=frozenset(), init=False)
+    _present: frozenset[str] | None = field(default=None, init=False)
+    _meant: dict[str, str] = field(default_factory=dict, init=False)
+    """A conversation that has spoken, by the key that seems to mean it and matches none."""
+    _seen: set[str] = field(default_factory=set, init=False)
+    """Conversations that a message came from, and keys of the map that one of them had."""
+    _met: set[str] = field(default_factory=set, init=False)
+    """The same since the start."""
+    _strangers: set[str] = field(default_factory=set, init=False)
+    """Who writes privately, is no admin, and shares what is said there with everybody: a bot
+    account and a person."""
+    _claimed: set[str] = field(default_factory=set, init=False)
+    """What was told since the start, or is being told."""
+
+    def __post_init__(self) -> None:
+        settings = self._settings
+        self._raw = settings.scope_map
         self._scopes = ScopeSettings(
             dm_scope=settings.dm_scope,
             group_scope=settings.group_scope,
@@ -70,18 +80,6 @@ class ScopeBook:
             identity_links=settings.identity_links,
             dm_scope_by_account=settings.dm_scope_by_account,
         )
-        self._raw = settings.scope_map
-        self._past = MapPast()
-        self._folders: frozenset[str] = frozenset()
-        self._present: frozenset[str] | None = None
-        self._meant: dict[str, str] = {}
-        """A conversation that has spoken, by the key that seems to mean it and matches none."""
-        self._seen: set[str] = set()
-        """Conversations that a message came from, and keys of the map that one of them had."""
-        self._met: set[str] = set()
-        self._strangers: set[str] = set()
-        """Who writes privately, is no admin, and shares what is said there with everybody: a bot
-        account and a person."""
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
@@ -244,8 +242,7 @@ class ScopeBook:
             self._seen.add(key)
             self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
             await self._keep(self._state.mark_seen, key)
-        shares = (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC)
-        if shares and actor.person:
+        if (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC) and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
         return FirstContact(resolution, first)
 
@@ -262,8 +259,8 @@ class ScopeBook:
             return
         self._strangers ^= {who}
         self._report_strangers()
-        state = self._state
-        await self._keep(state.drop_public_peer if actor.admin else state.add_public_peer, who)
+        known = self._state.drop_public_peer if actor.admin else self._state.add_public_peer
+        await self._keep(known, who)
 
     @staticmethod
     async def _keep[T](write: Callable[[T], None], value: T) -> None:

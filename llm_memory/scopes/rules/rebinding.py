@@ -31,8 +31,7 @@ def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | 
     Args:
         accounts: The bot accounts that exist now, None where they are unknown.
     """
-    alike = is_account(new) if is_account(old) else _are_alike(old, new)
-    if old == new or not alike:
+    if old == new or _kind_of(old) is None or _kind_of(old) != _kind_of(new):
         return Refused(Reason.NOT_ALIKE)
     if accounts is not None and account_of(new) not in accounts:
         return Refused(Reason.NO_ACCOUNT, detail=new)
@@ -41,10 +40,11 @@ def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | 
     return None
 
 
-def _are_alike(one: str, other: str) -> bool:
-    if not (is_conversation_key(one) and is_conversation_key(other)):
-        return False
-    return ConversationId.parse(one).kind == ConversationId.parse(other).kind
+def _kind_of(name: str) -> str | None:
+    """None for what names neither a bot account nor a conversation."""
+    if is_account(name):
+        return "account"
+    return ConversationId.parse(name).kind if is_conversation_key(name) else None
 
 
 def chat_key(conversation_id: ConversationId) -> str:
@@ -101,17 +101,15 @@ def with_moved(
     """The owner's map in which each entry that names ``old`` has its new key, and the former keys
     of those."""
     there = {key: value for _, key, value in entries_of(raw)}
-    changed, moved = dict(raw), dict[str, None]()
+    changed, moved = dict(raw), list[str]()
     for written, former, value in entries_of(raw):
-        to = renamed(former, old, new)
-        if to is None:
-            continue
-        if there.get(to, value) != value:
-            return Refused(Reason.NAME_TAKEN, detail=new)
-        del changed[written]
-        changed[to] = value
-        moved[former] = None
-    return changed, tuple(moved)
+        if (to := renamed(former, old, new)) is not None:
+            if there.get(to, value) != value:
+                return Refused(Reason.NAME_TAKEN, detail=new)
+            del changed[written]
+            changed[to] = value
+            moved.append(former)
+    return changed, tuple(dict.fromkeys(moved))
 
 
 def with_moved_back(raw: Mapping[str, object], rebinding: Rebinding) -> dict[str, object]:

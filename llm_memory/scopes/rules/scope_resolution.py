@@ -49,12 +49,12 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     if conversation_id.hidden:
         # Its group's key, or a policy's scope, might be its own: public would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_ORIGIN))
-    if conversation_id.persona is None and _maps_personas(settings):
+    known = settings.scope_map.entries.keys() | settings.scope_map.held
+    if conversation_id.persona is None and any(map(is_persona_key, known)):
         # One of these keys might be this conversation's: guessing "none" would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
     found = _by_policy(names, settings)
-    widest = isinstance(found, Usable) and found.scope.is_public
-    if widest and settings.scope_map.withheld:
+    if settings.scope_map.withheld and isinstance(found, Usable) and found.scope.is_public:
         return ReadPublicOnly(Why(WhyCode.MAP_WITHHELD))
     return found
 
@@ -80,11 +80,6 @@ def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> Re
     unreadable = (k for k in scope_map.unreadable if any(seems_to_mean(k, one) for one in names))
     key = min(gone, default="") or min(unreadable, default="")
     return ReadPublicOnly(Why(WhyCode.DOUBTFUL_KEY, key, scope_map.written(key))) if key else None
-
-
-def _maps_personas(settings: ScopeSettings) -> bool:
-    keys = {*settings.scope_map.entries, *settings.scope_map.held}
-    return any(is_persona_key(key) for key in keys)
 
 
 def _own_keys(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
@@ -142,15 +137,11 @@ def _private(conversation_id: ConversationId, account: str, settings: ScopeSetti
         return Usable(_derive("dm", "nobody", ["umo", conversation_id.umo]), why)
     link = settings.identity_links.get(f"{adapter}:{peer}")
     person, shown = (["link", link], link) if link else (["id", adapter, peer], peer)
-    match policy:
-        case DmScope.PER_PEER:
-            return Usable(_derive("dm", shown, [policy, *person]), why)
-        case DmScope.PER_CHANNEL_PEER:
-            return Usable(_derive("dm", f"{adapter}-{shown}", [policy, adapter, *person]), why)
-        case DmScope.PER_ACCOUNT_CHANNEL_PEER:
-            first = conversation_id.account
-            payload = [policy, first, adapter, *person]
-            return Usable(_derive("dm", f"{first}-{adapter}-{shown}", payload), why)
+    account = conversation_id.account
+    within = {DmScope.PER_CHANNEL_PEER: [adapter], DmScope.PER_PEER: []}.get(
+        policy, [account, adapter]
+    )
+    return Usable(_derive("dm", "-".join([*within, shown]), [policy, *within, *person]), why)
 
 
 def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
@@ -172,17 +163,14 @@ def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resoluti
 
 def _agent(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
     """What no policy for people reaches: to a bot, public is what everybody reads."""
+    unmapped = ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
     if not settings.scope_per_project:
-        return ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
+        return unmapped
     why = Why(WhyCode.AGENT_POLICY, "per-project")
     _, level, name = conversation_id.umo.split(":", 2)
-    match level:
-        case "global":
-            return Usable(PUBLIC, why)
-        case "project":
-            return Usable(project_scope(name), why)
-        case _:
-            return ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
+    if level == "project":
+        return Usable(project_scope(name), why)
+    return Usable(PUBLIC, why) if level == "global" else unmapped
 
 
 def project_scope(name: str) -> Scope:
@@ -194,15 +182,10 @@ def project_scope(name: str) -> Scope:
 
 
 def _unknown_kind(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
-    private = settings.dm_policy(conversation_id.account)
-    if private is DmScope.PUBLIC and settings.group_scope is GroupScope.PUBLIC:
-        return Usable(PUBLIC, Why(WhyCode.UNKNOWN_KIND))
+    policies = settings.dm_policy(conversation_id.account), settings.group_scope
     own = _derive("dm", "unknown", ["kind", conversation_id.umo])
-    return Usable(own, Why(WhyCode.UNKNOWN_KIND))
-
-
-_HASH_CHARS = 16
-_SLUG_CHARS = 40
+    is_public = policies == (DmScope.PUBLIC, GroupScope.PUBLIC)
+    return Usable(PUBLIC if is_public else own, Why(WhyCode.UNKNOWN_KIND))
 
 
 def _derive(prefix: str, shown: str, payload: list[str]) -> Scope:
@@ -212,8 +195,8 @@ def _derive(prefix: str, shown: str, payload: list[str]) -> Scope:
     run into one another), in lower-case base32: it survives file systems that fold case.
     """
     digest = hashlib.sha256(json.dumps([prefix, *payload], ensure_ascii=True).encode()).digest()
-    tag = base64.b32encode(digest).decode().lower()[:_HASH_CHARS]
-    slug = re.sub(r"[^a-zA-Z0-9\u4e00-\u9fff_]+", "-", shown)[:_SLUG_CHARS].strip("-")
+    tag = base64.b32encode(digest).decode().lower()[:16]
+    slug = re.sub(r"[^a-zA-Z0-9\u4e00-\u9fff_]+", "-", shown)[:40].strip("-")
     return Scope.parse(f"{prefix}-{slug}-{tag}" if slug else f"{prefix}-{tag}", derived=True)
 
 
