@@ -115,7 +115,7 @@ class Engine:
             parts.formats.open,
             parts.vault.open,
             self._open_state,
-            partial(parts.corrected.take_over, parts.ledger),
+            partial(parts.corrected.take_over, parts.vault.ledger),
             parts.corrected.load,
         )
         for step in steps:
@@ -267,7 +267,7 @@ class Engine:
             [parts.indexing.close, parts.lexical.close]
             + [
                 _in_thread(one.close)
-                for one in (parts.state, parts.soul_state, parts.loop_file, parts.ledger)
+                for one in (parts.state, parts.soul_state, parts.loop_file, parts.vault.ledger)
             ],
             [_in_thread(parts.files.close), self._forget],
             [_in_thread(lock.release) for lock in parts.locks],

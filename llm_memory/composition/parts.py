@@ -32,7 +32,6 @@ from ..decisions.shared_files import SharedFiles
 from ..index.embedding_cache import SqliteVectorCache
 from ..index.indexing_service import IndexingService
 from ..index.lexical.lexical_index import SqliteLexicalIndex
-from ..index.lexical_port import LexicalIndex
 from ..index.lexical_scan import LexicalScan
 from ..index.lexical_service import LexicalService
 from ..index.manifest import JsonManifest
@@ -44,11 +43,9 @@ from ..migration.batch_intake import BatchIntake
 from ..migration.bringing import Bringing
 from ..migration.former_scopes import FormerScopes
 from ..migration.holdings import Holdings
-from ..migration.legacy_port import LegacyStores
 from ..migration.legacy_stores import PluginStores
 from ..migration.migration_store import SqliteMigrationStore
 from ..migration.migrations import Migrations
-from ..migration.ports import ForeignCollection
 from ..migration.record_walker import RecordWalker
 from ..migration.scope_migration import ScopeMigration
 from ..models.settings import EngineSettings
@@ -77,7 +74,7 @@ from ..remember.draft_checks import DraftChecks, PrivateData
 from ..remember.intake import Intake
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
-from ..remember.rules.private import Finder, without_private
+from ..remember.rules.private import without_private
 from ..remember.vouching import HomeVouchers
 from ..roles.role_notes import RoleNotes
 from ..runtime.cooperative import unhurried
@@ -108,7 +105,6 @@ from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..sync.follower import VaultFollower
-from ..sync.ports import Watcher
 from ..sync.reconciler import Reconciler
 from ..sync.watcher import FolderWatcher
 from ..tasks.task_list import TaskList
@@ -209,16 +205,16 @@ class Parts(Given):
     locks = part(lambda p: [DirectoryLock(folder) for folder in p.paths.owned])
     private = part(lambda p: [PrivateFolder(folder) for folder in p.paths.owned])
     files = part(lambda p: StoreFiles(p.paths.data, p.paths.memory))
-    ledger = part(lambda p: SqliteLedger(p.paths.state / "vault.sqlite"))
-    vault = part(lambda p: MarkdownVault(p.paths.memory, p.ledger))
-    watcher: cached_property[Watcher] = part(lambda p: FolderWatcher(p.paths.memory))
+    vault = part(
+        lambda p: MarkdownVault(p.paths.memory, SqliteLedger(p.paths.state / "vault.sqlite"))
+    )
+    watcher = part(lambda p: FolderWatcher(p.paths.memory))
     pages = part(lambda p: PagesOnDisk(p.paths.memory))
     backups = part(lambda p: DailyBackups(p.paths.daily_backups, p.paths.memory))
     transfers = part(lambda p: TransferFolders(p.paths.data))
     vouchers = part(lambda p: None if p.paths.owns_memory else HomeVouchers(p.paths.state))
-    is_bots = part(lambda p: p.vouchers is None)
-    """Of a bot, and not of a project's agents: those vouch for entries, and read the root."""
-    at_home = part(lambda p: not p.is_bots)
+    at_home = part(lambda p: p.vouchers is not None)
+    """Of a project's agents, and not of a bot: they vouch for entries, and read the root."""
 
     # Databases beside the vault.
     state: cached_property[SqliteStateStore] = part(
@@ -237,19 +233,17 @@ class Parts(Given):
     turns = part(lambda p: SqliteTurnStore(p.loop_file))
     loop_book = part(lambda p: SqliteLoopFacts(p.loop_file))
     sleep_store = part(lambda p: SqliteSleepStore(p.loop_file))
-    databases = part(
-        lambda p: {
-            p.paths.state / "state.sqlite": STATE,
-            p.paths.state / "migration.sqlite": MIGRATION,
-            p.paths.state / "loop.sqlite": LOOP,
-        }
-    )
-    formats = wired(
-        StoreFormats,
-        vault="paths.memory",
-        version="version",
-        index="paths.index",
-        databases="databases",
+    formats = part(
+        lambda p: StoreFormats(
+            p.paths.memory,
+            p.version,
+            p.paths.index,
+            {
+                p.paths.state / "state.sqlite": STATE,
+                p.paths.state / "migration.sqlite": MIGRATION,
+                p.paths.state / "loop.sqlite": LOOP,
+            },
+        )
     )
 
     # Indexes: files that may be deleted.
@@ -258,7 +252,7 @@ class Parts(Given):
     store = part(lambda p: make_vector_store(p.paths, p.settings, p.state, p.worker))
     manifest = part(lambda p: JsonManifest(p.paths.index / MANIFEST))
     cache = part(lambda p: SqliteVectorCache(p.paths.vectors))
-    words: cached_property[LexicalIndex] = part(
+    words = part(
         lambda p: SqliteLexicalIndex(
             p.paths.index / "lexical.sqlite", Tokenizer(cache=p.paths.index / "dictionary.bin")
         )
@@ -276,7 +270,7 @@ class Parts(Given):
     book = wired(ScopeBook, accounts="accounts")
     catalogue = part(lambda p: Catalogue(p.vouchers.as_held) if p.vouchers else Catalogue())
     note_source = part(lambda p: MarkdownNotes(p.paths.memory, reads_root=p.at_home))
-    note_book = wired(NoteBook, source="note_source")
+    note_book = part(lambda p: NoteBook(p.note_source, p.notices, p.state))
     pending = part(lambda p: PendingRecords(p.catalogue))
     unread = part(lambda _: UnreadTurns())
     passages = part(lambda p: Passages(p.catalogue, p.note_book, p.pending, p.unread))
@@ -299,8 +293,12 @@ class Parts(Given):
     manager = wired(MemoryManager)
 
     # Writing.
-    private_data: cached_property[Finder] = part(lambda _: PrivateData())
+    private_data = part(lambda _: PrivateData())
     checks = part(lambda p: DraftChecks(p.book, p.settings.privacy_mode, p.private_data))
+    hide = part(
+        lambda p: partial(without_private, mode=p.settings.privacy_mode, finder=p.private_data)
+    )
+    """Of numbers and keys, in a text."""
     near = wired(NearDuplicates, words="lexical", seconds="settings.embed_draft_seconds")
     corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
@@ -320,9 +318,9 @@ class Parts(Given):
         notes="note_book",
         settings="settings.loop",
         participants="bylines.participants",
-        owners_pages="is_bots",
+        at_home="at_home",
     )
-    queue = wired(TurnQueue, hide="without_private", settings="settings.loop")
+    queue = wired(TurnQueue, settings="settings.loop")
     style = part(
         lambda p: (
             SqliteStyleCounts(p.loop_file, p.pseudonym) if p.settings.loop.counts_manner else None
@@ -395,11 +393,9 @@ class Parts(Given):
     )
 
     # What comes from elsewhere.
-    legacy: cached_property[ForeignCollection | None] = part(
-        lambda p: legacy_collection(p.settings)
-    )
+    legacy = part(lambda p: legacy_collection(p.settings))
     """A pre-scope plugin's, where a server is configured that may have one."""
-    others: cached_property[LegacyStores | None] = part(
+    others: cached_property[PluginStores | None] = part(
         lambda p: PluginStores(p.paths.data.parent, p.paths.state / "adoption-copies")
     )
     """What other plugins left on this machine; with ``staging``, or not at all."""
@@ -433,8 +429,8 @@ class Parts(Given):
     )
     sources = part(
         lambda p: [
-            *([] if p.legacy is None else [p.scope_migration]),
-            *([] if None in (p.others, p.staging) else [p.adoption]),
+            *([p.scope_migration] if p.legacy is not None else []),
+            *([p.adoption] if p.others and p.staging else []),
         ]
     )
     migrations = wired(Migrations, mode="settings.migration_mode")
@@ -457,13 +453,8 @@ class Parts(Given):
         primers="primer",
         follower="corrections",
         applier="learning",
-        hide="without_private",
     )
     follower = wired(VaultFollower, pace="settings.vault_pace", also="follow_files")
-
-    def without_private(self, text: str) -> str:
-        """Returns a text without numbers and keys that are hidden in this store."""
-        return without_private(text, self.settings.privacy_mode, self.private_data)
 
     def private_names(self) -> list[str]:
         """Returns the names of the scopes that not everybody reads."""

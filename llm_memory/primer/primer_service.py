@@ -69,15 +69,15 @@ class PrimerService:
         corrected: Deeds,
         state: SqliteStateStore,
         *,
-        owners_pages: bool = True,
+        at_home: bool = False,
     ) -> None:
         """``participants`` returns the people of a conversation, given its scope, id and speaker.
-        ``owners_pages`` is False where MEMORY.md and PRIMER.md may be a stranger's, who pushed
+        ``at_home`` is True where MEMORY.md and PRIMER.md may be a stranger's, who pushed
         them to a store that is committed. The constitution counts there, too: a person agreed to
         the root before it was opened."""
         self._corrected = corrected
         self._changed_rules = ChangedRules(state)
-        self._owners_pages = owners_pages
+        self._at_home = at_home
         self._participants = participants
         self._acquaintances = acquaintances
         self._catalogue = catalogue
@@ -214,7 +214,7 @@ class PrimerService:
     def _owners_words(self, scope: Scope) -> str:
         """Returns what a person wrote into MEMORY.md and PRIMER.md outside the bot's lines.
         Blocks."""
-        if not self._owners_pages:
+        if self._at_home:
             return ""
         texts = (self._text(scope, name) for name in (MEMORY_PAGE, PRIMER_PAGE))
         return "\n".join(outside(text) or "" for text in texts)
@@ -223,7 +223,7 @@ class PrimerService:
         """Returns everybody's, and behind it that of a private scope, for its conversations."""
         scope, found = scope_filter.scopes[0], list[PrimerSection]()
         places: list[Place] = [shelf for shelf in scope_filter.shelves if shelf == SHARED]
-        places += [scope] if self._owners_pages and not scope.is_public else []
+        places += [scope] if not self._at_home and not scope.is_public else []
         for place in places:
             section = constitution(await asyncio.to_thread(self._text, place, CONSTITUTION_PAGE))
             if section is not None and section.left_at:
@@ -238,7 +238,7 @@ class PrimerService:
     async def rules_changed(self, asker: str) -> bool:
         """Returns whether the constitution is another one than when the same asker was here before.
         False where the owner writes it: what a checkout brings changes unseen."""
-        if self._owners_pages:
+        if not self._at_home:
             return False
         text = await asyncio.to_thread(self._text, SHARED, CONSTITUTION_PAGE)
         return await asyncio.to_thread(self._changed_rules.changed, asker, text)
