@@ -13,6 +13,7 @@ from ..errors import EngineOff
 from ..models.scope import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import SoulEvolution, soul_folder
 from ..models.soul_requests import (
+    READINGS,
     SoulOutcome,
     SoulRefused,
     SoulVerified,
@@ -52,7 +53,7 @@ def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
     request = request_of(args.action, str(about))
     if request is None:
         raise Refusal("cli.no_wish")
-    if request.is_reading:
+    if request.action in READINGS:
         return look_at_soul(store.paths, request, args.role)
     asking = change_soul(
         store.paths, store.settings(), request, args.role, version=plugin_version()

@@ -30,7 +30,7 @@ class RecordFile(StrEnum):
 
     @property
     def path(self) -> str:
-        """``shared/DECISIONS.md``, relative to the memory root."""
+        """Relative to the memory root."""
         return f"{SHARED_FOLDER}/{self.value.upper()}.md"
 
     @classmethod
@@ -72,8 +72,7 @@ class Accept(Publication):
 
     Attributes:
         proposal: Its id or pointer, or a beginning of the id that no other proposal's has.
-        to: The file that takes the record, which everybody reads. None: a private scope keeps its
-            decision to itself.
+        to: The file of the record, which everybody reads. None: a private scope keeps it to itself.
         supersedes: The number of a decision that no longer holds, 0 for none.
         anyway: Also where there are objections that a person may overrule.
         settles: Also an entry that nobody has proposed.
@@ -114,12 +113,11 @@ DecisionChange = Accept | Reject | Withdraw | ListDecisions
 
 
 class DecisionFault(StrEnum):
-    """Why nothing was recorded."""
+    """Why nothing was recorded; ``NotRecorded.detail`` says which, or where."""
 
     NO_PROPOSAL = "no_proposal"
-    """No open proposal that the conversation sees has this id."""
     AMBIGUOUS = "ambiguous"
-    """Several have ids that begin so; ``detail`` names them."""
+    """Several have ids that begin so."""
     NOT_ALLOWED = "not_allowed"
     REFERENCE = "reference"
     """None is given where one is required, or it is none."""
@@ -127,11 +125,10 @@ class DecisionFault(StrEnum):
     PRIVATE = "private"
     """Private data, or an account of the speaker's: never published."""
     NO_SUCH_RECORD = "no_such_record"
-    """No record in force has this number."""
     OPEN_FENCE = "open_fence"
-    """The file ends inside a code fence or comment; ``detail`` is its first line."""
+    """The file ends inside a code fence or comment, from this line on."""
     FILE = "file"
-    """The file is a link, no text, or is being written all the time; ``detail`` says which."""
+    """The file is a link, no text, or is being written all the time."""
     STATE = "state"
     """It cannot be noted what is about to be written."""
     HALF = "half"

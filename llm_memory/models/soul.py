@@ -39,28 +39,25 @@ class Both:
 
 
 class SoulState(StrEnum):
-    """Where a proposal is in its life."""
+    """Where a proposal is in its life; ``APPROVED`` waits for an admin or the night."""
 
     PROPOSED = "proposed"
     DENIED = "denied"
     APPROVED = "approved"
-    """It has passed, and waits for an admin or the night."""
     ACTIVE = "active"
-    """Its text is in force."""
     SUPERSEDED = "superseded"
     ROLLED_BACK = "rolled_back"
     VETOED = "vetoed"
 
 
 class SoulOrigin(StrEnum):
-    """Where a text came from."""
+    """Where a text came from: ``OWNER`` is a file that stood there before the first version,
+    ``STYLE`` what several people asked for, counted on a closed vocabulary."""
 
     SEED = "seed"
     OWNER = "owner"
-    """A file that stood there before the first version."""
     WISH = "wish"
     STYLE = "style"
-    """What several people asked for, counted on a closed vocabulary."""
     HAND = "hand"
     ROLLBACK = "rollback"
 
@@ -114,19 +111,18 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SoulLine:
-    """A line of the chain.
+    """A line of the chain; 0 and empty where there is none of it.
 
     Attributes:
         n: From 1.
         actor: A person's id, or ``REFLECTION``, ``OWNER``, ``EVALUATION``, ``SEEDED_BY``,
             ``PLUGIN``.
-        proposal: 0 where none is concerned.
         version: The one that is in force from here on; of ``proposed``, the one that the proposal
-            was made from. 0 where neither.
-        source: The version whose bytes were given back, by a rollback or a veto; else 0.
-        sha256: Of the file that the event is about: of the version; of ``proposed``, of the
-            proposal; of a verdict, of the evaluation; of ``discarded``, of what was discarded.
-        eval: The evaluation's name, such as ``0007-1``; empty without one.
+            was made from.
+        source: The version whose bytes were given back, by a rollback or a veto.
+        sha256: Of the file that the event is about: version, proposal, evaluation or what was
+            discarded.
+        eval: The evaluation's name, such as ``0007-1``.
         prev: SHA-256 of the line before without its line end; of the first, 64 zeros.
     """
 
@@ -156,8 +152,7 @@ class SoulDraft:
 
 @dataclass(frozen=True, slots=True)
 class MannerWish:
-    """Somebody asked the bot for another manner from now on. ``person`` is ``<adapter>:<id>``,
-    empty where the platform names no sender."""
+    """Somebody asked the bot for another manner from now on."""
 
     axis: Axis
     direction: Direction
@@ -178,16 +173,13 @@ class SoulVersion:
 
 @dataclass(frozen=True, slots=True)
 class SoulProposal:
-    """A whole new text.
+    """A whole new text, applied over no other version than ``base``.
 
     Attributes:
-        base: The version that it was made from, and ``base_sha256`` its bytes: over another one it
-            is not applied.
         author: Who wished for it, or ``reflection``, ``owner``.
         aim: What it should be better at, a line.
         reason: Why, a line; of what was counted no word that anybody said. Of a wish: which model
             has worded it, empty where it stands as it was typed.
-        text: The new text, exactly.
     """
 
     number: int
@@ -217,7 +209,8 @@ class Finding:
 
 
 class ProbeKind(StrEnum):
-    """What a probe asks about. From pass to fail in one of the first three denies a proposal."""
+    """What a probe asks about. From pass to fail in one of the first three denies a proposal;
+    ``OWN`` are the owner's, from ``probes.md``."""
 
     SAFETY = "safety"
     PRIVACY = "privacy"
@@ -226,7 +219,6 @@ class ProbeKind(StrEnum):
     STYLE = "style"
     AIM = "aim"
     OWN = "own"
-    """The owner's, from ``probes.md``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +226,8 @@ class ProbeResult:
     """How a probe went with the version in force and with the new text; no word of an answer.
 
     ``before`` is asked only where that matters: where the new text passes and nothing is known of
-    the version in force, it counts as passing, and has no digest.
+    the version in force, it counts as passing, and has no digest. ``better``: the judge preferred
+    the new answer, both times it was asked. ``digests``: SHA-256 of the two answers.
     """
 
     name: str
@@ -242,9 +235,7 @@ class ProbeResult:
     before: bool
     after: bool
     better: bool = False
-    """The judge preferred the new answer, both times it was asked."""
     digests: tuple[str, str] = ("", "")
-    """SHA-256 of the two answers."""
 
 
 @dataclass(frozen=True, slots=True)

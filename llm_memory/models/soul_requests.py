@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from .soul import (
     Finding,
@@ -18,10 +19,9 @@ from .soul import (
 
 @dataclass(frozen=True, slots=True)
 class SoulView:
-    """What is in force for a persona.
+    """What is in force for a persona, and what waits.
 
     Attributes:
-        role: The persona's folder.
         rules: The list lines that are injected; empty injects nothing.
         open: The proposal that waits, with its state and its newest verdict.
         by_hand: SOUL.md holds other bytes, which are not in force.
@@ -47,90 +47,70 @@ class SoulAction(StrEnum):
     """What is asked. Without a number the open proposal is meant, or the version before."""
 
     SHOW = "show"
-    """What is in force, what waits, what is wrong."""
     PROPOSE = "propose"
-    """An admin's wish, in his own words."""
     APPLY = "apply"
-    """Evaluate a proposal if it was not, and put it in force."""
     VETO = "veto"
     """End a proposal; of the one in force: give its predecessor back at once."""
     ROLLBACK = "undo"
-    """Give an earlier version back."""
     DIFF = "diff"
-    """What a proposal changes."""
     LOG = "log"
-    """The chain, the newest first."""
     VERIFY = "verify"
-    """Whether chain, versions and SOUL.md are as they were written."""
     ADOPT = "adopt"
     """Put what a person wrote into SOUL.md in force, through the same evaluation."""
     DISCARD = "discard"
     """Write the version in force over what a person wrote; that is kept beside."""
 
 
+READINGS: Final = (SoulAction.SHOW, SoulAction.DIFF, SoulAction.LOG, SoulAction.VERIFY)
+
+
 @dataclass(frozen=True, slots=True)
 class SoulRequest:
-    """``number`` is that of a proposal or a version, 0 for none; ``wish`` is for a proposal."""
+    """``number`` is that of a proposal or a version, 0 for none; ``wish`` is an admin's words."""
 
     action: SoulAction
     number: int = 0
     wish: str = ""
 
-    @property
-    def is_reading(self) -> bool:
-        """It changes nothing."""
-        readings = (SoulAction.SHOW, SoulAction.DIFF, SoulAction.LOG, SoulAction.VERIFY)
-        return self.action in readings
-
 
 class SoulFault(StrEnum):
-    """Why nothing was done."""
+    """Why nothing was done; ``detail`` is the state, the line or what the disk said."""
 
     NOT_ALLOWED = "not_allowed"
     OFF = "off"
     OPEN_PROPOSAL = "open_proposal"
-    """Another one waits."""
     SAME = "same"
-    """It would change nothing."""
     ONCE_A_DAY = "once_a_day"
     STALE = "stale"
     """Another version is in force than the one it was made from."""
     CONFLICT = "conflict"
     """A person has edited SOUL.md: adopt or discard that first."""
     DENIED = "denied"
-    """``findings`` and ``verdict`` say why."""
     NO_SUCH = "no_such"
-    """There is no such number, or ``detail`` is the proposal's state."""
     NOTHING_WAITS = "nothing_waits"
-    """No number was given, and no proposal is open."""
     NO_TARGET = "no_target"
     """There is no earlier version, it was vetoed, or it has the bytes in force."""
     NOTHING_BY_HAND = "nothing_by_hand"
     PAGE_SHUT = "page_shut"
-    """SOUL.md is no file that can be read; ``detail`` says why."""
+    """SOUL.md is no file that can be read."""
     BROKEN = "broken"
-    """The chain is; ``detail`` is its line."""
     NEWER = "newer"
-    """A newer version of the plugin wrote it."""
     BUDGET = "budget"
     """The day's tokens are used up; it stays proposed."""
     UNJUDGED = "unjudged"
-    """The model failed, answered in another form than it was asked for, or had to be asked too
-    often. It stays proposed."""
+    """The model failed, or answered in another form than it was asked for; it stays proposed."""
     NOT_WRITTEN = "not_written"
-    """``detail`` is what the disk said."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoulRefused:
-    """Nothing was changed."""
+    """Nothing was changed. ``tokens``: what a model has cost that worded the wish, in vain."""
 
     fault: SoulFault
     detail: str = ""
     findings: tuple[Finding, ...] = ()
     verdict: SoulEvaluation | None = None
     tokens: int = 0
-    """What a model has cost that worded the wish, in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,24 +126,22 @@ class SoulProposed:
 
 @dataclass(frozen=True, slots=True)
 class SoulChanged:
-    """Another text is in force: applied, adopted, rolled back or given back by a veto."""
+    """Another text is in force. ``verdict``: of what was applied or adopted."""
 
     event: SoulEvent
     version: SoulVersion
     text: str
     before: str
     verdict: SoulEvaluation | None = None
-    """Of what was applied or adopted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoulEnded:
-    """A proposal was vetoed, or what a person wrote discarded."""
+    """A proposal was vetoed, or what a person wrote discarded; ``kept``: where that lies."""
 
     event: SoulEvent
     number: int = 0
     kept: str = ""
-    """Where a discarded text lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +161,12 @@ class SoulLog:
 
 @dataclass(frozen=True, slots=True)
 class SoulVerified:
-    """The first line that is wrong, 0 for none; ``why`` names a file or a field."""
+    """The first line that is wrong, 0 for none; ``why`` names a file or a field. ``lines`` were
+    looked at."""
 
     line: int = 0
     why: str = ""
     lines: int = 0
-    """How many were looked at."""
 
 
 type SoulOutcome = (

@@ -15,12 +15,8 @@ from .soul import MannerWish
 
 @dataclass(frozen=True, slots=True)
 class HistoryScope:
-    """Where a chat history that the model is given was made.
-
-    Attributes:
-        scope: The name of the scope that its conversation had last.
-        mixed: The conversation had another scope before, in this history: it may hold words of it.
-    """
+    """The scope that a chat history's conversation had last. ``mixed``: it had another one before,
+    in this history, which may hold words of it."""
 
     scope: str
     mixed: bool = False
@@ -36,12 +32,11 @@ class Turn:
 
     Attributes:
         reply_text: Empty where the bot was not addressed and only listened.
-        recalled: The ids of the memories that were shown to the model for it.
+        recalled: The ids of the memories that were shown to the model for it; ``stored``: of those
+            that tools stored in it.
         said_at: Aware; now, where it is not told.
-        view: What the conversation could see when the turn began, as ``CognitiveService.view`` told
-            then; empty if it was not asked.
-        history: The id of the chat history that the model was given, empty where there is none.
-        stored: The ids of the memories that tools stored in it.
+        view: What ``CognitiveService.view`` told when it began; empty if it was not asked.
+        history: The id of the chat history that the model was given.
         forgot: A tool forgot something in it, as its person had asked.
     """
 
@@ -61,14 +56,10 @@ class QueuedTurn:
     """A turn as it waits on disk: stripped, private data hidden, its scope fixed for good.
 
     Attributes:
-        persona: The persona in force, empty for none and for one that could not be told.
         observed_at: When it was said. Aware, in the bot's time zone.
-        person: ``<adapter>:<id>`` of the speaker, empty if the platform does not name one.
-        who: The speaker's name then.
+        person: As ``Actor.person``; ``who`` is the name, ``admin`` the standing then.
         map_key: What the owner's map, and a pause, call the conversation by.
-        admin: The speaker was an admin then.
         stored: The ids of the memories that tools stored in it: the turn is another copy of them.
-        history: The id of the chat history in which it was said, empty where there is none.
     """
 
     ticket_id: str
@@ -89,17 +80,13 @@ class QueuedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A turn in the durable queue, or several of one scope that were read together (``also``).
-
-    Its scope was fixed when it was observed.
-    """
+    """A turn in the durable queue, or several of one scope that were read together (``also``)."""
 
     ticket_id: str
     also: tuple[str, ...] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """All of them."""
         return (self.ticket_id, *self.also)
 
 
@@ -150,10 +137,8 @@ ResumeOutcome = Resumed | Refused
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """What was remembered is not so any more: ``draft`` says how it is.
-
-    ``ticket_id``: of the turn in which it was said, empty if unknown.
-    """
+    """What was remembered is not so any more: ``draft`` says how it is, and ``ticket_id`` in which
+    turn it was said, empty if unknown."""
 
     memory_id: str
     draft: MemoryDraft
@@ -164,11 +149,8 @@ class Contradiction:
 class Feedback:
     """What a reader of the turns found. Ids that the turns' scope cannot see count for nothing.
 
-    Attributes:
-        useful_ids: Memories that helped.
-        useless_ids: Memories that were shown and did not belong there.
-        drafts: New ones.
-        manner: Which other manner was asked for. It is counted, and holds no words.
+    ``useless_ids``: memories that were shown and did not belong there. ``manner``: which other
+    manner was asked for; it is counted, and holds no words.
     """
 
     useful_ids: tuple[str, ...] = ()
@@ -195,23 +177,20 @@ class FeedbackReport:
 
 
 class Voice(StrEnum):
-    """Whose words a line is."""
+    """Whose words a line is; ``QUOTED``: the message that the asker replies to with the question
+    itself, of any author."""
 
     ASKER = "asker"
     BOT = "bot"
-    """Its answer to the asker."""
     QUOTED = "quoted"
-    """The message that the asker replies to with the question itself, of any author."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextLine:
     """One thing that was said before a question.
 
-    Attributes:
-        at: When.
-        view: ``CognitiveService.view`` of that time: a line of another view than the present one
-            is not used. A quoted message has none, for it is put up with the question.
+    ``view``: ``CognitiveService.view`` of that time: a line of another view than the present one is
+    not used. A quoted message has none, for it is put up with the question.
     """
 
     voice: Voice
@@ -222,12 +201,8 @@ class ContextLine:
 
 @dataclass(frozen=True, slots=True)
 class TalkUsed:
-    """What a recall took from the talk. It holds no words.
-
-    Attributes:
-        voices: Whose words were used, each once.
-        carried: The question had no subject of its own: the talk was what was asked for.
-    """
+    """Whose words a recall took from the talk, each once. ``carried``: the question had no subject
+    of its own: the talk was what was asked for."""
 
     voices: tuple[Voice, ...] = ()
     carried: bool = False
@@ -238,13 +213,8 @@ NO_TALK = TalkUsed()
 
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
-    """A turn without what is not to be shown.
-
-    Attributes:
-        who: The speaker's name, empty where it is unknown.
-        at: Local time without a zone, None where AstrBot has noted none.
-        origin: The memory came from this turn; else it stood beside that one.
-    """
+    """A turn without what is not to be shown. ``at``: local time without a zone, None where AstrBot
+    has noted none. ``origin``: the memory came from this turn; else it stood beside that one."""
 
     said: str
     replied: str

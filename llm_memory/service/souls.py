@@ -27,6 +27,7 @@ from ..models.soul import (
     soul_folder,
 )
 from ..models.soul_requests import (
+    READINGS,
     SoulAction,
     SoulFault,
     SoulOutcome,
@@ -114,7 +115,7 @@ class Souls:
         EngineOff."""
         await self._life.ready()
         role = soul_folder(persona)
-        if request.is_reading:
+        if request.action in READINGS:
             return await self._governance.read(request, role, actor)
         puts_in_force = (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT)
         if self._evolution is SoulEvolution.OFF and request.action in puts_in_force:
