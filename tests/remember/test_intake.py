@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -29,30 +29,13 @@ pytestmark = [pytest.mark.engine, pytest.mark.process]
 TOPICS = (Topic.ENTITIES, Topic.JOURNAL, Topic.TASKS)
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    """An empty vault."""
-    return Tree(tmp_path / "memory")
-
-
 def mixed(count: int) -> list[tuple[Topic, Memory]]:
     """Entries for several files, days and lengths."""
+    made = (memory(n, reasoning="长\n\n" * (n % 7)) for n in range(count))
     return [
-        (
-            TOPICS[n % 3],
-            replace(
-                memory(n, reasoning="长\n\n" * (n % 7)), created_at=NOW + timedelta(days=n % 4)
-            ),
-        )
-        for n in range(count)
+        (TOPICS[n % 3], replace(one, created_at=NOW + timedelta(days=n % 4)))
+        for n, one in enumerate(made)
     ]
-
-
-def rows(vault: MarkdownVault) -> list[tuple[object, ...]]:
-    """What the ledger knows, apart from the order in which the files came."""
-    known = vault.ledger.entries_in(list(vault.ledger.files()))
-    entries = [(e.scope, e.path, e.memory, e.digest, e.before, e.after) for e in known]
-    return [*sorted(entries, key=repr), *sorted(vault.ledger.files().values(), key=repr)]
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -60,26 +43,32 @@ def contents(root: Path) -> dict[str, bytes]:
     return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
-def test_many_stand_as_if_each_had_been_appended(tmp_path: Path) -> None:
+LONG = [(Topic.ENTITIES, memory(n, reasoning="长" * 15_000)) for n in range(15)]
+PARTS = {"entities.md", "entities-2.md", "entities-3.md"}
+
+
+@pytest.mark.parametrize(("entries", "some"), [(mixed(60), 25), (LONG, 15)])
+def test_many_stand_as_if_each_had_been_appended(
+    tmp_path: Path, entries: Sequence[tuple[Topic, Memory]], some: int
+) -> None:
     one, other = Tree(tmp_path / "one"), Tree(tmp_path / "other")
     for tree in (one, other):
         tree.write("entities.md", "# 我写的\r\n\r\n一段话\r\n")
-    entries = mixed(60)
     single = [one.vault.append(FAMILY, topic, m) for topic, m in entries]
-    assert other.vault.append_many(FAMILY, entries[:25]) == single[:25]
-    assert other.vault.append_many(FAMILY, entries[25:]) == single[25:]
-    assert contents(one.root) == contents(other.root)
-    assert rows(one.vault) == rows(other.vault)
-
-
-def test_many_are_split_where_a_file_is_full(tmp_path: Path) -> None:
-    one, other = Tree(tmp_path / "one"), Tree(tmp_path / "other")
-    entries = [(Topic.ENTITIES, memory(n, reasoning="长" * 15_000)) for n in range(15)]
-    single = [one.vault.append(FAMILY, topic, m).path for topic, m in entries]
-    assert [s.path for s in other.vault.append_many(FAMILY, entries)] == single
-    assert set(single) == {"entities.md", "entities-2.md", "entities-3.md"}
+    many = other.vault.append_many(FAMILY, entries[:some])
+    assert [*many, *other.vault.append_many(FAMILY, entries[some:])] == single
     assert contents(one.root) == contents(other.root)
     assert max(map(len, contents(other.root).values())) <= SPLIT_BYTES + 50_000
+    assert entries is not LONG or {stored.path for stored in single} == PARTS
+    known, also = (
+        {
+            (e.memory, e.path, e.digest, e.before, e.after)
+            for e in tree.vault.ledger.entries_in(list(tree.vault.ledger.files()))
+        }
+        for tree in (one, other)
+    )
+    assert known == also
+    assert one.vault.ledger.files() == other.vault.ledger.files()
 
 
 def failing_from(call: int, put: Callable[..., None]) -> Callable[..., None]:
@@ -96,37 +85,26 @@ def failing_from(call: int, put: Callable[..., None]) -> Callable[..., None]:
     return full
 
 
-def test_a_failed_call_has_changed_nothing(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree.add(memory(99))
-    before = contents(tree.root)
-    monkeypatch.setattr(
-        vault_writer, "replace_durably", failing_from(1, vault_writer.replace_durably)
-    )
-    with pytest.raises(VaultWriteFailed) as failed:
-        tree.vault.append_many(FAMILY, mixed(10))
-    assert not isinstance(failed.value, PartlyWritten)
-    assert contents(tree.root) == before
-
-
-def test_a_call_that_fails_half_way_says_what_stands(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("call", [1, 3])
+def test_a_call_that_fails_says_what_stands(
+    tmp_path: Path, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        vault_writer, "replace_durably", failing_from(3, vault_writer.replace_durably)
-    )
-    with pytest.raises(PartlyWritten) as failed:
+    tree = Tree(tmp_path / "memory")
+    full = failing_from(call, vault_writer.replace_durably)
+    monkeypatch.setattr(vault_writer, "replace_durably", full)
+    with pytest.raises(VaultWriteFailed) as failed:
         tree.vault.append_many(FAMILY, mixed(30))
+    written = failed.value.written if isinstance(failed.value, PartlyWritten) else ()
     stands = MarkdownVault(tree.root).read(FAMILY).memories
-    assert set(failed.value.written) == set(stands)
-    assert 0 < len(stands) < 30
+    assert set(written) == set(stands)
+    assert bool(written) is (call > 1)
     assert len(tree.vault.ledger.entries_named({m.memory_id for _, m in mixed(30)})) == len(stands)
 
 
 def test_what_a_person_saves_meanwhile_is_not_written_over(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saved = []
-    refuse = files.refuse_another
+    tree, saved, refuse = Tree(tmp_path / "memory"), list[Path](), files.refuse_another
 
     def meanwhile(path: Path, stamp: files.Stamp) -> None:
         if not saved:
@@ -155,19 +133,12 @@ async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
         rest = await rig.engine.parts.intake.take(FAMILY, batch)
         assert len(rest) == 30 - len(failed.value.written)
         assert (await rig.engine.status()).by_scope == {"家人": 30}
-    found = MarkdownVault(tmp_path / "memory").read(FAMILY)
-    assert (len(found.memories), found.broken) == (30, ())
-
-
-async def test_a_batch_that_began_is_ended_before_the_engine_is_closed(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        taking = asyncio.create_task(
-            rig.engine.parts.intake.take(FAMILY, [memory(n) for n in range(50)])
-        )
+        more = [memory(n) for n in range(30, 50)]
+        taking = asyncio.create_task(rig.engine.parts.intake.take(FAMILY, more))
         await asyncio.sleep(0)
         taking.cancel()
         await rig.engine.close()
         with pytest.raises(EngineClosed):
             await rig.engine.parts.intake.take(FAMILY, [memory(99)])
-    async with running(tmp_path) as rig:
-        assert (await rig.engine.status()).by_scope == {"家人": 50}
+    found = MarkdownVault(tmp_path / "memory").read(FAMILY)
+    assert (len(found.memories), found.broken) == (50, ())

@@ -86,30 +86,20 @@ async def test_a_proposal_is_stored_among_the_decisions_and_shown_as_not_decided
         assert is_proposed(again.memory.memory)
 
 
-async def test_an_ordinary_decision_becomes_a_proposal_when_it_is_proposed(rig: Rig) -> None:
-    first = await tell(rig, WORDS)
-    assert isinstance(first, Stored)
-    assert not is_proposed(first.memory.memory)
-    again = await tell(rig, WORDS, proposed=True)
-    assert is_stored(again, How.AGAIN)
-    assert is_proposed(again.memory.memory)
-    plain = await tell(rig, WORDS)
-    assert is_stored(plain, How.AGAIN)
-    assert is_proposed(plain.memory.memory)
-
-
-async def test_what_was_accepted_is_not_replaced_by_what_is_said_later(rig: Rig) -> None:
+async def test_a_proposal_gives_way_and_what_was_accepted_does_not(rig: Rig) -> None:
+    for proposes, is_one in ((False, False), (True, True), (False, True)):
+        said = await tell(rig, WORDS, proposed=proposes)
+        assert isinstance(said, Stored)
+        assert is_proposed(said.memory.memory) is is_one
     await rig.engine.parts.intake.take(FAMILY, [as_accepted("小李住在上海")])
     said = await tell(rig, "更正：小李住在杭州")
-    assert isinstance(said, Stored)
+    assert is_stored(said, How.NEW)
     assert said.conflict is not None
     assert said.conflict.memory.memory_id == "m-aaaa"
     again = await tell(rig, "小李住在上海", proposed=True)
     assert is_stored(again, How.AGAIN)
     assert is_accepted(again.memory.memory)
-    # An open proposal gives way, as any statement does.
-    other = await tell(rig, "小王住在上海", proposed=True)
-    assert isinstance(other, Stored)
+    assert is_stored(await tell(rig, "小王住在上海", proposed=True), How.NEW)
     assert is_stored(await tell(rig, "更正：小王住在杭州"), How.REPLACED)
 
 
@@ -132,19 +122,14 @@ async def test_what_was_accepted_is_not_settled_by_what_is_said_later(
         assert is_over(found["m-aaaa"]) is not is_record
 
 
-def test_what_was_decided_does_not_fade() -> None:
+def test_what_was_decided_neither_fades_nor_merges_with_the_same_words() -> None:
     kept = StoredMemory(FAMILY, "decisions.md", as_accepted(WORDS, active=False))
-    assert not may_leave(kept)
-    turned = replace(kept, memory=rejected(kept.memory, "2026-11-24"))
-    assert not may_leave(turned)
-    assert may_leave(replace(kept, memory=replace(kept.memory, extra=())))
-
-
-def test_a_proposal_and_a_statement_in_the_same_words_are_two_entries() -> None:
+    plain = replace(kept, memory=replace(kept.memory, extra=()))
+    again = replace(plain, memory=replace(plain.memory, memory_id="m-bbbb"))
     thresholds = MergeThresholds(reinforce=0.5, replace=0.5)
-    bare = replace(as_accepted(WORDS, active=False), extra=())
-    plain = StoredMemory(FAMILY, "decisions.md", bare)
-    again = replace(plain, memory=replace(bare, memory_id="m-bbbb"))
+    assert may_leave(plain)
     assert weaker_of(again, [(plain, 1.0)], thresholds)
-    for one in (proposed(bare), rejected(bare, "2026-11-24")):
-        assert weaker_of(again, [(replace(plain, memory=one), 1.0)], thresholds) == []
+    for memory in (kept.memory, rejected(kept.memory, "2026-11-24")):
+        assert not may_leave(replace(kept, memory=memory))
+    for memory in (proposed(plain.memory), rejected(plain.memory, "2026-11-24")):
+        assert weaker_of(again, [(replace(plain, memory=memory), 1.0)], thresholds) == []

@@ -14,10 +14,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Exported,
     How,
     Imported,
-    MemoryDraft,
     Reason,
     Refused,
-    StoredMemory,
     is_changed,
     is_stored,
 )
@@ -52,27 +50,18 @@ def asks_of(rig: Rig) -> dict[str, tuple[str, ...]]:
     return {s.memory.judgment: s.memory.asks for s in rig.living()}
 
 
-async def test_they_are_kept_through_a_move_a_forget_and_the_way_back(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        memory_id = await told(rig)
-        moved = await rig.move(memory_id, "公司", HERE, ADMIN)
-        assert is_changed(moved, DeedKind.MOVED)
-        assert asks_of(rig) == {PEANUTS: ASKS}
-        assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.MOVED, undone=True)
-        assert asks_of(rig) == {PEANUTS: ASKS}
-        gone = await rig.forget(memory_id, HERE, ADMIN)
-        assert is_changed(gone, DeedKind.FORGOTTEN)
-        back = await rig.restore(memory_id, HERE, ADMIN)
-        assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
-        assert asks_of(rig) == {PEANUTS: ASKS}
-    async with running(tmp_path, follow=False) as rig:
-        assert asks_of(rig) == {PEANUTS: ASKS}
-
-
-async def test_an_edit_drops_them_and_taking_it_back_brings_them_back(tmp_path: Path) -> None:
+async def test_they_go_with_it_and_an_edit_alone_drops_them(tmp_path: Path) -> None:
     chat = ScriptedChat('{"asks": {"1": ["谁不吃核桃"]}}')
     async with running(tmp_path, follow=False, chat=chat) as rig:
         memory_id = await told(rig)
+        assert is_changed(await rig.move(memory_id, "公司", HERE, ADMIN), DeedKind.MOVED)
+        assert asks_of(rig) == {PEANUTS: ASKS}
+        assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.MOVED, undone=True)
+        assert asks_of(rig) == {PEANUTS: ASKS}
+        await rig.forget(memory_id, HERE, ADMIN)
+        back = await rig.restore(memory_id, HERE, ADMIN)
+        assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
+        assert asks_of(rig) == {PEANUTS: ASKS}
         await rig.edit(memory_id, "奶奶对核桃过敏", HERE, ADMIN)
         assert asks_of(rig) == {"奶奶对核桃过敏": ()}
         await rig.night("command")
@@ -81,49 +70,50 @@ async def test_an_edit_drops_them_and_taking_it_back_brings_them_back(tmp_path: 
         assert asks_of(rig) == {PEANUTS: ASKS}
 
 
-async def test_an_export_of_a_conversation_takes_them_along(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
+async def test_exports_of_a_conversation_and_of_the_whole_store_take_them_along(
+    tmp_path: Path,
+) -> None:
+    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "all.jsonl"
+    async with running(here, follow=False) as rig:
         service = rig.engine.service
         await told(rig)
         exported = await service.export(conversation_id=HERE, actor=ADMIN)
         assert isinstance(exported, Exported)
-        (tmp_path / "imports").mkdir(exist_ok=True)
-        (tmp_path / "exports" / exported.name).rename(tmp_path / "imports" / exported.name)
+        (here / "imports").mkdir(exist_ok=True)
+        (here / "exports" / exported.name).rename(here / "imports" / exported.name)
         done = await service.import_(exported.name, conversation_id=WORK, actor=ADMIN)
         assert isinstance(done, Imported)
-        found = [s for s in rig.living() if s.scope.name == "公司"]
-        assert [stored.memory.asks for stored in found] == [ASKS]
-
-
-async def test_an_export_of_the_whole_store_takes_them_along(tmp_path: Path) -> None:
-    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "all.jsonl"
-    async with running(here, follow=False) as rig:
-        await told(rig)
     export_store(EnginePaths.under(here), file, now=datetime.now(UTC))
     async with running(there, follow=False):
         pass
     restore_store(EnginePaths.under(there), file)
     async with running(there, follow=False) as rig:
-        assert asks_of(rig) == {PEANUTS: ASKS}
+        found = {one.scope.name: one.memory.asks for one in rig.living()}
+        assert found == {"家人": ASKS, "公司": ASKS}
+    memory = Memory("m-0000", PEANUTS, datetime(2026, 11, 21, tzinfo=UTC), asks=ASKS)
+    record = MemoryRecord("家人", "entities.md", memory)
+    assert read_line(line_of(record)) == record
+    assert "asks" not in line_of(replace(record, memory=replace(memory, asks=())))
 
 
 async def test_the_same_words_are_the_same_whatever_they_answer(rig: Rig) -> None:
     await told(rig)
-    draft = MemoryDraft(PEANUTS, asks=("谁过敏",), actor=SPEAKER)
-    again = await rig.engine.service.remember(draft, conversation_id=HERE)
-    assert is_stored(again, How.AGAIN)
+    assert is_stored(await rig.tell(PEANUTS, HERE, SPEAKER, asks=("谁过敏",)), How.AGAIN)
     await told(rig, "爷爷每天散步", ASKS)  # the same questions are no same fact
     assert asks_of(rig) == {PEANUTS: ASKS, "爷爷每天散步": ASKS}
 
 
-async def test_they_are_found_by_and_never_shown(rig: Rig) -> None:
+async def test_they_are_found_by_in_their_scope_and_never_shown(rig: Rig) -> None:
     service, memory_id = rig.engine.service, await told(rig)
+    stored = rig.only()
+    await rig.remember("门禁密码每周一换", WORK, SPEAKER, asks=("进门要按什么",))
     await rig.until_indexed()
+    for where in (WORK, OPEN):
+        assert PEANUTS not in await rig.texts(ASKS[0], where)
     recall = await rig.recall(ASKS[0], HERE)
     assert [hit.memory_id for hit in recall.hits] == [memory_id]
     await service.refresh_overview(conversation_id=HERE)
     seen: list[Any] = [recall, await service.explain(conversation_id=HERE)]
-    stored = rig.only()
     for where in (stored.pointer, stored.path):
         text = await service.read(where, conversation_id=HERE)
         assert isinstance(text, FileText)
@@ -134,30 +124,17 @@ async def test_they_are_found_by_and_never_shown(rig: Rig) -> None:
     said = repr([*seen, *pages])
     assert "谁吃不了坚果" not in said
     assert "问法" not in said
-    assert isinstance(await service.expand(stored.pointer, conversation_id=HERE), StoredMemory)
 
 
-async def test_another_scope_finds_nothing_by_them(rig: Rig) -> None:
-    await told(rig)
-    await rig.remember("门禁密码每周一换", WORK, SPEAKER, asks=("进门要按什么",))
-    await rig.until_indexed()
-    for where in (WORK, OPEN):
-        assert PEANUTS not in await rig.texts(ASKS[0], where)
-    assert await rig.texts(ASKS[0], HERE) == [PEANUTS]
-
-
-async def test_private_data_is_hidden_in_them(tmp_path: Path) -> None:
+async def test_what_is_private_or_said_in_confidence_is_not_told_by_a_question(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path, follow=False) as rig:
         await told(rig, asks=("手机号13812345678是谁的",))
         ((kept,),) = asks_of(rig).values()
         assert kept.startswith("手机号")
         assert "13812345678" not in kept
-
-
-async def test_what_was_said_in_confidence_is_not_public_by_a_question(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        draft = MemoryDraft("小明要换工作", asks=("这件事别告诉任何人",), actor=SPEAKER)
-        refused = await rig.engine.service.remember(draft, conversation_id=OPEN)
+        refused = await rig.tell("小明要换工作", OPEN, SPEAKER, asks=("这件事别告诉任何人",))
         assert isinstance(refused, Refused)
         assert refused.reason is Reason.CONFIDENCE
 
@@ -173,10 +150,3 @@ async def test_what_is_purged_takes_its_questions_along(rig: Rig) -> None:
     await rig.until_indexed()
     assert not (await rig.night("command")).errors
     assert files_holding(rig.root, "存折") == set()
-
-
-def test_json_has_them_where_there_are_any() -> None:
-    memory = Memory("m-0000", PEANUTS, datetime(2026, 11, 21, tzinfo=UTC), asks=ASKS)
-    record = MemoryRecord("家人", "entities.md", memory)
-    assert read_line(line_of(record)) == record
-    assert "asks" not in line_of(replace(record, memory=replace(memory, asks=())))
