@@ -47,7 +47,6 @@ pytestmark = pytest.mark.engine
 HERE, OFFICE, SQUARE = group(777), group(888), group(999)
 ME = person(10001)
 OLD, NEW = "我非常喜欢喝乌龙茶", "我爱喝乌龙茶"
-MORE = "我住在苏州，小区叫听雨轩"
 PATIENT = with_pace(replace(QUICK, embed_draft_seconds=60.0), query_seconds=60.0)
 """What is not compared in time is stored as it is: a slow moment would look like that."""
 
@@ -80,28 +79,22 @@ def play(request: pytest.FixtureRequest) -> Play:
     return partial(running, embedder=OneDirection(), settings=PATIENT)
 
 
-HONG = person(10002, "小红")
-ALLERGIC = "小明对猫毛过敏"
+AGAIN = ((ME, OLD, How.NEW), (ME, NEW, How.AGAIN))
+STALLS = [(ME, f"广场上第 {number} 个摊位是空的", How.NEW) for number in range(15)]
+HONG, ADMIN = person(10002, "小红"), replace(ME, admin=True)
 type Said = tuple[ConversationId, Actor, str, How]
 SAID: dict[str, list[Said]] = {
     "a denial, and what another says": [
-        (HERE, ME, ALLERGIC, How.NEW),
+        (HERE, ME, "小明对猫毛过敏", How.NEW),
         (HERE, HONG, "小明对猫毛不过敏", How.NEW),
     ],
-    "the same in other words": [(HERE, ME, OLD, How.NEW), (HERE, ME, NEW, How.AGAIN)],
-    "in each scope for itself, not even beside public": [
-        one
-        for where in (SQUARE, OFFICE, HERE)
-        for one in ((where, ME, OLD, How.NEW), (where, ME, NEW, How.AGAIN))
-    ],
-    "beside a busy public scope": [
-        *((SQUARE, ME, f"广场上第 {number} 个摊位是空的", How.NEW) for number in range(15)),
-        (HERE, ME, OLD, How.NEW),
-        (HERE, ME, NEW, How.AGAIN),
+    "in each scope for itself, not even beside a busy public one": [
+        *((SQUARE, *one) for one in (*AGAIN, *STALLS)),
+        *((where, *one) for where in (OFFICE, HERE) for one in AGAIN),
     ],
     "what is vouched for and what is not": [
         (HERE, ME, OLD, How.NEW),
-        (HERE, replace(ME, admin=True), NEW, How.NEW),
+        (HERE, ADMIN, NEW, How.NEW),
     ],
 }
 
@@ -109,16 +102,15 @@ SAID: dict[str, list[Said]] = {
 @pytest.mark.parametrize("name", SAID)
 async def test_what_becomes_of_what_is_said(tmp_path: Path, play: Play, name: str) -> None:
     async with play(tmp_path) as rig:
-        first: dict[str, Stored] = {}
-        for where, who, text, outcome in SAID[name]:
+        known: dict[str, Stored] = {}
+        for where, who, text, how in SAID[name]:
             found = await say(rig, text, where, who)
-            assert is_stored(found, outcome), (text, found)
-            if is_stored(found, How.AGAIN):
-                known = first[where.umo].memory.memory
-                assert found.memory.memory == replace(known, strength=known.strength + 5)
-            elif is_stored(found, How.NEW):
-                first[where.umo] = found
-        stored = [text for *_, text, outcome in SAID[name] if outcome is How.NEW]
+            assert is_stored(found, how), (text, found)
+            if how is How.AGAIN:
+                before = known[where.umo].memory.memory
+                assert found.memory.memory == replace(before, strength=before.strength + 5)
+            known[where.umo] = found
+        stored = [text for *_, text, how in SAID[name] if how is How.NEW]
         assert sorted(one.memory.judgment for one in rig.living()) == sorted(stored)
 
 
@@ -138,13 +130,11 @@ async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
     tmp_path: Path, play: Play
 ) -> None:
     async with play(tmp_path) as rig:
-        first = await say(rig, "我住在苏州", HERE)
-        more = await say(rig, MORE, HERE)
-        assert isinstance(first, Stored)
+        first = await rig.remember("我住在苏州", HERE, ME)
+        more = await say(rig, "我住在苏州，小区叫听雨轩", HERE)
         assert is_stored(more, How.REPLACED)
-        assert more.former is not None
-        assert more.former.memory == first.memory.memory
-        assert await rig.newest(HERE) == [MORE]
+        assert more.former == first.memory
+        assert await rig.newest(HERE) == [more.memory.memory.judgment]
         archive = tmp_path / "memory/scopes/家人/archive" / first.memory.path
         assert f"被 {more.memory.memory.memory_id} 取代" in archive.read_text("utf-8")
         back = await rig.restore(first.memory.memory.memory_id, HERE, ME)
@@ -164,7 +154,7 @@ async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Pat
     async with running(tmp_path, embedder=OneDirection(), store=store, settings=PATIENT) as rig:
         await say(rig, OLD, OFFICE)
         await say(rig, OLD, SQUARE)
-        assert isinstance(await say(rig, NEW, HERE), Stored)
+        assert is_stored(await say(rig, NEW, HERE), How.NEW)
 
 
 class Unwritable(SqliteLexicalIndex):
@@ -181,8 +171,7 @@ async def test_what_is_not_in_the_index_yet_is_compared_too(tmp_path: Path, play
         await say(rig, "门牌是 301", HERE)
         await rig.tell(OLD, HERE, ME)
         await rig.tell("钥匙在鞋柜", HERE, ME)
-        again = await rig.tell(NEW, HERE, ME)
-        assert is_stored(again, How.AGAIN)
+        assert is_stored(await rig.tell(NEW, HERE, ME), How.AGAIN)
         assert words.count() == 0
 
 
@@ -206,8 +195,7 @@ async def test_an_embedder_that_does_not_answer_costs_the_comparison_not_the_mem
         await say(rig, OLD, HERE)
         await rig.until_indexed()
         embedder.stuck = True
-        outcome = await rig.tell(NEW, HERE, ME)
-        assert isinstance(outcome, Stored)
+        assert is_stored(await rig.tell(NEW, HERE, ME), How.NEW)
         embedder.stuck = False
 
 
@@ -215,10 +203,9 @@ async def test_a_person_who_edits_the_neighbour_keeps_their_words(
     tmp_path: Path, play: Play
 ) -> None:
     async with play(tmp_path) as rig:
-        first = await say(rig, OLD, HERE)
-        assert isinstance(first, Stored)
+        first = await rig.remember(OLD, HERE, ME)
         path = tmp_path / "memory/scopes/家人" / first.memory.path
         text = path.read_text("utf-8")
         path.write_text(text.replace(OLD, "我改喝咖啡了"), encoding="utf-8")
-        assert isinstance(await say(rig, NEW, HERE), Stored)
+        assert is_stored(await say(rig, NEW, HERE), How.NEW)
         assert "我改喝咖啡了" in path.read_text("utf-8")
