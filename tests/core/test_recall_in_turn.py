@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, EngineOff, Recall
+from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, Recall
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
@@ -20,9 +20,7 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, r
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-SHORT = 500
-PEANUTS = "奶奶对花生过敏"
-QUESTION = "奶奶对什么过敏"
+PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶对什么过敏"
 
 
 class HangingEmbedder(FakeEmbedder):
@@ -30,13 +28,11 @@ class HangingEmbedder(FakeEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked = 0
-        self.started = asyncio.Event()
+        self.asked = asyncio.Event()
         self.cancelled = 0
 
     async def embed_query(self, text: str) -> Vector:
-        self.asked += 1
-        self.started.set()
+        self.asked.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -57,71 +53,42 @@ async def test_past_the_deadline_a_recall_is_empty_says_so_and_is_explained(
     async with running(tmp_path, embedder=embedder) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
-        recall = await recalled(TurnPlugin(rig, recall_deadline_ms=SHORT), "奶奶能吃花生酱吗")
+        # Nothing is looked for where nothing is wanted.
+        assert await recalled(TurnPlugin(rig, auto_inject_topk=0)) == Recall()
+        assert await recalled(TurnPlugin(rig), "") == Recall()
+        assert not embedder.asked.is_set()
+        recall = await recalled(TurnPlugin(rig, recall_deadline_ms=500), "奶奶能吃花生酱吗")
         assert (recall.hits, recall.trace.notes) == ((), ["deadline"])
-        assert (embedder.asked, embedder.cancelled) == (1, 1)
-        service = rig.engine.service
-        (explained,) = await service.explain(conversation_id=group(777))
+        assert embedder.cancelled == 1
+        (explained,) = await rig.engine.service.explain(conversation_id=group(777))
         assert explained.told.query == "奶奶能吃花生酱吗"
         assert explained.told.trace.notes == [GIVEN_UP]
-        assert explained.told.trace.milliseconds > 0
-        assert [told.query for told in service.last_recalls()] == ["奶奶能吃花生酱吗"]
-        assert await service.explain(conversation_id=group(888)) == []
+        embedder.asked.clear()
         turn = asyncio.create_task(recalled(TurnPlugin(rig)))
         async with asyncio.timeout(30):
-            await embedder.started.wait()
+            await embedder.asked.wait()
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):  # whoever cancels a turn is obeyed
             await turn
-
-
-async def test_nothing_is_looked_for_where_nothing_is_wanted(tmp_path: Path) -> None:
-    embedder = HangingEmbedder()
-    async with running(tmp_path, embedder=embedder) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.until_indexed()
-        assert await recalled(TurnPlugin(rig, auto_inject_topk=0)) == Recall()
-        assert await recalled(TurnPlugin(rig), "") == Recall()
-    assert embedder.asked == 0
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_all_that_is_written_fits_the_budget_and_the_number_of_the_config(
     tmp_path: Path, language: str
 ) -> None:
-    loop = replace(QUICK.loop, english=language == "en-US")
-    settings = replace(QUICK, loop=loop)
+    settings = replace(QUICK, loop=replace(QUICK.loop, english=language == "en-US"))
     async with running(tmp_path, follow=False, settings=settings) as rig:
         for number in range(8):
             who = person(number, "花" * 20 * (number % 3))
             tail = "，花生过敏" * (5 * (number % 4))
             await rig.remember(f"{PEANUTS}，第{number}次提到{tail}", group(777), who)
-        note = tmp_path / "memory" / "shared" / "饮食.md"
-        note.parent.mkdir(parents=True)
-        note.write_text("# 饮食\n\n## 奶奶\n\n奶奶对花生过敏，做菜要当心\n", "utf-8")
-        await rig.engine.scan_notes()
         counts = set()
         for budget in range(0, 1200, 61):
-            for most in (2, 9):
+            for most in (2, 7):
                 plugin = TurnPlugin(rig, auto_inject_topk=most, inject_token_budget=budget)
                 hits = (await recalled(plugin, QUESTION)).hits
                 assert len(hits) <= most
                 if hits:
                     assert estimate_tokens(fence(hits, Texts(language))) <= budget
                 counts.add(len(hits))
-        assert counts >= {0, 1, 2, 9}
-
-
-async def test_an_engine_that_is_closed_or_off_recalls_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember(PEANUTS, group(777))
-        assert (await recalled(TurnPlugin(rig), QUESTION)).hits
-        await rig.engine.close()
-        closed = await recalled(TurnPlugin(rig))
-        assert closed.hits == ()
-        assert closed.trace.notes == ["EngineClosed"]
-    async with running(tmp_path, follow=False) as rig:
-        rig.engine.life.failed(EngineOff("directory_in_use", "x"))
-        off = await recalled(TurnPlugin(rig))
-        assert off.hits == ()
-        assert off.trace.notes == ["EngineOff"]
+        assert counts >= {0, 1, 2, 7}

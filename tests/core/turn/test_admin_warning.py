@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.turn.first_message import warn_admin
 from astrbot_plugin_scoped_memory.tests.support.engines import person, private, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -19,11 +19,12 @@ STRANGERS = "dm_scope"
 
 @pytest.mark.parametrize("end", ["refused", "raised", "closed", "said"])
 async def test_what_is_told_once_is_told_until_it_was_said(tmp_path: Path, end: str) -> None:
-    """While it is on its way another admin writes; then it fails, or the plugin ends."""
+    """While it is on its way another admin writes; then it fails, or the plugin ends. Nobody else
+    is told, and nobody in a group."""
     told: list[str] = []
     for start in range(3):
         async with running(tmp_path, {}, follow=False) as rig:
-            plugin, answer = FakePlugin(rig), asyncio.Event()
+            plugin, answer = TurnPlugin(rig), asyncio.Event()
 
             async def send(
                 _: str, chain: Any, start: int = start, answer: asyncio.Event = answer
@@ -38,10 +39,10 @@ async def test_what_is_told_once_is_told_until_it_was_said(tmp_path: Path, end: 
 
             plugin.astrbot.send_message = send
             await rig.engine.service.conversations.meet(private(5), person(5))
+            for event in (FakeEvent.in_private(5), FakeEvent.in_group(777, admin=True)):
+                assert await plugin.mind.sent(event)
             writing = [
-                asyncio.create_task(
-                    warn_admin(cast("Any", plugin), private(n), person(n, admin=True))
-                )
+                asyncio.create_task(plugin.mind.sent(FakeEvent.in_private(n, admin=True)))
                 for n in (9, 8)
             ]
             _, telling = await asyncio.wait(writing, return_when=asyncio.FIRST_COMPLETED)
