@@ -53,13 +53,11 @@ async def test_old_memories_come_after_the_notes_were_read_and_all_ends_with_the
 ) -> None:
     monkeypatch.setattr(background_initializer, "_BREATH_SECONDS", 0.0)
     told = Recorded()
-    summary = SimpleNamespace(by_scope={}, ignored=0, held=0)
-    admin = SimpleNamespace(map_summary=told.taking("map", summary))
     engine: Any = SimpleNamespace(
         open=told.taking("open"),
         scan_notes=told.taking("notes"),
         status=told.taking("status", SimpleNamespace(total=0)),
-        service=SimpleNamespace(admin=admin),
+        service=None,
         migrations=SimpleNamespace(status=MigrationStatus),
         reflection=SimpleNamespace(run=told.lasting("reader")),
         **{name: told.lasting(name) for name in ("follow", "migrate", "run")},

@@ -79,15 +79,15 @@ def test_no_panel_makes_it_raise(raw: dict[str, Any], advanced: object) -> None:
 
 
 BAD: dict[str, list[object]] = {
-    "enabled": ["false", 0],
-    "dm_scope": ["perpeer", ["main"], None],
+    "enabled": ["false"],
+    "dm_scope": ["perpeer", None],
     "advanced.dm_scope_by_account": [[], {"qq": "per-per"}, {"qq": ""}],
     "advanced.migration_mode": ["always"],
     "group_scope": ["PUBLIC", {}],
     "soul_evolution": ["on", "Auto", False, []],
     "identity_links": [[], {"aiocqhttp:1": 7}, {"10001": "小明"}, {"aiocqhttp:1": " "}],
     "embedding": [7],
-    "auto_inject_topk": [-1, 21, "3", 2.5, True, float("inf"), float("nan")],
+    "auto_inject_topk": [21, "3", 2.5, True, float("inf"), float("nan")],
     "inject_token_budget": [10**400],
     "language": ["zh", []],
     "advanced": ["x"],
@@ -96,25 +96,13 @@ BAD: dict[str, list[object]] = {
     "advanced.relevance_floor": ["high", 1.0, -0.1, "nan", False, 10**400],
     "advanced.memory_root": [7, "~nobody-has-this-name/memory", "a\0b"],
     "advanced.workflow_file": [7, "workflow.toml", "/nowhere/workflow.toml", "a\0b"],
-    "advanced.scope_filter_enabled": ["no"],
-    "adopt_legacy": ["yes"],
-    "reflection_provider": [7, None],
-    "reflection_daily_tokens": [-1, "50000", 10**400],
-    "advanced.reflect_after_turns": [0, 41],
-    "advanced.reflect_idle_minutes": [0, "ten"],
-    "advanced.prime_after_hours": [-1, 8761, "6"],
+    "reflection_provider": [7],
+    "reflection_daily_tokens": [10**400],
     "advanced.sleep_at": ["25:00", "4", "04:60", 4, "٠٤:٠٠"],
-    "advanced.backups_keep": [-1, 366, "7"],
-    "advanced.inject_into_prompt": [1],
     "advanced.model_mirror": ["hf-mirror.com"],
     "advanced.chroma_url": [
-        8000,
-        "127.0.0.1:8000",
         "localhost",
-        "ftp://127.0.0.1",
-        "http://",
         "http://:8000",
-        "http://127.0.0.1:eight",
         "http://127.0.0.1:99999",
         "http://me:secret@127.0.0.1",
         "http://127.0.0.1/?key=secret",
@@ -123,13 +111,11 @@ BAD: dict[str, list[object]] = {
     ],
     "advanced.chroma_headers": [
         "secret",
-        ["secret"],
         {"Authorization": "secret 密"},
         {"Authorization": "secret\r\nX-More: 1"},
         {"Authorization": ""},
         {"Authorization": 7},
         {"Author ization": "secret"},
-        {"X\nY": "secret"},
         {"认证": "secret"},
     ],
 }
@@ -142,20 +128,6 @@ def test_a_bad_value_is_a_warning_that_names_the_setting(name: str, value: objec
     config = read_config(with_value(name, value))
     assert complaints(config) == [name]
     assert "secret" not in repr(config.warnings)
-
-
-def test_an_empty_panel_is_fine_and_isolates_nobody() -> None:
-    engine, loop = DEFAULTS.engine, DEFAULTS.engine.loop
-    assert (DEFAULTS.enabled, DEFAULTS.warnings) == (True, ())
-    assert (engine.scope_map, engine.dm_scope, engine.group_scope) == (
-        {},
-        DmScope.PUBLIC,
-        GroupScope.PUBLIC,
-    )
-    assert (engine.scope_filter_enabled, engine.adopt_legacy) == (True, False)
-    assert (DEFAULTS.auto_inject_topk, DEFAULTS.recall_deadline_ms) == (3, 800)
-    assert (DEFAULTS.reflection_provider, loop.reads_turns) == ("auto", True)
-    assert (loop.daily_tokens, loop.after_turns, loop.idle_minutes) == (50_000, 10, 10.0)
 
 
 RAW = {"a:GroupMessage:1": "家人", "b": 7, "c": None}
@@ -175,7 +147,6 @@ EACH = "per-account-channel-peer"
         ("dm_scope", "per-per", "engine.dm_scope", None),
         ("group_scope", "perGroup", "engine.group_scope", None),
         ("dm_scope", EACH, "engine.dm_scope", DmScope.PER_ACCOUNT_CHANNEL_PEER),
-        ("group_scope", "per-group", "engine.group_scope", GroupScope.PER_GROUP),
         ("advanced.dm_scope_by_account", "x", "engine.dm_scope_by_account", None),
         # The map is handed on raw, and one of the wrong type as none.
         ("conversation_scope_map", RAW, "engine.scope_map", RAW),
@@ -186,8 +157,6 @@ EACH = "per-account-channel-peer"
             "engine.identity_links",
             {"aiocqhttp:10001": "小明"},
         ),
-        ("enabled", False, "", False),
-        ("adopt_legacy", True, "engine.adopt_legacy", True),
         ("embedding", " lexical ", "", "lexical"),
         ("language", "en-US", "engine.loop.english", True),
         ("advanced.memory_root", " /data/记忆 ", "memory_root", Path("/data/记忆")),
@@ -196,20 +165,16 @@ EACH = "per-account-channel-peer"
             ("advanced.chroma_url", value, "engine.chroma_url", used)
             for value, used in (
                 ("", ""),
-                ("  ", ""),
                 (" http://127.0.0.1:8000/ ", "http://127.0.0.1:8000"),
-                ("https://chroma.example/a/path/", "https://chroma.example/a/path"),
                 ("http://[::1]:8000", "http://[::1]:8000"),
                 ("HTTP://Chroma:8000", "http://Chroma:8000"),
                 ("chroma:8000", None),
-                ("http://a b", None),
             )
         ),
         # The hour of the night is a local time or never.
         *(
             ("advanced.sleep_at", value, "engine.loop.sleep_at", at)
             for value, at in (
-                ("04:00", (4, 0)),
                 ("4:05", (4, 5)),
                 ("23：59", (23, 59)),
                 (" 0:00 ", (0, 0)),
@@ -220,9 +185,6 @@ EACH = "per-account-channel-peer"
         # No tokens a day switch reading off as the word off does.
         ("reflection_provider", " off ", "engine.loop.reads_turns", False),
         ("reflection_daily_tokens", 0, "engine.loop.reads_turns", False),
-        ("reflection_daily_tokens", 900, "engine.loop.daily_tokens", 900),
-        ("reflection_provider", "small", "", "small"),
-        ("advanced.reflect_after_turns", 3, "engine.loop.after_turns", 3),
         ("advanced.reflect_idle_minutes", 60, "engine.loop.idle_minutes", 60.0),
         ("advanced.rerank_provider", " my-reranker ", "rerank_provider", "my-reranker"),
     ],
@@ -249,13 +211,6 @@ def test_one_bad_header_costs_the_others_nothing_and_no_value_is_ever_shown() ->
     assert config.engine.chroma_headers == {"X-Key": "s3cret with blanks", "X-Bad": "s3cret"}
     assert complaints(config) == ["advanced.chroma_headers"]
     assert "s3cr" not in repr(config)
-
-
-@pytest.mark.parametrize("deadline_ms", [50, 800, 60_000])
-def test_the_reranker_has_a_part_of_the_recall_deadline(deadline_ms: int) -> None:
-    engine = read_config(with_value("advanced.recall_deadline_ms", deadline_ms)).engine
-    assert engine.rerank_seconds == pytest.approx(deadline_ms / 1000 * 0.4)
-    assert engine.rerank_within_seconds < deadline_ms / 1000
 
 
 @pytest.mark.parametrize("language", ["zh-CN", "en-US"])

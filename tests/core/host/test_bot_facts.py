@@ -31,27 +31,15 @@ def reader(*personas: dict[str, str]) -> PersonaReader:
     return PersonaReader(context, Texts("zh-CN"))
 
 
-@pytest.mark.parametrize("persona", [CAT, ODD])
-async def test_a_persona_is_found_by_its_folder(persona: dict[str, str]) -> None:
-    prompt = await reader(CAT, ODD).prompt(soul_folder(persona["name"]))
-    assert prompt == persona["prompt"]
-
-
-async def test_astrbots_own_persona_has_a_prompt_whether_it_is_listed_or_not() -> None:
-    assert await reader(CAT, OWN_DEFAULT).prompt(soul_folder("default")) == "主人改过的。"
-    assert "helpful" in await reader(CAT).prompt(soul_folder("default"))
-
-
-async def test_no_persona_and_one_that_is_gone_have_none() -> None:
-    assert await reader(CAT).prompt(soul_folder("")) == ""
-    assert await reader(CAT).prompt(soul_folder("犬娘")) == ""
-
-
-async def test_whatever_astrbot_raises_is_logged_and_no_more(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    broken = PersonaReader(object.__new__(Context), Texts("zh-CN"))
-    assert await broken.prompt("猫娘") == ""
+async def test_a_personas_prompt_is_found_by_its_folder(caplog: pytest.LogCaptureFixture) -> None:
+    for persona in (CAT, ODD, OWN_DEFAULT):
+        found = await reader(CAT, ODD, OWN_DEFAULT).prompt(soul_folder(persona["name"]))
+        assert found == persona["prompt"]
+    assert "helpful" in await reader(CAT).prompt(soul_folder("default"))  # it is not listed
+    for gone in ("", "犬娘"):
+        assert await reader(CAT).prompt(soul_folder(gone)) == ""
+    # Whatever AstrBot raises is logged, and no more.
+    assert await PersonaReader(object.__new__(Context), Texts("zh-CN")).prompt("猫娘") == ""
     assert "AttributeError" in caplog.text
 
 

@@ -101,35 +101,30 @@ def told(story: Story) -> Callable[[], None]:
 async def test_nothing_is_loaded_before_astrbot_is_up_and_then_off_the_event_loop(
     late: Late,
 ) -> None:
+    """Who asks shows that it is up, and waits no longer than it said."""
     late.slow = True
     await late.starts()
     await asyncio.sleep(A_WHILE)
     assert not late.threads
-    late.astrbot_is_up()
-    await asyncio.sleep(A_WHILE)
-    assert late.here is None
+    assert await late.within(A_WHILE) is None
+    assert late.loop.time() == 2 * A_WHILE
     assert late.threads != [threading.main_thread()]
     late.loop.let_go()
     assert await late.within(LONG) is late.here is cast("Any", late.parts[0])
 
 
-@told
-async def test_who_asks_shows_that_astrbot_is_up_and_waits_no_longer_than_it_said(
-    late: Late,
-) -> None:
-    late.slow = True
-    await late.starts()
-    assert await late.within(A_WHILE) is None
-    assert late.loop.time() == A_WHILE
-    late.loop.let_go()
-    assert await late.within(LONG) is cast("Any", late.parts[0])
+@pytest.mark.parametrize("says", [True, False])
+def test_an_astrbot_that_never_says_so_is_taken_to_be_up_but_not_after_a_close(says: bool) -> None:
+    @told
+    async def story(late: Late) -> None:
+        await late.starts()
+        if says:
+            await late.close()
+            late.astrbot_is_up()
+        await asyncio.sleep(LONG)
+        assert len(late.threads) == (not says)
 
-
-@told
-async def test_an_astrbot_that_never_says_so_is_taken_to_be_up(late: Late) -> None:
-    await late.starts()
-    await asyncio.sleep(LONG)
-    assert len(late.parts) == 1
+    story()
 
 
 @told
@@ -170,20 +165,17 @@ async def test_who_closes_meanwhile_waits_for_the_import_and_nothing_is_made(lat
 
 
 @told
-async def test_who_closes_before_the_start_stops_it(late: Late) -> None:
-    await late.starts()
-    await late.close()
-    late.astrbot_is_up()
-    await asyncio.sleep(LONG)
-    assert not late.threads
-
-
-@told
 async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_for_it(
     late: Late,
 ) -> None:
+    """What is done between finds the old closed, and nothing new."""
+    seen: list[tuple[int, int, object]] = []
+
+    async def between() -> None:
+        seen.append((old.closings, len(late.parts), late.here))
+
     old = await late.held()
-    again = asyncio.create_task(late.again())
+    again = asyncio.create_task(late.again(between))
     asking = asyncio.create_task(late.within(LONG))
     await asyncio.sleep(A_WHILE)
     assert (late.here, old.closings, len(late.parts), asking.done()) == (None, 0, 1, False)
@@ -192,24 +184,10 @@ async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_f
     await again
     for _ in range(2):  # what was made is closed once
         await late.close()
-    assert [made.closings for made in late.parts] == [1, 1]
-    assert late.here is None
-
-
-@told
-async def test_what_is_done_between_finds_the_old_closed_and_nothing_new(late: Late) -> None:
-    await late.begin()
-    seen: list[tuple[int, int, object]] = []
-
-    async def between() -> None:
-        seen.append((late.parts[0].closings, len(late.parts), late.here))
-
     await late.again(between)
     assert seen == [(1, 1, None)]
-    assert late.here is cast("Any", late.parts[1])
-    await late.close()
-    await late.again(between)
-    assert len(seen) == 1
+    assert [made.closings for made in late.parts] == [1, 1]
+    assert late.here is None
 
 
 @told

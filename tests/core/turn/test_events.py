@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,22 +137,15 @@ async def test_the_actor_is_named_by_platform_and_id() -> None:
     assert await READER.who(nameless) == Actor("aiocqhttp:1", "1")
 
 
-@dataclasses.dataclass
 class FakeManagers:
     """AstrBot's context and both of its managers, as far as personas go. ``selected`` is what
-    AstrBot decides on."""
+    AstrBot decides on; ``failing``: what its database fails at."""
 
-    selected: str | None = None
-    current: str | None = "c1"
-    own: str | None = None
-    failing: str = ""
-    asked: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-    @property
-    def conversation_manager(self) -> FakeManagers:
-        return self
-
-    persona_manager = conversation_manager
+    def __init__(self, selected: str | None = "管家", failing: str = "") -> None:
+        self.selected, self.failing = selected, failing
+        self.current: str | None = "c1"
+        self.asked: dict[str, Any] = {}
+        self.conversation_manager = self.persona_manager = self
 
     def get_platform_inst(self, account: str) -> Any:
         return None
@@ -170,49 +162,44 @@ class FakeManagers:
         return self._unless("current", self.current)
 
     async def get_conversation(self, umo: str, number: str) -> Any:
-        return self._unless("conversation", SimpleNamespace(persona_id=self.own))
+        return self._unless("conversation", SimpleNamespace(persona_id="女仆"))
 
     async def resolve_selected_persona(self, **given: Any) -> Any:
         self.asked = given
         return self._unless("resolve", (self.selected, None, None, False))
 
 
-async def persona(managers: FakeManagers) -> str | None:
+async def persona(managers: Any, at_hand: Any = None) -> str | None:
     """The persona in the group 777."""
     told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    return await PersonaReader(managers, Texts("zh-CN"))(told)
+    where = await reader(PersonaReader(managers, Texts("zh-CN"))).where(told, at_hand)
+    return where.persona
 
 
 async def test_the_persona_is_the_one_that_astrbot_selects() -> None:
-    managers = FakeManagers(selected="管家", own="女仆")
-    assert await persona(managers) == "管家"
-    assert managers.asked == {
-        "umo": "qq1:GroupMessage:777",
-        "conversation_persona_id": "女仆",
-        "platform_name": "aiocqhttp",
-        "provider_settings": {"of": "qq1:GroupMessage:777"},
-    }
-
-
-@pytest.mark.parametrize(
-    ("at_hand", "asked"), [(SimpleNamespace(persona_id="门房"), "门房"), (None, None)]
-)
-async def test_a_conversation_at_hand_or_none_at_all_is_not_read(at_hand: Any, asked: Any) -> None:
-    managers = FakeManagers(selected="管家", current=None, own="女仆", failing="conversation")
-    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    events = reader(PersonaReader(managers, Texts("zh-CN")))
-    assert (await events.where(told, at_hand)).persona == "管家"
-    assert managers.asked["conversation_persona_id"] == asked
+    """A conversation at hand, or none at all, is not read."""
+    for at_hand, current, own in (
+        (None, "c1", "女仆"),
+        (SimpleNamespace(persona_id="门房"), "c1", "门房"),
+        (None, None, None),
+    ):
+        managers = FakeManagers(failing="" if own == "女仆" else "conversation")
+        managers.current = current
+        assert await persona(managers, at_hand) == "管家"
+        assert managers.asked == {
+            "umo": "qq1:GroupMessage:777",
+            "conversation_persona_id": own,
+            "platform_name": "aiocqhttp",
+            "provider_settings": {"of": "qq1:GroupMessage:777"},
+        }
 
 
 @pytest.mark.parametrize(
     ("managers", "found"),
     [
-        *((FakeManagers(selected=selected), "") for selected in (None, "[%None]", "")),
-        *(
-            (FakeManagers(selected="管家", failing=failing), None)
-            for failing in ("current", "conversation", "resolve", "config")
-        ),
+        *((FakeManagers(selected), "") for selected in (None, "[%None]", "")),
+        *((FakeManagers(failing=name), None) for name in ("current", "conversation", "resolve")),
+        (FakeManagers(failing="config"), None),
     ],
 )
 async def test_no_persona_is_empty_and_one_that_astrbot_cannot_tell_unknown(

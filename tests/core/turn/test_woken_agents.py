@@ -71,6 +71,7 @@ def in_family(sender: MessageMember = WEN, **more: Any) -> Any:
 
 
 FAMILY_UMO = f"{ACCOUNT}:GroupMessage:1002_777"
+FAMILY_WHOLE = {FAMILY_UMO: "家人"}
 
 
 class Bot(FakePlugin):
@@ -150,14 +151,6 @@ async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
             assert await bot.events.who(timer) == actor
 
 
-def test_a_woken_event_names_neither_a_person_nor_a_group() -> None:
-    event = woken(FAMILY_UMO, sender_id="1002")
-    assert event.get_platform_name() == "cron"
-    assert event.get_sender_id() == "1002_777"
-    assert event.get_group_id() == ""
-    assert event.unified_msg_origin == FAMILY_UMO
-
-
 async def test_it_is_told_after_a_restart_too_unless_the_account_is_of_another_platform_by_then(
     tmp_path: Path,
 ) -> None:
@@ -184,12 +177,6 @@ async def test_a_conversation_in_which_nobody_has_spoken_reads_public_only(tmp_p
         assert (await remembered(bot, timer, GATE)).startswith("ok")
     assert GATE in entries(tmp_path, "家人")
     assert GATE not in entries(tmp_path, "public")
-
-
-async def test_a_key_of_the_whole_origin_needs_nobody_to_have_spoken(tmp_path: Path) -> None:
-    async with running(tmp_path, {FAMILY_UMO: "小雯"}) as rig:
-        assert (await remembered(Bot(rig), woken(FAMILY_UMO), GATE)).startswith("ok")
-    assert GATE in entries(tmp_path, "小雯")
 
 
 async def test_an_origin_that_tells_no_conversation_is_hidden_and_stores_nothing(
@@ -265,14 +252,17 @@ async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
 # What it stores
 
 
-SETTINGS = [
+SETTINGS: list[tuple[dict[str, Any], MessageType, str]] = [
+    ({"scope_map": FAMILY_WHOLE}, MessageType.GROUP_MESSAGE, "家人"),
     ({"scope_map": FAMILY}, MessageType.GROUP_MESSAGE, "家人"),
     ({"scope_map": {}, "group_scope": GroupScope.PER_GROUP}, MessageType.GROUP_MESSAGE, "group-"),
     ({"scope_map": {}, "dm_scope": DmScope.PER_PEER}, MessageType.FRIEND_MESSAGE, "dm-"),
 ]
 
 
-@pytest.mark.parametrize(("given", "kind", "scope"), SETTINGS, ids=["map", "group", "peer"])
+@pytest.mark.parametrize(
+    ("given", "kind", "scope"), SETTINGS, ids=["whole", "map", "group", "peer"]
+)
 async def test_it_finds_and_stores_in_the_scope_of_its_conversation(
     given: dict[str, Any], kind: MessageType, scope: str, tmp_path: Path
 ) -> None:
