@@ -16,13 +16,11 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Feedback,
-    IndexState,
     Recall,
     Ticket,
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.support.days import FAMILY, Days
@@ -44,11 +42,9 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 @contextlib.asynccontextmanager
 async def reading(root: Path, **options: Any) -> AsyncIterator[Rig]:
-    """An engine whose index of words answers."""
-    async with running(root, **options) as rig:
-        async with asyncio.timeout(30):
-            while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+    """An engine that finds by words alone."""
+    async with running(root, trust=FixedTrust(0.0), **options) as rig:
+        await rig.until_words()
         yield rig
 
 
@@ -78,7 +74,7 @@ async def test_what_tells_of_a_person_comes_before_what_that_person_only_said(
     tmp_path: Path, query: str, asks: str, order: tuple[str, str]
 ) -> None:
     people = {name: person(number, name) for number, name in enumerate(("小明", "妈妈", "Mum"))}
-    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+    async with reading(tmp_path) as rig:
         for of_mum, by_mum, mum in zip(OF_MUM, BY_MUM, ("妈妈", "Mum"), strict=True):
             await rig.remember(of_mum, HERE, people["小明"])
             await rig.remember(by_mum, HERE, people[mum])
@@ -99,7 +95,7 @@ async def test_what_tells_of_a_person_comes_before_what_that_person_only_said(
     ],
 )
 async def test_who_asks_how_is_told_what_bears_on_it(tmp_path: Path, words: str, told: str) -> None:
-    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+    async with reading(tmp_path) as rig:
         for rule in ("做饭必须少放盐", "Use little salt when cooking", "洗衣服深浅要分开"):
             await rig.remember(rule, HERE, XIAOHONG)
         recall = await rig.recall(words, HERE, 3, actor=XIAOMING, in_talk=True)
@@ -138,7 +134,7 @@ ASKED = {
 async def test_who_asks_whether_somebody_is_there_is_told_nothing_of_the_person(
     tmp_path: Path, name: str, *, own: bool
 ) -> None:
-    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+    async with reading(tmp_path) as rig:
         for text in ABOUT[name]:
             await rig.remember(text, HERE, person(5, name) if own else XIAOMING)
         for query in WHETHER_THERE[name].split("|"):
@@ -149,7 +145,7 @@ async def test_who_asks_whether_somebody_is_there_is_told_nothing_of_the_person(
 
 
 async def test_whether_a_thing_is_there_is_answered_by_what_was_said_of_it(tmp_path: Path) -> None:
-    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+    async with reading(tmp_path) as rig:
         await rig.remember("备用钥匙在鞋柜第二层", HERE, XIAOMING)
         await rig.remember("奶奶对花生过敏", HERE, XIAOMING)
         for query, answer in (
@@ -159,12 +155,19 @@ async def test_whether_a_thing_is_there_is_answered_by_what_was_said_of_it(tmp_p
             assert answer in said(await rig.recall(query, HERE, 3, in_talk=True)), query
 
 
-async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [None, NoWords()])
+async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(
+    tmp_path: Path, words: NoWords | None
+) -> None:
     clock = Ticker(NOON)
-    async with reading(tmp_path, clock=clock, trust=FixedTrust(0.0)) as rig:
+    async with running(
+        tmp_path, clock=clock, words=words, trust=FixedTrust(0.0), follow=words is None
+    ) as rig:
         for days_ago, fish in ((80, "带鱼"), (40, "鲫鱼"), (1, "鲈鱼"), (0, "草鱼")):
             clock.now = NOON - timedelta(days=days_ago)
             await rig.remember(f"奶奶在菜市场买了{fish}回来做饭", HERE, XIAOMING)
+        if words is None:
+            await rig.until_words()
         clock.now = NOON + timedelta(hours=1)
         for question, fish in (
             ("奶奶在菜市场买了什么", "草鱼"),  # without a time: the newest
@@ -173,131 +176,80 @@ async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(tmp_pa
             ("9月份奶奶在菜市场买了什么", "带鱼"),
             ("what did 奶奶在菜市场 buy on September 2nd", "带鱼"),
         ):
-            assert fish in said(await asked(rig, question))[0], question
+            recall = await asked(rig, question)
+            assert recall.trace.arm is (Arm.LEXICAL if words is None else Arm.SCAN)
+            assert fish in said(recall)[0], question
 
 
-async def test_of_what_says_as_much_the_words_of_the_one_named_come_first(tmp_path: Path) -> None:
-    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
-        await rig.remember("大理的客栈推窗就是洱海", HERE, XIAOMING)
-        await rig.remember("大理的客栈晚上有点吵闹", HERE, XIAOHONG)
-        for name in ("小明", "小红"):
-            recall = await asked(rig, f"{name}爱大理的客栈吗")
-            assert next(hit.who for hit in recall.hits) == name
-
-
-async def test_a_linked_person_is_the_same_i_on_every_platform(tmp_path: Path) -> None:
+async def test_of_what_says_as_much_the_words_of_who_is_named_or_asks_come_first(
+    tmp_path: Path,
+) -> None:
     links = {"aiocqhttp:1": "小明", "telegram:5": "小明"}
-    settings = replace(QUICK, identity_links=links)
-    async with reading(tmp_path, settings=settings, trust=FixedTrust(0.0)) as rig:
-        await rig.remember("我最喜欢喝冰美式咖啡", HERE, XIAOMING)
-        await rig.remember("我最喜欢喝热拿铁咖啡", HERE, XIAOHONG)
-        for who, first in (
-            (Actor("telegram:5", "Ming"), "小明"),
-            (Actor("telegram:6", "Hong"), "小红"),  # linked to nobody: the newest
+    async with reading(tmp_path, settings=replace(QUICK, identity_links=links)) as rig:
+        for who, inn, coffee in (
+            (XIAOMING, "推窗就是洱海", "冰美式"),
+            (XIAOHONG, "晚上有点吵闹", "热拿铁"),
         ):
-            recall = await asked(rig, "我喜欢喝什么咖啡", who)
-            assert next(hit.who for hit in recall.hits) == first
-
-
-async def test_without_any_index_time_and_asker_still_decide(tmp_path: Path) -> None:
-    clock = Ticker(NOON)
-    async with running(tmp_path, clock=clock, words=NoWords(), follow=False) as rig:
-        for days_ago, who, drink in ((40, XIAOMING, "冰美式"), (1, XIAOHONG, "热拿铁")):
-            clock.now = NOON - timedelta(days=days_ago)
-            await rig.remember(f"我最喜欢喝{drink}咖啡", HERE, who)
-        clock.now = NOON
-        for query, who, drink in (
-            ("我最喜欢喝什么咖啡", XIAOMING, "冰美式"),
-            ("我最喜欢喝什么咖啡", XIAOHONG, "热拿铁"),
-            ("10月12号最喜欢喝什么咖啡", XIAOHONG, "冰美式"),
-            ("昨天最喜欢喝什么咖啡", XIAOMING, "热拿铁"),
+            await rig.remember(f"大理的客栈{inn}", HERE, who)
+            await rig.remember(f"我最喜欢喝{coffee}咖啡", HERE, who)
+        for query, asker, first in (
+            ("小明爱大理的客栈吗", None, "小明"),
+            ("小红爱大理的客栈吗", None, "小红"),
+            ("我喜欢喝什么咖啡", Actor("telegram:5", "Ming"), "小明"),
+            ("我喜欢喝什么咖啡", Actor("telegram:6", "Hong"), "小红"),  # of nobody: the newest
         ):
-            recall = await asked(rig, query, who)
-            assert recall.trace.arm is Arm.SCAN
-            assert drink in said(recall)[0], query
+            recall = await asked(rig, query, asker)
+            assert next(hit.who for hit in recall.hits) == first, query
 
 
-async def test_an_embedder_that_is_not_trusted_is_not_asked(tmp_path: Path) -> None:
-    embedder = FakeEmbedder()
-    async with reading(tmp_path, embedder=embedder, trust=FixedTrust(0.0)) as rig:
-        await rig.remember("小明对猫毛过敏", HERE)
-        await rig.until_indexed()
-        calls = embedder.calls
-        recall = await asked(rig, "谁对猫毛过敏")
-        assert said(recall) == ["小明对猫毛过敏"]
-        assert recall.trace.arm is Arm.LEXICAL
-        assert all(one.similarity is None for one in recall.trace.considered)
-        assert embedder.calls == calls
-
-
-HERE = group(777)
 OLD, NEW = "姑妈家养着一盆兰花", "舅舅家养着一盆菊花"
 QUERY = "谁家养着一盆花"
 
 
-async def found_useful(rig: Rig, *memory_ids: str, times: int = 1) -> None:
-    for _ in range(times):
-        turn = Turn(Actor("aiocqhttp:1", "小明", False), QUERY, "兰花")
-        ticket = await rig.engine.service.observe(turn, conversation_id=HERE)
-        assert isinstance(ticket, Ticket)
-        report = await rig.engine.service.feedback(Feedback(useful_ids=memory_ids), ticket=ticket)
-        assert report.counted == memory_ids
+async def uses(rig: Rig) -> list[tuple[str, int]]:
+    """What stands in the state, with its scope, once it is written."""
+    await rig.engine.parts.uses.write()
+    with sqlite3.connect(rig.root / "state" / "state.sqlite") as connection:
+        return connection.execute("SELECT scope, uses FROM use_count ORDER BY uses").fetchall()
 
 
 async def test_of_two_that_answer_alike_the_useful_one_comes_first_and_after_a_restart(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+    async with reading(tmp_path) as rig:
         old = await rig.remember(OLD, HERE)
         await rig.remember(NEW, HERE)
-        await rig.until_indexed()
+        await rig.until_words()
         assert await rig.texts(QUERY, HERE) == [NEW, OLD]
-        await found_useful(rig, old.memory.memory.memory_id, times=3)
+        for _ in range(3):
+            turn = Turn(Actor("aiocqhttp:1", "小明", False), QUERY, "兰花")
+            ticket = await rig.engine.service.observe(turn, conversation_id=HERE)
+            assert isinstance(ticket, Ticket)
+            useful = Feedback(useful_ids=(old.memory.memory.memory_id,))
+            report = await rig.engine.service.feedback(useful, ticket=ticket)
+            assert report.counted == useful.useful_ids
         assert await rig.texts(QUERY, HERE) == [OLD, NEW]
-    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
-        await rig.until_indexed()
-        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
-
-
-async def shown(rig: Rig, query: str) -> list[str]:
-    """What one recall of at most one memory shows."""
-    recall = await rig.recall(query, HERE, 1)
-    return [hit.preview for hit in recall.hits]
-
-
-async def test_a_recall_that_shows_a_memory_counts_as_an_access_without_any_reader(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
-        await rig.remember(OLD, HERE)
-        await rig.remember(NEW, HERE)
-        await rig.until_indexed()
-        assert await rig.texts(QUERY, HERE) == [NEW, OLD]
-        for _ in range(6):
-            assert await shown(rig, "兰花") == [OLD]
-        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
-    # It stands in the state, with its scope.
-    with sqlite3.connect(tmp_path / "state" / "state.sqlite") as connection:
-        counted = connection.execute("SELECT scope, uses FROM use_count ORDER BY uses").fetchall()
-    assert counted == [("家人", 2), ("家人", 8)]
-    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
-        await rig.until_indexed()
+    async with reading(tmp_path) as rig:
         assert await rig.texts(QUERY, HERE) == [OLD, NEW]
 
 
-async def test_what_nobody_is_shown_is_no_access(tmp_path: Path) -> None:
-    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+async def test_what_a_recall_shows_is_used_and_what_nobody_is_shown_is_not(tmp_path: Path) -> None:
+    async with reading(tmp_path) as rig:
         old = await rig.remember(OLD, HERE)
         await rig.remember(NEW, HERE)
-        await rig.until_indexed()
+        await rig.until_words()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):  # the deadline gave up
-                await shown(rig, "兰花")
+                await rig.recall("兰花", HERE, 1)
         await rig.engine.service.explain(conversation_id=HERE)
         await rig.engine.service.newest(conversation_id=HERE, limit=5)
         await rig.engine.service.expand(old.memory.pointer, conversation_id=HERE)
-    with sqlite3.connect(tmp_path / "state" / "state.sqlite") as connection:
-        assert connection.execute("SELECT * FROM use_count").fetchall() == []
+        assert await uses(rig) == []
+        assert await rig.texts(QUERY, HERE) == [NEW, OLD]
+        for _ in range(6):
+            assert await rig.texts("兰花", HERE, 1) == [OLD]
+        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
+        assert await uses(rig) == [("家人", 2), ("家人", 8)]
 
 
 FRIDAY = datetime(2026, 10, 16, 12, 0, tzinfo=UTC)

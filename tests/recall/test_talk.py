@@ -25,6 +25,40 @@ from astrbot_plugin_scoped_memory.llm_memory.text.stated import asks
 pytestmark = pytest.mark.unit
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+GANG = "小刚最近换工作了"
+CARRIES = (
+    "那他呢？|后来呢？|为什么？|在哪？|what about him?|why?|and then?|where is he?|哪天|谁陪她|"
+    "具体时间呢|多少钱|叫什么名字|哪家|地址呢|几楼几号|哪种语言|我们几点出发|幾點|電話號碼呢|"
+    "how much was it?|and the address?|who's taking her?|what was it called again?|which day?"
+)
+SMALL_TALK = (
+    "哈哈|谢谢|真的吗？|可以吗？|你呢？|那就好|ok|lol|是这样啊|几点了|现在几点？|幾點了|"
+    "what time is it?|what's up?|到时间了|有时间吗？|该走了|time to go!"
+)
+ASKS = (
+    "灯还了没有|球够用不|明天要不要带伞|电梯每户摊好多|把钥匙放咗喺边度|告诉我外婆的生日|"
+    "想知道快递到了没有消息|记不清密码了|Tell me Marek's address"
+)
+REMARKS = "周五了|好久不见|今天好多人|Friday at last|团子真厉害！！|要不|Dolly!!"
+LEANING = {
+    # of oneself, or of a thing of its own
+    "开关在哪|我几点去|密码锁在哪|你叫什么|谁管接送": Leaning.ADDS,
+    # of those who talk
+    "我是谁？|大家聊了什么？|who are you?": Leaning.NONE,
+}
+OF_DAYS = [
+    ("昨天聊了什么？", "聊了什么？", Leaning.NONE),
+    ("上周做了什么？", "做了什么？", Leaning.NONE),
+    ("那天呢？昨天？", "那天呢？？", Leaning.NONE),
+    ("昨天他呢？", "他呢？", Leaning.CARRIES),
+    ("她明天几点去", "她几点去", Leaning.CARRIES),
+    ("明天几点？", "几点？", Leaning.ADDS),
+]
+TIME_ALONE = (
+    "聊了什么|what did we talk about||那天大家在群里聊了啥|的日记里写了什么|"
+    "can you remind me what we were doing"
+)
+MORE_THAN_TIME = "聊了花生吗|天气怎么样|写代码|what did the doctor say"
 
 
 def said(text: str, minutes: float = 1, voice: Voice = Voice.ASKER) -> ContextLine:
@@ -35,79 +69,37 @@ def talk(query: str, *lines: ContextLine) -> Talk:
     return talk_for(query, query, lines, NOW)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "那他呢？",
-        "后来呢？",
-        "为什么？",
-        "在哪？",
-        "what about him?",
-        "why?",
-        "and then?",
-        "where is he?",
-        "哪天",
-        "谁陪她",
-        "具体时间呢",
-        "多少钱",
-        "叫什么名字",
-        "哪家",
-        "地址呢",
-        "几楼几号",
-        "哪种语言",
-        "我们几点出发",
-        "幾點",
-        "電話號碼呢",
-        "how much was it?",
-        "and the address?",
-        "who's taking her?",
-        "what was it called again?",
-        "which day?",
-    ],
-)
+@pytest.mark.parametrize("query", CARRIES.split("|"))
 def test_a_question_that_names_nothing_asks_for_what_was_spoken_of(query: str) -> None:
     assert leaning_of(query, query) is Leaning.CARRIES
-    found = talk(query, said("小刚最近换工作了"))
-    assert (found.topic, found.used.carried) == ("小刚最近换工作了", True)
+    found = talk(query, said(GANG))
+    assert (found.topic, found.used.carried) == (GANG, True)
     assert talk(query) == Talk()
     assert talk(query, said("嗯，那他呢")) == Talk()  # nothing was named before either
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "哈哈",
-        "谢谢",
-        "真的吗？",
-        "可以吗？",
-        "你呢？",
-        "那就好",
-        "ok",
-        "lol",
-        "是这样啊",
-        "几点了",
-        "现在几点？",
-        "幾點了",
-        "what time is it?",
-        "what's up?",
-        "到时间了",
-        "有时间吗？",
-        "该走了",
-        "time to go!",
-    ],
-)
+@pytest.mark.parametrize("query", SMALL_TALK.split("|"))
 def test_small_talk_asks_for_nothing_whatever_was_said_before(query: str) -> None:
-    found = talk(query, said("小刚最近换工作了"))
-    assert found.topic == ""
-    assert found.pointed == ""
-    assert not found.used.carried
+    found = talk(query, said(GANG))
+    assert (found.topic, found.pointed, found.used.carried) == ("", "", False)
+
+
+@pytest.mark.parametrize("queries", LEANING)
+def test_what_has_a_subject_or_asks_of_those_who_talk_asks_for_nothing_before(queries: str) -> None:
+    found = {query: leaning_of(query, query) for query in queries.split("|")}
+    assert found == dict.fromkeys(found, LEANING[queries])
+
+
+@pytest.mark.parametrize(("query", "subject", "leaning"), OF_DAYS)
+def test_a_question_about_days_alone_stays_one(query: str, subject: str, leaning: Leaning) -> None:
+    assert leaning_of(query, subject) is leaning
 
 
 def test_a_question_about_him_shows_an_embedder_whom_it_means() -> None:
-    found = talk("他现在在哪家医院上班？", said("小刚最近换工作了"))
-    assert (found.topic, found.pointed) == ("", "小刚最近换工作了")
-    assert talk("他们家真大啊", said("小刚最近换工作了")).pointed == ""  # asks for nothing
-    assert talk("上海今天下雨吗？", said("小刚最近换工作了")).pointed == ""  # points to nobody
+    found = talk("他现在在哪家医院上班？", said(GANG))
+    assert (found.topic, found.pointed) == ("", GANG)
+    assert talk("他们家真大啊", said(GANG)).pointed == ""  # asks for nothing
+    assert talk("上海今天下雨吗？", said(GANG)).pointed == ""  # points to nobody
 
 
 def test_a_message_with_a_subject_of_its_own_keeps_it() -> None:
@@ -117,29 +109,16 @@ def test_a_message_with_a_subject_of_its_own_keeps_it() -> None:
     assert found.used == TalkUsed((Voice.ASKER, Voice.BOT))
 
 
-@pytest.mark.parametrize("query", ["开关在哪", "我几点去", "密码锁在哪", "你叫什么", "谁管接送"])
-def test_what_one_asks_of_oneself_or_of_a_thing_is_not_asked_of_what_was_spoken_of(
-    query: str,
-) -> None:
-    assert leaning_of(query, query) is Leaning.ADDS
-
-
-def test_a_second_question_leans_on_what_the_first_leaned_on() -> None:
+def test_a_second_question_leans_on_what_the_first_leaned_on_and_a_reply_on_its_quotation() -> None:
     assert talk("谁陪她？", said("奶奶要去看牙"), said("几点？")).topic == "奶奶要去看牙"
-
-
-def test_what_is_replied_to_is_what_is_asked_for_first() -> None:
     quoted = said("小雯在医院上班", 600, Voice.QUOTED)
-    assert talk("那她呢？", said("小刚换工作了"), quoted).topic == "小雯在医院上班"
+    assert talk("那她呢？", said(GANG), quoted).topic == "小雯在医院上班"
 
 
-def test_what_was_said_long_ago_is_no_context() -> None:
+def test_neither_what_was_said_long_ago_nor_recalled_text_is_context() -> None:
     minutes = LONGEST_AGO.total_seconds() / 60
-    assert talk("那他呢？", said("小刚换工作了", minutes)).topic == "小刚换工作了"
-    assert talk("那他呢？", said("小刚换工作了", minutes + 1)) == Talk()
-
-
-def test_recalled_and_thought_text_is_no_context() -> None:
+    assert talk("那他呢？", said(GANG, minutes)).topic == GANG
+    assert talk("那他呢？", said(GANG, minutes + 1)) == Talk()
     line = "<scoped_memory>\n1. 小雯的密码\n</scoped_memory>好的"
     assert talk("我要去元旦晚会", said(line, 1, Voice.BOT)).around == "好的"
 
@@ -155,73 +134,11 @@ def test_context_is_bounded(lines: list[tuple[Voice, str]], query: str) -> None:
     assert len(found.around) <= 2 * MOST_CHARS + MOST_ANSWER + 8
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "我是谁？",
-        "大家聊了什么？",
-        "who are you?",
-    ],
-)
-def test_what_asks_of_those_who_talk_does_not_ask_for_what_was_spoken_of(query: str) -> None:
-    assert leaning_of(query, query) is Leaning.NONE
+def test_a_request_to_be_told_asks_without_a_question_mark_and_a_remark_does_not() -> None:
+    assert [text for text in ASKS.split("|") if not asks(text)] == []
+    assert [text for text in REMARKS.split("|") if asks(text)] == []
 
 
-@pytest.mark.parametrize(
-    ("query", "subject"),
-    [
-        ("昨天聊了什么？", "聊了什么？"),
-        ("上周做了什么？", "做了什么？"),
-        ("那天呢？昨天？", "那天呢？？"),
-    ],
-)
-def test_a_question_about_days_alone_stays_one(query: str, subject: str) -> None:
-    assert leaning_of(query, subject) is Leaning.NONE
-    assert leaning_of("昨天他呢？", "他呢？") is Leaning.CARRIES
-    assert leaning_of("她明天几点去", "她几点去") is Leaning.CARRIES
-    assert leaning_of("明天几点？", "几点？") is Leaning.ADDS
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "灯还了没有",
-        "球够用不",
-        "明天要不要带伞",
-        "电梯每户摊好多",
-        "把钥匙放咗喺边度",
-        "告诉我外婆的生日",
-        "想知道快递到了没有消息",
-        "记不清密码了",
-        "Tell me Marek's address",
-    ],
-)
-def test_a_request_to_be_told_asks_without_a_question_mark(query: str) -> None:
-    assert asks(query)
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["周五了", "好久不见", "今天好多人", "Friday at last", "团子真厉害！！", "要不", "Dolly!!"],
-)
-def test_a_remark_asks_for_nothing(query: str) -> None:
-    assert not asks(query)
-
-
-@pytest.mark.parametrize(
-    ("subject", "alone"),
-    [
-        ("聊了什么", True),
-        ("what did we talk about", True),
-        ("聊了花生吗", False),
-        ("", True),
-        ("那天大家在群里聊了啥", True),
-        ("的日记里写了什么", True),
-        ("can you remind me what we were doing", True),
-        ("天气怎么样", False),
-        ("写代码", False),
-        ("what did the doctor say", False),
-    ],
-)
-def test_a_question_may_be_about_a_time_and_nothing_else(subject: str, alone: bool) -> None:
-    assert is_about_time_alone(subject) is alone
+def test_a_question_may_be_about_a_time_and_nothing_else() -> None:
+    assert [text for text in TIME_ALONE.split("|") if not is_about_time_alone(text)] == []
+    assert [text for text in MORE_THAN_TIME.split("|") if is_about_time_alone(text)] == []

@@ -1,0 +1,191 @@
+"""A reranker orders what is relevant and visible; whatever it does, there is an answer in time; and
+one that keeps failing is left alone for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
+from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import RESTS, TOP, Reranking
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate
+from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
+from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.memories import stored
+
+pytestmark = pytest.mark.engine
+
+HERE = group(777)
+QUERY = "小明对什么过敏"
+PATIENT = replace(QUICK, rerank_seconds=60.0, rerank_within_seconds=60.0)
+ALLERGIES = ["小明对猫毛过敏", "小明对花粉也过敏，春天少出门", "小明的弟弟对海鲜过敏"]
+BEST = [Candidate(stored(f"第{n}件事", n), 1.0) for n in range(3)]
+
+
+@contextlib.asynccontextmanager
+async def asking(
+    root: Path,
+    reranker: FakeReranker,
+    texts: Sequence[str] = ALLERGIES,
+    settings: EngineSettings = PATIENT,
+) -> AsyncIterator[Rig]:
+    """An engine that finds by words alone, and can, and knows the texts."""
+    trust = FixedTrust(0.0)
+    async with running(
+        root, settings=settings, reranker=reranker, trust=trust, follow=False
+    ) as rig:
+        await rig.until_words()
+        for text in texts:
+            await rig.remember(text, HERE)
+        yield rig
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+async def test_what_is_relevant_comes_in_the_order_of_the_reranker(
+    tmp_path: Path, sign: int
+) -> None:
+    reranker = FakeReranker(lambda text: sign * len(text) / 100)
+    async with asking(tmp_path, reranker) as rig:
+        recall = await rig.recall(QUERY, HERE)
+    found = [hit.preview for hit in recall.hits]
+    assert found == sorted(ALLERGIES, key=len, reverse=sign > 0)
+    assert (recall.trace.reranker, recall.trace.notes) == ("fake", [])
+    scores = [c.reranked for c in recall.trace.considered if c.dropped is None]
+    assert scores == [sign * len(f"小明：{text}") / 100 for text in found]
+    assert [query for query, _ in reranker.calls] == [QUERY]
+
+
+async def test_what_is_below_the_floor_is_neither_shown_to_it_nor_let_in(tmp_path: Path) -> None:
+    reranker = FakeReranker(lambda text: 1.0 if "红烧" in text else 0.1)
+    async with asking(tmp_path, reranker) as rig:
+        await rig.remember("红烧带鱼过敏的人也能吃", HERE, person(2, "阿红"))
+        for query, shown in ((QUERY, True), ("过敏了", False)):
+            reranker.calls.clear()
+            recall = await rig.recall(query, HERE, 5, in_talk=True, token_budget=999)
+            assert bool(recall.hits) is shown
+            assert shown or recall.trace.dropped.get(DropReason.FLOOR, 0) > 0
+            told = {text.partition("：")[2] for text in reranker.shown}
+            assert told == {hit.preview for hit in recall.hits}
+
+
+async def test_it_is_shown_the_first_few_and_the_others_follow_behind_them(tmp_path: Path) -> None:
+    texts = [f"小明对{n}号植物过敏" for n in range(TOP + 5)]
+    settings = replace(PATIENT, relevance_floor=0.0)
+    reranker = FakeReranker(lambda text: int(text.partition("对")[2].partition("号")[0]) / 100)
+    async with asking(tmp_path, reranker, texts, settings) as rig:
+        found = await rig.texts(QUERY, HERE, limit=TOP + 5)
+    assert sorted(found) == sorted(texts)
+    assert len(reranker.shown) == TOP
+    first = [text.partition("：")[2] for text in reranker.shown]
+    assert found[:TOP] == sorted(first, key=texts.index, reverse=True)
+
+
+def raising(error: Exception) -> Callable[[Sequence[str]], Any]:
+    def answer(_: Sequence[str]) -> Any:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (lambda texts: [0.5] * (len(texts) + 1), "bad_scores"),
+        (lambda texts: [math.inf, *range(1, len(texts))], "bad_scores"),
+        (lambda texts: [10**400] * len(texts), "error: OverflowError"),
+        (lambda texts: None, "error: TypeError"),
+        (raising(ConnectionError("the key sk-1 is wrong")), "error: ConnectionError"),
+        (raising(RerankFailed("gone")), "gone"),
+    ],
+)
+async def test_after_a_bad_answer_the_order_stays_and_the_trace_says_why(
+    answer: Callable[[Sequence[str]], Any], code: str
+) -> None:
+    notes: list[str] = []
+    best, by = await Reranking(FakeReranker(answer=answer), PATIENT).order(QUERY, BEST, 0, notes)
+    assert (list(best), by) == (BEST, "")
+    assert notes[0].startswith(f"rerank fake: {code}")
+    assert "sk-1" not in notes[0]
+
+
+async def test_what_is_forgotten_while_it_thinks_is_not_shown(tmp_path: Path) -> None:
+    reranker = FakeReranker(lambda text: len(text) / 100)
+    reranker.release.clear()
+    async with asking(tmp_path, reranker, ALLERGIES[1:]) as rig, asyncio.timeout(30):
+        gone = await rig.remember(ALLERGIES[0], HERE)
+        task = asyncio.create_task(rig.recall(QUERY, HERE))
+        await reranker.asked.wait()
+        await rig.forget(gone.memory.memory.memory_id, HERE, person(1, admin=True))
+        reranker.release.set()
+        recall = await task
+    assert {hit.preview for hit in recall.hits} == {*ALLERGIES[1:]}
+    assert recall.trace.dropped[DropReason.GONE] == 1
+
+
+class Bench:
+    """One that fails while it is told to, beside a clock that is turned by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.error: Exception | None = None
+        self.fake = FakeReranker(answer=self._answer)
+        self.reranking = Reranking(self.fake, PATIENT, lambda: self.now)
+
+    def _answer(self, texts: object) -> list[float]:
+        if self.error is not None:
+            raise self.error
+        return [0.1, 0.2, 0.3]
+
+    async def ask(self, *, late: bool = False) -> tuple[str, list[str]]:
+        """Whose order a recall gets that asks it, with or without time left, and its notes."""
+        notes: list[str] = []
+        best, by = await self.reranking.order("第几件事", BEST, 60.0 * late, notes)
+        assert (list(best) == BEST) is not bool(by)
+        return by, notes
+
+    async def fail(self, times: int) -> None:
+        self.error = RerankFailed("timeout: 1 s")
+        for _ in range(times):
+            assert "timeout" in (await self.ask())[1][0]
+        self.error = None
+
+
+async def test_who_keeps_failing_is_left_alone_and_a_good_answer_forgives_all() -> None:
+    bench = Bench()
+    await bench.fail(3)
+    asked = len(bench.fake.calls)
+    assert await bench.ask() == ("", ["rerank fake: resting: 30 s"])
+    assert len(bench.fake.calls) == asked
+    bench.now += RESTS[2]
+    assert (await bench.ask())[0] == "fake"
+    await bench.fail(2)
+    for rest in (*RESTS[2:], RESTS[-1]):  # the more it fails the longer it rests
+        await bench.fail(1)
+        bench.now += rest - 1
+        assert "resting" in (await bench.ask())[1][0]
+        bench.now += 1
+    assert (await bench.ask())[0] == "fake"
+    assert list(RESTS) == sorted(RESTS)
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_who_is_not_loaded_or_has_no_time_left_is_asked_at_once_when_it_can(
+    late: bool,
+) -> None:
+    bench = Bench()
+    bench.error = RerankFailed("gone")
+    for _ in range(9):
+        _, (note,) = await bench.ask(late=late)
+        assert note == f"rerank fake: {'no_time' if late else 'gone'}"
+    bench.error = None
+    assert (await bench.ask())[0] == "fake"
