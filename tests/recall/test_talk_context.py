@@ -64,22 +64,21 @@ async def test_a_bare_question_finds_what_was_spoken_of_and_small_talk_finds_not
     assert texts(changed) == ["老王把备用钥匙放在鞋柜第二层"]
 
 
-@pytest.mark.parametrize("query", ["几点？", "誰陪她", "那她几点去？", "地址呢", "what time?"])
-async def test_a_question_for_one_thing_more_finds_what_was_spoken_of(rig: Rig, query: str) -> None:
+async def test_a_question_for_one_thing_more_finds_what_was_spoken_of(rig: Rig) -> None:
     await rig.remember("奶奶周三下午三点去平安路8号看膝盖，小雯陪她", HERE)
-    await rig.until_indexed()
-    before = await line(rig, "奶奶的膝盖要去哪看？")
-    found = await ask(rig, query, before, await line(rig, "几号？"))
-    quiet = [await ask(rig, said, before) for said in ("几点了", "what time is it now", "ok")]
-    assert texts(found)[:1] == ["奶奶周三下午三点去平安路8号看膝盖，小雯陪她"]
-    assert [texts(recall) for recall in quiet] == [[]] * 3
-
-
-async def test_what_is_asked_for_counts_beside_what_was_spoken_of(rig: Rig) -> None:
     await rig.remember("小刚的电话是8800", HERE)
     await rig.until_indexed()
-    found = await ask(rig, "电话呢", await line(rig, "我昨天碰到小刚了"))
-    assert texts(found)[0] == "小刚的电话是8800"
+    before = await line(rig, "奶奶的膝盖要去哪看？")
+    for query in ("几点？", "誰陪她", "那她几点去？", "地址呢", "what time?"):
+        found = await ask(rig, query, before, await line(rig, "几号？"))
+        assert texts(found)[:1] == ["奶奶周三下午三点去平安路8号看膝盖，小雯陪她"], query
+    for quiet in ("几点了", "what time is it now", "ok"):
+        assert texts(await ask(rig, quiet, before)) == [], quiet
+    # What is asked for counts beside it.
+    assert (
+        texts(await ask(rig, "电话呢", await line(rig, "我昨天碰到小刚了")))[0]
+        == "小刚的电话是8800"
+    )
 
 
 async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
@@ -114,11 +113,11 @@ async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words
     assert "小刚" not in repr(explained.told)
 
 
-@pytest.mark.parametrize("quoted", ["小雯：我下班了", "小雯"])
-async def test_what_is_replied_to_says_whom_one_means(rig: Rig, quoted: str) -> None:
-    reply = ContextLine(Voice.QUOTED, quoted, rig.clock())
-    found = await ask(rig, "她呢？", await line(rig, "我昨天碰到小刚了"), reply)
-    assert texts(found)[:1] == ["小雯在人民医院当护士"]
+async def test_what_is_replied_to_says_whom_one_means(rig: Rig) -> None:
+    before = await line(rig, "我昨天碰到小刚了")
+    for quoted in ("小雯：我下班了", "小雯"):
+        found = await ask(rig, "她呢？", before, ContextLine(Voice.QUOTED, quoted, rig.clock()))
+        assert texts(found)[:1] == ["小雯在人民医院当护士"]
 
 
 class Listening(FakeEmbedder):

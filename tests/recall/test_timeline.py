@@ -114,26 +114,15 @@ async def test_last_week_is_the_calendars_last_week_on_every_day_of_this_one(day
     assert await days.told("上周三发生了什么") == ["记下了2号气球"]
 
 
-async def test_what_is_taken_by_date_keeps_within_the_budget_too(days: Days) -> None:
-    for number in range(6):
-        await days.happened(NOON, f"记下了{number}号气球" + "，很高" * 9 * (number % 2))
-    days.clock.now = NOON + timedelta(days=1)
-    whole = await days.recall("昨天聊了什么", FAMILY, limit=20)
-    assert len(whole.hits) == 6
-    for budget in range(0, whole.tokens, 11):
-        recall = await days.recall("昨天聊了什么", FAMILY, 20, token_budget=budget)
-        assert recall.trace.arm is Arm.DATES
-        assert recall.tokens == recall.trace.tokens <= budget
-        # What is too long is passed over: a short one behind it still fits.
-        assert bool(recall.hits) is (budget >= min(hit.tokens for hit in whole.hits))
-
-
-async def test_of_two_times_what_lies_between_is_no_part(days: Days) -> None:
+async def test_of_two_times_what_lies_between_is_no_part_and_years_have_bounds(days: Days) -> None:
     for day in range(4):
         await days.happened(NOON + timedelta(days=day), f"记下了{day}号气球")
     days.clock.now = NOON + timedelta(days=4)
     answer = await days.told("昨天和11月20号我们聊了什么")
     assert sorted(answer) == ["记下了0号气球", "记下了3号气球"]
+    assert len(await days.told("近一百年聊了什么")) == 4
+    for question in ("9999年聊了什么", "0001-01-01聊了什么"):
+        assert await days.told(question) == [], question
 
 
 async def test_a_day_without_anything_is_answered_with_nothing(tmp_path: Path) -> None:
@@ -144,13 +133,6 @@ async def test_a_day_without_anything_is_answered_with_nothing(tmp_path: Path) -
         for question in ("昨天聊了什么", "what did we do yesterday", "2025年聊了什么", "昨天"):
             assert await days.told(question) == [], question
         assert await days.told("3天前聊了什么") == ["聊了聊做了什么，说了什么事"]
-
-
-async def test_years_that_no_clock_can_count_are_answered_too(days: Days) -> None:
-    await days.happened(NOON, "家里搬了家")
-    assert await days.told("近一百年聊了什么") == ["家里搬了家"]
-    for question in ("9999年聊了什么", "0001-01-01聊了什么"):
-        assert await days.told(question) == [], question
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00+08:00", "9999-12-31T23:00-08:00"])
@@ -240,12 +222,19 @@ async def test_the_digests_of_the_days_come_first_in_the_order_of_their_days(day
     assert await days.told("上周我们做了什么", limit=1) == ["第2天大家聊了养花"]
 
 
-async def test_a_digest_keeps_its_day_wherever_the_bot_is_now(tmp_path: Path) -> None:
+async def test_what_stands_in_a_days_journal_keeps_its_day_wherever_the_bot_is_now(
+    tmp_path: Path,
+) -> None:
     digest(tmp_path, date(2026, 11, 20), "那天大家聊了养花")
     for zone in (SHANGHAI, NEW_YORK, ZoneInfo("Pacific/Kiritimati")):
         async with living_days(tmp_path, local(zone, 2026, 11, 21, 12, 0), zone) as days:
+            if zone is SHANGHAI:
+                path = tmp_path / "memory/scopes/家人/journal/2026-11-03.md"
+                path.write_text("## 全家去了千岛湖\n", encoding="utf-8")
+                await days.engine.reconcile()
             assert await days.told("昨天聊了什么") == ["那天大家聊了养花"]
             assert await days.told("今天聊了什么") == []
+            assert await days.told("11月3号那天我们做了什么") == ["全家去了千岛湖"]
 
 
 async def test_a_digest_made_of_entries_answers_for_its_day_and_for_nothing_else(
@@ -264,18 +253,6 @@ async def test_a_digest_made_of_entries_answers_for_its_day_and_for_nothing_else
         assert "阿强在杭州开了面馆；奶奶打了太极" not in scanned
 
 
-async def test_what_a_person_put_into_a_days_journal_belongs_to_that_day(tmp_path: Path) -> None:
-    async with living_days(tmp_path) as days:
-        path = tmp_path / "memory/scopes/家人/journal/2026-11-03.md"
-        path.parent.mkdir(parents=True)
-        path.write_text("## 全家去了千岛湖\n", encoding="utf-8")
-        await days.engine.reconcile()
-        assert await days.told("11月3号那天我们做了什么") == ["全家去了千岛湖"]
-        assert await days.told("今天聊了什么") == []
-    async with living_days(tmp_path) as days:
-        assert await days.told("11月3号那天我们做了什么") == ["全家去了千岛湖"]
-
-
 async def test_what_names_the_day_comes_behind_what_was_said_on_it(tmp_path: Path) -> None:
     async with living_days(tmp_path, follow=True) as days:
         await days.happened(NOON, "后天要去医院体检")  # 2026-11-22
@@ -290,28 +267,12 @@ async def test_what_names_the_day_comes_behind_what_was_said_on_it(tmp_path: Pat
         assert await days.told("昨天做了什么") == ["客厅装好了灯", plan]
 
 
-async def test_it_needs_no_index_and_says_how_it_was_answered(tmp_path: Path) -> None:
-    async with living_days(tmp_path, words=NoWords()) as days:
-        await days.happened(NOON, "家里搬了家")
-        days.clock.now = NOON + timedelta(days=1)
-        recall = await days.recall("昨天聊了什么", FAMILY)
-        assert [hit.preview for hit in recall.hits] == ["家里搬了家"]
-        assert recall.trace.arm is Arm.DATES
-        assert recall.trace.reranker == ""
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["昨天的面馆在哪里", "where did we eat yesterday", "聊了什么"],
-)
-async def test_a_question_for_something_is_not_answered_by_the_date_alone(
-    days: Days, question: str
-) -> None:
+async def test_a_question_for_something_is_not_answered_by_the_date_alone(days: Days) -> None:
     await days.happened(NOON, "奶奶每天早晨打太极拳")
     days.clock.now = NOON + timedelta(days=1)
-    recall = await days.recall(question, FAMILY, 5, in_talk=True)
-    assert recall.trace.arm is not Arm.DATES
-    assert recall.hits == ()
+    for question in ("昨天的面馆在哪里", "where did we eat yesterday", "聊了什么"):
+        recall = await days.recall(question, FAMILY, 5, in_talk=True)
+        assert (recall.trace.arm is Arm.DATES, recall.hits) == (False, ()), question
 
 
 async def a_week_of_long_digests(rig: Rig, monday: datetime) -> None:
@@ -387,31 +348,26 @@ Doing the costings, which rate do I type in for the farmer tomorrow?
 """
 
 
-@pytest.mark.parametrize("plan", PLANS)
-async def test_a_question_for_plans_is_told_first_what_lies_on_its_day(
-    days: Days, plan: str
-) -> None:
+async def test_a_question_for_plans_is_told_first_what_lies_on_its_day(days: Days) -> None:
     await days.happened(NOON - timedelta(days=3), "周末（2026-11-21～2026-11-22）大扫除")
     days.clock.now = NOON
     for one in (*PLANS, "奶奶对花生过敏", "昨天的风很大"):
         await days.remember(one, FAMILY, person(2, "阿强"))
-    for question in PLANS[plan].split("|"):
-        recall = await days.recall(question, FAMILY, 3, in_talk=True, days=7)
-        assert recall.hits, question
-        assert without_dates(recall.hits[0].preview) == plan, question
+    for plan, questions in PLANS.items():
+        for question in questions.split("|"):
+            recall = await days.recall(question, FAMILY, 3, in_talk=True, days=7)
+            assert [without_dates(hit.preview) for hit in recall.hits][:1] == [plan], question
 
 
 def without_dates(text: str) -> str:
-    return re.sub("（[0-9-]+）", "", text)
+    return re.sub("（[0-9～-]+）", "", text)
 
 
-@pytest.mark.parametrize("text", QUIET.replace("\n", "").split("|"))
-async def test_small_talk_and_a_day_on_which_nothing_lies_are_told_nothing(
-    days: Days, text: str
-) -> None:
+async def test_small_talk_and_a_day_on_which_nothing_lies_are_told_nothing(days: Days) -> None:
     await days.happened(NOON, "明天小明七点跑团")
     await days.remember("客厅换了灯", FAMILY, person(2, "阿强"))
-    assert (await days.recall(text, FAMILY, 3, in_talk=True)).hits == ()
+    for text in QUIET.replace("\n", "").split("|"):
+        assert (await days.recall(text, FAMILY, 3, in_talk=True)).hits == (), text
 
 
 async def test_days_given_to_the_tool_are_enough_whatever_the_words(days: Days) -> None:
@@ -463,13 +419,13 @@ async def test_of_a_week_to_come_no_day_is_left_out_for_another(days: Days, ques
 
 async def test_of_a_full_day_all_that_fits_is_told_and_how_much_more_there_is(days: Days) -> None:
     await _of_a_week(days)
-    for text in (
+    for text in [
         "周五早上送小明上学",
         "周五下午三点体检",
         "周五要取快递",
         "周五晚上看话剧",
         "周五给奶奶打电话",
-    ):
+    ]:
         await days.remember(text, FAMILY, person(2, "阿强"), kind=MemoryKind.EVENT)
     plugin = TurnPlugin(days)
     for question in ("周五有什么安排", "Any plans for Friday?"):
@@ -487,28 +443,26 @@ async def test_of_a_full_day_all_that_fits_is_told_and_how_much_more_there_is(da
 LUNCH, DENTIST, PARTY = "周五中午和小雯在鼎泰丰吃饭", "周四上午看牙医", "下周五公司聚餐"
 
 
-@pytest.mark.parametrize(
-    ("before", "query", "found"),
-    [
-        ("Any plans for Friday?", "Where?", LUNCH),
-        ("Any plans for Friday?", "Who with?", LUNCH),
-        ("周五有什么安排", "几点", LUNCH),
-        ("周五有什么安排", "那周四呢", DENTIST),
-        ("what's on Friday", "and Thursday?", DENTIST),
-        ("what's on Friday", "And the week after?", PARTY),
-        ("周四有什么安排", "第二天呢", LUNCH),
-        ("香菜多少钱", "And the week after?", None),
-    ],
-)
-async def test_what_is_asked_behind_plans_is_asked_of_them(
-    days: Days, before: str, query: str, found: str | None
-) -> None:
+FOLLOWED = [
+    ("Any plans for Friday?", "Where?", LUNCH),
+    ("Any plans for Friday?", "Who with?", LUNCH),
+    ("周五有什么安排", "几点", LUNCH),
+    ("周五有什么安排", "那周四呢", DENTIST),
+    ("what's on Friday", "and Thursday?", DENTIST),
+    ("what's on Friday", "And the week after?", PARTY),
+    ("周四有什么安排", "第二天呢", LUNCH),
+    ("香菜多少钱", "And the week after?", None),
+]
+
+
+async def test_what_is_asked_behind_plans_is_asked_of_them(days: Days) -> None:
     days.clock.now = MONDAY
     for text in (LUNCH, DENTIST, PARTY):
         await days.remember(text, FAMILY, person(2, "阿强"), kind=MemoryKind.EVENT)
     await days.remember("修篱笆", FAMILY, person(2, "阿强"), kind=MemoryKind.TASK)
     view = await days.engine.service.view(conversation_id=FAMILY)
-    talk = [ContextLine(Voice.ASKER, before, days.clock(), view)]
-    recall = await days.recall(query, FAMILY, 3, in_talk=True, days=7, context=talk)
-    told = [re.sub("（[0-9～-]+）", "", hit.preview) for hit in recall.hits]
-    assert told == ([found] if found else []), query
+    for before, query, found in FOLLOWED:
+        talk = [ContextLine(Voice.ASKER, before, days.clock(), view)]
+        recall = await days.recall(query, FAMILY, 3, in_talk=True, days=7, context=talk)
+        told = [without_dates(hit.preview) for hit in recall.hits]
+        assert told == ([found] if found else []), query
