@@ -115,7 +115,6 @@ class Engine:
             parts.formats.open,
             parts.vault.open,
             self._open_state,
-            partial(parts.corrected.take_over, parts.vault.ledger),
             parts.corrected.load,
         )
         for step in steps:

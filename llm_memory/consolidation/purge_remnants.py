@@ -150,7 +150,7 @@ class PurgeRemnants:
             await self._corrected.seal(clean, gone)
             for scope, memory_id in self._corrected.unsealed():
                 if memory_id in gone and any(one.memory_id == memory_id for one in clean):
-                    await self._corrected.note_purged(scope, memory_id, there=False)
+                    await self._corrected.not_purged(scope, memory_id)
         return len(clean)
 
     async def _attempt(self, step: Callable[[], Awaitable[object]], where: str) -> bool:
@@ -183,7 +183,7 @@ class PurgeRemnants:
         for name, memory_id in self._corrected.unsealed():
             scope = self._vault.named(name)
             if scope is None or (name, memory_id) in living:  # a person has put it back
-                await self._corrected.note_purged(name, memory_id, there=False)
+                await self._corrected.not_purged(name, memory_id)
                 continue
 
             def is_it(memory: Memory, memory_id: str = memory_id) -> bool:

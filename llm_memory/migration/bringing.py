@@ -148,7 +148,7 @@ class Bringing:
         await self._run(back)
         await asyncio.to_thread(self._take_turns_back, undo_record)
         self._unread.drop_scope(undo_record.target)
-        await self._corrected.no_undo(undo_record.memory_id, undo_record.target)
+        await self._corrected.no_undo(undo_record.target, [undo_record.memory_id])
         done = undo_record
         return BroughtBack(done.source, done.target, back.done, left=back.left)
 

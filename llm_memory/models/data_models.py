@@ -52,10 +52,7 @@ MIN_STRENGTH = 1
 MAX_STRENGTH = 100
 NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for an unknown time."""
-
-
 UNDATED: Final = "日期不详"
-"""Is shown in place of an unknown day."""
 
 
 def shown_day(moment: date, unknown: str) -> str:
@@ -83,7 +80,6 @@ def moment_in(text: str) -> datetime | None:
 
 
 def is_memory_id(text: str) -> bool:
-    """Whether an entry can be called so."""
     return _ID.fullmatch(text) is not None
 
 
@@ -125,17 +121,14 @@ class Memory:
     """One entry, apart from where it is kept (the folder says the scope, the file the topic).
 
     Attributes:
-        memory_id: ``m-`` and lower-case base32; empty until it is written, where the vault is to
-            make it.
-        judgment: What is remembered.
-        reasoning: Why, and what else belongs to it; may be empty.
+        memory_id: ``m-`` and lower-case base32; empty until the vault makes it.
+        created_at: Aware; ``NO_TIME`` where it is unknown when it was said.
+        reasoning: Why, and what else belongs to it.
         asks: Questions in other words that it answers, for search alone: never shown, no part of
             what decides whether two memories say the same.
-        strength: 1 to 100.
         active: Remembered on purpose. Passive ones were found by reflection, and fade.
-        created_at: Aware; ``NO_TIME`` where it is unknown when it was said.
-        role: The persona in force, empty if none.
-        context: The message before this one, empty if unknown.
+        role: The persona in force.
+        context: The message before this one.
         extra: Metadata fields that this version does not know, kept as they stood.
         quoted: It reads like an order to the bot, and nobody vouches for it: somebody's words,
             shown as such. A label; what carries safety is the provenance.
@@ -158,7 +151,6 @@ class Memory:
 
     @property
     def undated(self) -> bool:
-        """True if it is unknown when it was said."""
         return self.created_at == NO_TIME
 
     @property
@@ -209,15 +201,17 @@ class StoredMemory:
 class MemoryDraft:
     """What is to be remembered. The engine gives it its scope, id, time and file.
 
-    ``said_at``: when it was said, aware; None for now, ``NO_TIME`` where that is unknown.
-    ``heard``: what the actor said in the turn in which a model made the draft; None where no model
-    did. A model can be talked into a draft by what it has read, and then its actor vouches for
-    nothing. A request for silence in it counts for the draft. ``topic``: the file that its maker
-    asks for; words, kind and trust decide where that is None, or not for this speaker. ``key``:
-    drafts with the same one are one write; empty for none. ``day``: of what it tells, where its
-    words name none. ``proposed``: it is a decision that somebody has yet to accept, and stands
-    among the decisions. ``talk``: the turn in which it was said, as ``talk_history.anchor`` names
-    it; empty where that is unknown.
+    Attributes:
+        said_at: Aware; None for now, ``NO_TIME`` where it is unknown.
+        heard: What the actor said in the turn in which a model made the draft; None where no model
+            did. A model can be talked into a draft by what it has read, and then its actor vouches
+            for nothing. A request for silence in it counts for the draft.
+        topic: The file that its maker asks for; words, kind and trust decide where that is None,
+            or not for this speaker.
+        key: Drafts with the same one are one write; empty for none.
+        day: Of what it tells, where its words name none.
+        proposed: It is a decision that somebody has yet to accept, and stands among the decisions.
+        talk: The turn in which it was said, as ``talk_history.anchor`` names it.
     """
 
     judgment: str
@@ -347,14 +341,16 @@ class Refused:
 
 
 def absent(named: str = "") -> Refused:
-    """Returns that there is no such thing for the conversation."""
+    """There is no such thing for the conversation."""
     return Refused(Reason.NOT_VISIBLE, detail=named)
+
+
+_GONE: Final = frozenset({Reason.NOT_VISIBLE, Reason.FORGOTTEN})
 
 
 def is_absent(outcome: object) -> TypeGuard[Refused]:
     """True for what the conversation does not see, forgotten or never there."""
-    gone = {Reason.NOT_VISIBLE, Reason.FORGOTTEN}
-    return isinstance(outcome, Refused) and outcome.reason in gone
+    return isinstance(outcome, Refused) and outcome.reason in _GONE
 
 
 def is_denied(outcome: object) -> TypeGuard[Refused]:

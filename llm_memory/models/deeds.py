@@ -54,18 +54,16 @@ class Deed:
     """One row of the journal. Of ``CORRECTIONS`` nothing said before ``at`` brings the words back.
 
     Attributes:
-        scope: Where the entry stood.
-        target: To which it was moved, empty for the other kinds.
+        scope: Where the entry stood; ``target``: to which it was moved.
         memory_id: Of the entry; once that was purged, its keyed hash.
-        words: What it said. Empty once it was purged: then ``marks`` are what it is known by.
-        person: Who had said it, empty where it is unknown; ``who`` is the name.
-        said_at: When it was said: the days that its words name are counted from there.
+        words: What it said. Empty once it was purged: then ``marks`` are what it is known by, keyed
+            hashes of the statement and of its clauses.
+        person: Who had said it; ``who`` is the name.
+        said_at: The days that its words name are counted from there.
         by: The name of who did it, ``actor`` the account, ``door`` the conversation.
-        marks: Keyed hashes of the statement and of its clauses.
         before: Of a replacement, the id of the former entry.
         after: Digest of what the deed left: where something else stands since, no undo.
         batch: Deeds that an undo takes back together.
-        undoable: An undo may take it back.
         number: Given by the store; it rises.
     """
 
@@ -135,11 +133,3 @@ class Done:
     def target(self) -> str:
         """The one in which it stands since."""
         return self.deeds[0].target or self.source
-
-    @property
-    def forgotten(self) -> dict[str, list[str]]:
-        """By scope, the ids of the entries that were forgotten."""
-        found: dict[str, list[str]] = {}
-        for deed in self.deeds if self.kind is DeedKind.FORGOTTEN else ():
-            found.setdefault(deed.scope, []).append(deed.memory_id)
-        return found

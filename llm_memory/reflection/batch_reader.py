@@ -68,7 +68,8 @@ class BatchReader:
     ) -> ReflectionReport:
         """Process one batch as far as possible now. Returns the report with its result."""
         said = reading.turns
-        turns = tuple(await asyncio.to_thread(self._corrected.texts.cleared, said))
+        cleared = self._corrected.texts.cleared
+        turns = await asyncio.to_thread(lambda: tuple(map(cleared, said)))
         was_corrected = turns != said
         reading = replace(reading, turns=turns)
         batch = reading.batch

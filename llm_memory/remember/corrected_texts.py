@@ -55,12 +55,9 @@ class CorrectedTexts:
             for deed in self._of_entry(scope, memory_id)
         )
 
-    def cleared(self, turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
-        """Returns the turns as a model may read them: without what was corrected since they were
-        said, and without corrected statements that only the bot repeats."""
-        return [self._cleared(turn) for turn in turns]
-
-    def _cleared(self, turn: QueuedTurn) -> QueuedTurn:
+    def cleared(self, turn: QueuedTurn) -> QueuedTurn:
+        """Returns the turn as a model may read it: without what was corrected since it was said,
+        and without corrected statements that only the bot repeats."""
         near = self._before(turn.scope, turn.observed_at, shown=True, person=turn.person)
         turn = self._cut(turn, near)
         if not turn.reply_text:

@@ -6,18 +6,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.rules.closing import closed_by
 from ..catalogue.rules.day_journal import is_journal
 from ..catalogue.rules.timeline import is_digest
 from ..catalogue.unread_turns import UnreadTurns
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import StoredMemory
-from ..models.deeds import Deed, DeedKind
+from ..models.deeds import Deed
 from ..models.passages import Key
-from ..models.scope import Scope
 from .deeds import Deeds
 from .edit import MemoryEditor
 
@@ -39,29 +38,25 @@ class CorrectionFollower:
         if changes == self._followed:
             return
         await self._unread.review()
-        new = self._deeds.take_new()
+        new, self._deeds.new = self._deeds.new, []
         try:
             by_scope = await asyncio.to_thread(_by_scope, new)
             for scope in await self._editor.scopes():
                 if some := by_scope.get(scope.name):
-                    await self._follow(scope, some)
+                    await self._editor.reopen(scope, partial(self._is_gone, scope.name))
+                    entries = self._catalogue.of_scope(scope)
+                    for stored, rest in await asyncio.to_thread(self._less, entries, some):
+                        await self._editor.rewrite_journal(stored, rest)
         except VaultWriteFailed as error:
             logger.warning("journals_not_corrected", error=error)
-            self._deeds.put_back(new)
-            return
-        self._followed = changes
+            self._deeds.new += new
+        else:
+            self._followed = changes
 
-    async def _follow(self, scope: Scope, new: Sequence[Deed]) -> None:
-        gone = (DeedKind.FORGOTTEN, DeedKind.MOVED)
-        if any(one.kind in gone for one in new):
-            for stored in await self._editor.settled_in(scope):
-                by = closed_by(stored.memory)
-                left = self._catalogue.get(Key(scope.name, by)) is None
-                if left and self._deeds.was_taken_out(scope.name, by):
-                    await self._editor.reopen(stored)
-        entries = self._catalogue.of_scope(scope)
-        for stored, rest in await asyncio.to_thread(self._less, entries, new):
-            await self._editor.rewrite_journal(stored, rest)
+    def _is_gone(self, scope: str, memory_id: str) -> bool:
+        """True for an entry that a person has taken out of the scope."""
+        there = self._catalogue.get(Key(scope, memory_id)) is not None
+        return not there and self._deeds.was_taken_out(scope, memory_id)
 
     def _less(
         self, entries: Sequence[StoredMemory], new: Sequence[Deed]
@@ -70,8 +65,7 @@ class CorrectionFollower:
         found = []
         for stored in entries:
             if is_digest(stored.memory) and is_journal(stored):
-                made = stored.memory.created_at
-                words = {one.words for one in new if one.at >= made}
+                words = {one.words for one in new if one.at >= stored.memory.created_at}
                 left = self._deeds.texts.journal_cleared(stored, words) if words else None
                 if left not in (None, stored.memory.judgment):
                     found.append((stored, left))

@@ -7,10 +7,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import batched
+from functools import partial
 from typing import Final
 
 from ..errors import EngineClosed, StateUnavailable
@@ -23,15 +24,11 @@ from ..runtime.identifiers import Clock, make_id
 from ..storage.deed_table import DeedTable
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import same_words
-from ..vault.ledger import SqliteLedger
 from .corrected_texts import CorrectedTexts
-from .former_deeds import taken_over
 from .rules.corrected import Removed, marks_of
 
 TYPING: Final = timedelta(minutes=10)
 """An entry that a person changes in its file again within this time counts as still being typed."""
-_SLICE: Final = 500
-"""Deeds handled before control returns to the event loop."""
 _LOG: Final = "sealed_in_log"
 """In the state, the mark of a log that may hold what was sealed."""
 _NOBODY: Final = Requester(Actor("", ""), "")
@@ -52,13 +49,12 @@ class Deeds:
         self._key = b""
         self._failure: StateUnavailable | None = None
         self._all: dict[int, Deed] = {}
-        self._of_scope: dict[str, dict[int, Removed]] = {}
-        self._of_entry: dict[tuple[str, str], dict[int, Removed]] = {}
-        self._changed_at: dict[str, int] = {}
-        self._new: list[Deed] = []
-        self.changes = 0
-        """Counts the corrections that were noted or dropped."""
+        self._corrections: dict[tuple[str, str], dict[int, Removed]] = {}
+        """By scope, and by scope and entry; each by its number."""
+        self._changes = Counter[str]()
         self._lowest = 0
+        self.new: list[Deed] = []
+        """The corrections that nobody has followed yet, at first all."""
         self.texts = CorrectedTexts(self.removed, self.of_entry, self.mark)
 
     def load(self) -> None:
@@ -70,43 +66,28 @@ class Deeds:
             logger.warning("corrections_unread", error=error)
             self._failure = error
             return
-        self._all = {}
-        self._of_scope, self._of_entry = {}, {}
-        self._hold(found)
-
-    def take_over(self, ledger: SqliteLedger) -> None:
-        """Take over what a former version noted in the vault's ledger. Blocks."""
-        try:
-            if rows := ledger.former_deeds():
-                changed, new = taken_over(rows, self._table.rows())
-                self._table.change(changed)
-                self._table.add(new)
-            ledger.drop_former_deeds()
-        except StateUnavailable as error:
-            logger.warning("undo_unread", error=error)
-
-    def take_new(self) -> list[Deed]:
-        """Returns the corrections that were noted since this was asked last, at first all."""
-        new, self._new = self._new, []
-        return new
-
-    def put_back(self, new: Sequence[Deed]) -> None:
-        """Give these again next time."""
-        self._new += new
-
-    def changes_of(self, scope: str) -> int:
-        """Returns another number once a correction of the scope was noted or dropped."""
-        return self._changed_at.get(scope, 0)
+        for deed in found:
+            self._put(deed.number, deed)
 
     # What is known
 
+    @property
+    def changes(self) -> int:
+        """Counts the corrections that were noted or dropped."""
+        return self._changes.total()
+
+    def changes_of(self, scope: str) -> int:
+        """Counts those of a scope."""
+        return self._changes[scope]
+
     def removed(self, scope: str) -> list[Removed]:
         """Returns what may not return to the scope."""
-        return list(self._of_scope.get(scope, {}).values())
+        return list(self._corrections.get((scope, ""), {}).values())
 
     def of_entry(self, scope: str, memory_id: str) -> list[Deed]:
         """Returns what was corrected of an entry, or of an id's keyed hash."""
-        return [one.deed for one in list(self._of_entry.get((scope, memory_id), {}).values())]
+        found = self._corrections.get((scope, memory_id), {})
+        return [one.deed for one in list(found.values())]
 
     def of_scope(self, scope: str) -> list[Deed]:
         """Returns all corrections of a scope by people."""
@@ -120,16 +101,15 @@ class Deeds:
     def was_taken_out(self, scope: str, memory_id: str) -> bool:
         """True for an entry that a person has forgotten in the scope, or moved to another one."""
         gone = (DeedKind.FORGOTTEN, DeedKind.MOVED)
-        names = (memory_id, self.mark(memory_id))
-        found = (deed for name in names for deed in self.of_entry(scope, name))
-        return any(deed.kind in gone and deed.scope == scope for deed in found)
+        return any(one.kind in gone and one.scope == scope for one in self._of(scope, memory_id))
 
     def is_purged(self, scope: str, memory_id: str) -> bool:
         """True if a person had an entry purged: it may not be restored."""
-        if (scope, memory_id) in self.unsealed():
-            return True
-        names = (memory_id, self.mark(memory_id))
-        return any(not deed.words for name in names for deed in self.of_entry(scope, name))
+        sealed = any(not deed.words for deed in self._of(scope, memory_id))
+        return sealed or (scope, memory_id) in self.unsealed()
+
+    def _of(self, scope: str, memory_id: str) -> list[Deed]:
+        return self.of_entry(scope, memory_id) + self.of_entry(scope, self.mark(memory_id))
 
     def mark(self, text: str) -> str:
         """Returns the keyed hash of a text."""
@@ -152,24 +132,28 @@ class Deeds:
     ) -> int:
         """Note a deed durably. Returns its number, for ``drop``. ``at``: now by default."""
         made = self._made(kind, stored.scope.name, stored.memory, requester.name)
-        made = replace(made, target=target, at=made.at if at is None else at)
-        (number,) = await self.note_many([made])
+        (number,) = await self._note([replace(made, target=target, at=at or made.at)])
         return number
 
-    async def note_many(self, deeds: Sequence[Deed]) -> list[int]:
-        """Note several at once."""
-        if not deeds:
-            return []
-        try:
-            numbers = await asyncio.to_thread(self._table.add, deeds)
-        except (StateUnavailable, EngineClosed) as error:
-            logger.warning("correction_not_noted", error=error)
-            numbers = [self._lowest - place for place in range(1, len(deeds) + 1)]
-            self._lowest -= len(deeds)
-        for some in batched(zip(numbers, deeds, strict=True), _SLICE):
-            self._hold([replace(deed, number=number) for number, deed in some])
-            await asyncio.sleep(0)
-        return numbers
+    async def note_done(
+        self,
+        kind: DeedKind,
+        scope: str,
+        memory_id: str,
+        requester: Requester,
+        *,
+        target: str = "",
+        before: str = "",
+        after: str = "",
+    ) -> None:
+        """Note a deed that corrects nothing, and can be undone."""
+        deed = Deed(kind, scope, memory_id, at=self._clock(), target=target, before=before)
+        await self._note([_by(deed, requester, after)])
+
+    async def replaced(self, new: StoredMemory, former: StoredMemory, requester: Requester) -> None:
+        """Note that an entry took the place of another one of its scope."""
+        scope, memory_id, before = new.scope.name, new.memory.memory_id, former.memory.memory_id
+        await self.note_done(DeedKind.REPLACED, scope, memory_id, requester, before=before)
 
     async def forgotten(
         self, found: Sequence[StoredMemory], requester: Requester, *, after: str = ""
@@ -181,7 +165,7 @@ class Deeds:
         async for one in unhurried(found):
             deed = self._made(DeedKind.FORGOTTEN, one.scope.name, one.memory, requester.name)
             made.append(_by(deed, requester, after, batch) if after else deed)
-        return await self.note_many(made)
+        return await self._note(made)
 
     async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> list[int]:
         """Note what a person deleted in the files, given as scope and entry. Returns the numbers of
@@ -190,7 +174,7 @@ class Deeds:
         async for scope, memory in unhurried(entries):
             if not self._same(DeedKind.FORGOTTEN, scope, memory):
                 made.append(self._made(DeedKind.FORGOTTEN, scope, memory))
-        return await self.note_many(made)
+        return await self._note(made)
 
     async def changed_by_hand(self, changes: Iterable[tuple[str, Memory, str, Memory]]) -> None:
         """Note what a person moved to another scope's folder or reworded in the files, given as
@@ -204,30 +188,46 @@ class Deeds:
                 await self.edited(target, now)
                 if not new.startswith(old) and not self._is_typing(target, before.memory_id):
                     made.append(self._made(DeedKind.EDITED, target, before))
-        await self.note_many(made)
+        await self._note(made)
+
+    def _is_typing(self, scope: str, memory_id: str) -> bool:
+        """True where the entry was reworded in its file just now, by nobody who is named."""
+        return any(
+            one.kind is DeedKind.EDITED and not one.by and one.at >= self._clock() - TYPING
+            for one in self.of_entry(scope, memory_id)
+        )
 
     async def restored_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
         """Note what a person put back into the files, given as scope and entry."""
-        back: list[Deed] = []
+        back: list[int] = []
         async for scope, memory in unhurried(entries):
-            back += self._same(DeedKind.FORGOTTEN, scope, memory)
-        await self.drop([one.number for one in back])
+            back += [one.number for one in self._same(DeedKind.FORGOTTEN, scope, memory)]
+        await self.drop(back)
 
     async def edited(self, scope: str, memory: Memory) -> None:
         """Note that an entry got these words: they are no longer edited away."""
         back = self._same(DeedKind.EDITED, scope, memory)
         await self._change([replace(one, kind=DeedKind.AMENDED, words="") for one in back])
 
+    def _same(self, kind: DeedKind, scope: str, memory: Memory) -> list[Deed]:
+        words = same_words(memory.judgment)
+        return [
+            one
+            for one in self.of_entry(scope, memory.memory_id)
+            if (one.kind, one.scope) == (kind, scope) and same_words(one.words) == words
+        ]
+
     async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
         """Copy corrections to the scope to which a scope's statements are brought: all, or those of
         what these persons had said."""
+        names = {source: target}
         there = {(one.deed.kind, one.deed.memory_id, one.deed.at) for one in self.removed(target)}
-        await self.note_many(
+        await self._note(
             [
                 replace(
                     deed,
-                    scope=target if deed.scope == source else deed.scope,
-                    target=target if deed.target == source else deed.target,
+                    scope=names.get(deed.scope, deed.scope),
+                    target=names.get(deed.target, deed.target),
                     undoable=False,
                 )
                 for deed in (one.deed for one in self.removed(source))
@@ -236,16 +236,15 @@ class Deeds:
             ]
         )
 
-    async def note_purged(self, scope: str, memory_id: str, *, there: bool = True) -> None:
-        """Note at once that an entry is purged: no file brings it back, whatever it says of its
-        time, though the words are needed until the night. Or that it is sealed, or lives again."""
-        known = [
-            one.number for one in self._purges() if (one.scope, one.memory_id) == (scope, memory_id)
-        ]
-        if not there:
-            await self.drop(known)
-        elif not known:
-            await self.note_many([Deed(DeedKind.PURGED, scope, memory_id, at=self._clock())])
+    # What is purged
+
+    async def purged(self, scope: str, memory_ids: Collection[str]) -> None:
+        """Note at once that entries are purged: no file brings them back, whatever it says of its
+        time, though the words are needed until the night; and no undo does."""
+        noted, at = set(self.unsealed()), self._clock()
+        new = [one for one in memory_ids if (scope, one) not in noted]
+        await self._note([Deed(DeedKind.PURGED, scope, one, at=at) for one in new])
+        await self.no_undo(scope, memory_ids)
 
     def unsealed(self) -> list[tuple[str, str]]:
         """Returns scope and id of each entry that was purged and is not sealed yet."""
@@ -253,6 +252,11 @@ class Deeds:
 
     def _purges(self) -> list[Deed]:
         return [one for one in list(self._all.values()) if one.kind is DeedKind.PURGED]
+
+    async def not_purged(self, scope: str, memory_id: str) -> None:
+        """Note that such an entry is sealed, or lives again."""
+        key = scope, memory_id
+        await self.drop([o.number for o in self._purges() if (o.scope, o.memory_id) == key])
 
     async def seal(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         """Replace the words of these, and those ids that are ``gone``, by keyed hashes.
@@ -270,15 +274,17 @@ class Deeds:
             )
             for one in purged
         ]
+        kept = CORRECTIONS | {DeedKind.PURGED}
         others = [
             one.number
             for one in self._all.values()
-            if one.kind not in CORRECTIONS and not {one.memory_id, one.before}.isdisjoint(gone)
+            if one.kind not in kept and not {one.memory_id, one.before}.isdisjoint(gone)
         ]
         await asyncio.to_thread(self._state.set_mark, _LOG)
         await asyncio.to_thread(self._table.change, sealed)
-        self._hold(sealed, known=True)
-        await self.drop([n for n in others if self._all[n].kind is not DeedKind.PURGED])
+        for one in sealed:
+            self._put(one.number, one)
+        await self.drop(others)
 
     async def clear_log(self) -> bool:
         """Take what was sealed out of the log of the state's file. Returns whether there was any.
@@ -295,21 +301,6 @@ class Deeds:
         """Note that a deed which was noted before was done, and can be undone."""
         await self._change([_by(self._all[number], requester, after)])
 
-    async def note_done(
-        self,
-        kind: DeedKind,
-        scope: str,
-        memory_id: str,
-        requester: Requester,
-        *,
-        target: str = "",
-        before: str = "",
-        after: str = "",
-    ) -> None:
-        """Note a deed that corrects nothing."""
-        deed = Deed(kind, scope, memory_id, at=self._clock(), target=target, before=before)
-        await self.note_many([_by(deed, requester, after)])
-
     def undoable(self, *, memory_id: str = "", person: str = "", door: str = "") -> list[Done]:
         """Returns what was done to one memory, or by one person, in one conversation, the last
         first. Raises StateUnavailable where the journal could not be read."""
@@ -322,24 +313,25 @@ class Deeds:
                 found.setdefault(one.batch or str(one.number), []).append(one)
         return [Done(tuple(reversed(deeds))) for deeds in found.values()]
 
-    async def no_undo(self, memory_id: str, target: str) -> None:
-        """No undo of what stood in this scope: a memory that was purged, or a batch that was
-        undone."""
-        for one in [] if self._failure else self.undoable(memory_id=memory_id):
-            if one.target == target:
-                await self.undone(one)
+    async def no_undo(self, scope: str, memory_ids: Collection[str]) -> None:
+        """No undo of what was done to these and stands in this scope since."""
+        named = set(memory_ids)
+        await self.undone(
+            [
+                one
+                for one in self._all.values()
+                if one.undoable
+                and (one.target or one.scope) == scope
+                and not named.isdisjoint((one.memory_id, one.before))
+            ]
+        )
 
-    async def replaced(self, new: StoredMemory, former: StoredMemory, requester: Requester) -> None:
-        """Note that an entry took the place of another one of its scope."""
-        scope, memory_id, before = new.scope.name, new.memory.memory_id, former.memory.memory_id
-        await self.note_done(DeedKind.REPLACED, scope, memory_id, requester, before=before)
-
-    async def undone(self, done: Done) -> None:
-        """Note that a deed was undone, or can be no more: what it corrected stays corrected until
+    async def undone(self, deeds: Sequence[Deed]) -> None:
+        """Note that deeds were undone, or can be no more: what they corrected stays corrected until
         it is withdrawn."""
-        deeds = [self._all[one.number] for one in done.deeds if one.number in self._all]
-        await self._change([replace(one, undoable=False) for one in deeds if one.places])
-        await self.drop([one.number for one in deeds if not one.places])
+        there = [self._all[one.number] for one in deeds if one.number in self._all]
+        await self._change([replace(one, undoable=False) for one in there if one.places])
+        await self.drop([one.number for one in there if not one.places])
 
     async def withdraw(
         self, kinds: Collection[DeedKind], scope: str, memory_ids: Iterable[str]
@@ -352,70 +344,57 @@ class Deeds:
                     last[memory_id, one.kind] = one
         await self.drop([one.number for one in last.values()])
 
+    # How it is kept
+
     async def drop(self, numbers: Sequence[int]) -> None:
         """Drop these deeds."""
-        if not numbers:
-            return
-        for some in batched(numbers, _SLICE):
-            for deed in [self._all.pop(number) for number in some if number in self._all]:
-                self._forget(deed)
-            await asyncio.sleep(0)
-        try:
-            await asyncio.to_thread(self._table.drop, numbers)
-        except (StateUnavailable, EngineClosed) as error:
-            logger.warning("correction_not_undone", error=error)
+        if numbers:
+            async for number in unhurried(numbers):
+                self._put(number, None)
+            await self._durably(partial(self._table.drop, numbers))
 
     async def _change(self, deeds: Sequence[Deed]) -> None:
+        if deeds:
+            async for one in unhurried(deeds):
+                self._put(one.number, one)
+            await self._durably(partial(self._table.change, deeds))
+
+    async def _note(self, deeds: Sequence[Deed]) -> list[int]:
         if not deeds:
-            return
-        for some in batched(deeds, _SLICE):
-            self._hold(some, known=True)
-            await asyncio.sleep(0)
+            return []
+        numbers = await self._durably(partial(self._table.add, deeds))
+        if numbers is None:
+            numbers = [self._lowest - place for place in range(1, len(deeds) + 1)]
+            self._lowest = numbers[-1]
+        async for number, deed in unhurried(zip(numbers, deeds, strict=True)):
+            self._put(number, replace(deed, number=number))
+        return numbers
+
+    async def _durably[T](self, step: Callable[[], T]) -> T | None:
         try:
-            await asyncio.to_thread(self._table.change, deeds)
+            return await asyncio.to_thread(step)
         except (StateUnavailable, EngineClosed) as error:
-            logger.warning("undo_not_noted", error=error)
+            logger.warning("correction_not_noted", error=error)
+            return None
 
-    def _hold(self, deeds: Iterable[Deed], *, known: bool = False) -> None:
-        """``known``: they take the place of those with their numbers; the same statements are
-        corrected as before, unless one is no correction any more."""
-        for deed in deeds:
-            before, removed = self._all.get(deed.number), Removed(deed)
-            self._all[deed.number] = deed
-            if before is not None:
-                for place in before.places:
-                    self._of_entry[place, before.memory_id].pop(deed.number, None)
-                if not deed.places:
-                    self._forget(before)
-            for place in deed.places:
-                self._of_scope.setdefault(place, {})[deed.number] = removed
-                self._of_entry.setdefault((place, deed.memory_id), {})[deed.number] = removed
-            if deed.places and not known:
-                self._new.append(deed)
-                self._count(deed.places)
-
-    def _forget(self, deed: Deed) -> None:
-        for place in deed.places:
-            self._of_scope[place].pop(deed.number, None)
-            self._of_entry[place, deed.memory_id].pop(deed.number, None)
-        self._count(deed.places)
-
-    def _count(self, places: Iterable[str]) -> None:
-        for place in places:
-            self.changes += 1
-            self._changed_at[place] = self.changes
-
-    def _same(self, kind: DeedKind, scope: str, memory: Memory) -> list[Deed]:
-        words = same_words(memory.judgment)
-        return [
-            one
-            for one in self.of_entry(scope, memory.memory_id)
-            if (one.kind, one.scope) == (kind, scope) and same_words(one.words) == words
-        ]
-
-    def _is_typing(self, scope: str, memory_id: str) -> bool:
-        since = self._clock() - TYPING
-        return any(one.is_hand_edit and one.at >= since for one in self.of_entry(scope, memory_id))
+    def _put(self, number: int, deed: Deed | None) -> None:
+        """Hold a deed in the place of what has its number; None: hold none."""
+        before = self._all.get(number)
+        if deed is None:
+            self._all.pop(number, None)
+        else:
+            self._all[number] = deed
+        former, present = _places(before), _places(deed)
+        for place in former.difference(present):
+            del self._corrections[place][number]
+        if deed is not None and present:
+            removed = Removed(deed)
+            for place in present:
+                self._corrections.setdefault(place, {})[number] = removed
+            if not former:
+                self.new.append(deed)
+        if bool(former) != bool(present):
+            self._changes.update({scope for scope, _ in former or present})
 
     def _made(self, kind: DeedKind, scope: str, memory: Memory, by: str = "") -> Deed:
         origin = memory.provenance
@@ -430,6 +409,13 @@ class Deeds:
             origin.who,
             by=by,
         )
+
+
+def _places(deed: Deed | None) -> set[tuple[str, str]]:
+    """Returns where a correction is looked for."""
+    if deed is None:
+        return set()
+    return {(place, name) for place in deed.places for name in ("", deed.memory_id)}
 
 
 def _by(deed: Deed, requester: Requester, after: str, batch: str = "") -> Deed:

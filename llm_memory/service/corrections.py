@@ -69,19 +69,26 @@ class Corrections(Door):
         view = await self._gate.open(conversation_id, actor)
         found, outcomes = dict[str, StoredMemory](), dict[str, ChangeOutcome]()
         async for memory_id in unhurried(ids):
-            named = pointed_id(memory_id) or ""
-            stored = view.find(memory_id) or self._unread.find(named, view.seen)
-            if stored is None and for_good:
-                stored = await self._archived(memory_id, view)
-            if stored is None:
-                outcomes[memory_id] = await self._absent(memory_id, view)
-            elif view.may_forget(stored):
-                found[memory_id] = stored
+            stored = await self._forgettable(memory_id, view, for_good=for_good)
+            if isinstance(stored, Refused):
+                outcomes[memory_id] = stored
             else:
-                outcomes[memory_id] = view.refusal(stored)
+                found[memory_id] = stored
         if found:
             outcomes |= await self._forget(found, view, for_good=for_good)
         return [outcomes[memory_id] for memory_id in ids]
+
+    async def _forgettable(
+        self, memory_id: str, view: View, *, for_good: bool
+    ) -> StoredMemory | Refused:
+        named = pointed_id(memory_id) or ""
+        stored = view.find(memory_id) or self._unread.find(named, view.seen)
+        if stored is None:
+            archived = await self._archived(memory_id, view)
+            stored = archived if for_good else None
+            if stored is None:
+                return _gone(memory_id, archived)
+        return stored if view.may_forget(stored) else view.refusal(stored)
 
     async def _forget(
         self, found: Mapping[str, StoredMemory], view: View, *, for_good: bool = False
@@ -94,23 +101,21 @@ class Corrections(Door):
         done = set(map(entry_key, turns))
         entries = [one for one in found.values() if entry_key(one) not in done]
         living = [one for one in entries if one.path != ARCHIVE]
-        leaving = [*living, *turns]
         after = "" if for_good else forgotten_words(view.requester, at)
-        numbers = await self._corrected.forgotten(leaving, view.requester, after=after)
+        noted = await self._corrected.forgotten([*living, *turns], view.requester, after=after)
         gone, refused = await self._handlers.archive(living, view.who, at)
         done.update(map(entry_key, gone))
-        noted = zip(numbers, leaving, strict=True)
-        await self._corrected.drop([n for n, one in noted if entry_key(one) not in done])
+        left = [n for n, one in zip(noted, living, strict=False) if entry_key(one) not in done]
+        await self._corrected.drop(left)
         for turn in turns if for_good else ():
-            await self._corrected.note_purged(turn.scope.name, _id(turn))
-        if done:
-            await self._follower.follow()
-        left = await self._purge(entries) if for_good and refused is None else None
+            await self._corrected.purged(turn.scope.name, [_id(turn)])
+        await self._follower.follow()
+        unfinished = await self._purge(entries) if for_good and refused is None else {}
         outcomes = dict[str, ChangeOutcome]()
         for memory_id, one in found.items():
-            if left is not None or (for_good and one in turns):
-                unfinished = (left or {}).get(one.scope, "")
-                outcomes[memory_id] = Changed(DeedKind.PURGED, one, unfinished=unfinished)
+            if for_good and (refused is None or one in turns):
+                why = unfinished.get(one.scope, "")
+                outcomes[memory_id] = Changed(DeedKind.PURGED, one, unfinished=why)
             elif entry_key(one) in done:
                 outcomes[memory_id] = Changed(DeedKind.FORGOTTEN, one)
             else:
@@ -129,29 +134,20 @@ class Corrections(Door):
                 left[scope] = left[scope] or str(error)
         return left
 
-    async def _absent(self, memory_id: str, view: View) -> Refused:
-        """No such memory lives here: it may have been forgotten."""
-        gone = await self._archived(memory_id, view) is not None
-        return Refused(Reason.FORGOTTEN if gone else Reason.NOT_VISIBLE, detail=memory_id)
-
     async def _archived(self, memory_id: str, view: View) -> StoredMemory | None:
         """A forgotten entry or turn that the conversation sees."""
         named = pointed_id(memory_id)
         for scope in view.changeable if named else ():
-            for archived in filter(view.sees, await self._gone(scope, [named or ""])):
+            for archived in filter(view.sees, await self._forgotten(scope, [named or ""])):
                 return archived
         return None
 
-    async def _gone(self, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
+    async def _forgotten(self, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Those of these that were forgotten in the scope: entries of the archive, and turns that
         are not read yet."""
         taken_out = (one for one in memory_ids if self._corrected.was_taken_out(scope.name, one))
         turns = (self._unread.waiting(Key(scope.name, one)) for one in taken_out)
         return [*await self._handlers.archived(scope, memory_ids), *filter(None, turns)]
-
-    async def _governed(self, memory_id: str, view: View) -> StoredMemory | Refused:
-        found = view.governed(memory_id)
-        return await self._absent(memory_id, view) if is_absent(found) else found
 
     @deed
     async def edit(
@@ -165,7 +161,7 @@ class Corrections(Door):
             return stored
         edited = await self._handlers.edit(stored, text, view.requester, own=view.said(stored))
         await self._follower.follow()
-        return edited or absent(memory_id)
+        return edited
 
     @deed
     async def move(
@@ -187,7 +183,13 @@ class Corrections(Door):
             return refused
         moved = await self._handlers.move(stored, target, view.requester)
         await self._follower.follow()
-        return moved or absent(memory_id)
+        return moved
+
+    async def _governed(self, memory_id: str, view: View) -> StoredMemory | Refused:
+        found = view.governed(memory_id)
+        if not is_absent(found):
+            return found
+        return _gone(memory_id, await self._archived(memory_id, view))
 
     @deed
     async def restore(
@@ -255,13 +257,13 @@ class Corrections(Door):
             return absent(done.memory_id if scope and view.who.admin else "")
         if done.kind is DeedKind.REPLACED:
             return await self._swap_back(done, standing, view)
-        if done.kind in (DeedKind.EDITED, DeedKind.AMENDED) and not view.sees(standing):
+        if done.kind is not DeedKind.MOVED and not view.sees(standing):
             return absent(done.memory_id)
         if not view.governs(scope):
             return view.refusal(standing)
-        undone = await self._handlers.take_back(done)
+        undone = await self._handlers.take_back(standing, done)
         await self._follower.follow()
-        return undone or absent(done.memory_id)
+        return undone
 
     async def _swap_back(self, done: Done, new: StoredMemory, view: View) -> UndoOutcome:
         """Take back that an entry replaced another one."""
@@ -277,7 +279,7 @@ class Corrections(Door):
         if not swapped:
             await self._corrected.drop(numbers)
         if back:
-            await self._corrected.undone(done)
+            await self._corrected.undone(done.deeds)
             nobody = replace(view.who, person="")
             again = Requester(nobody, done.deeds[0].door)  # by its id alone
             await self._corrected.replaced(back[0], new, again)
@@ -292,8 +294,8 @@ class Corrections(Door):
         left them."""
         found, changed = list[StoredMemory](), ""
         for scope in view.changeable:
-            ids = done.forgotten.get(scope.name, [])
-            archived = {_id(one): one for one in await self._gone(scope, ids)}
+            ids = [one.memory_id for one in done.deeds if one.scope == scope.name]
+            archived = {_id(one): one for one in await self._forgotten(scope, ids)}
             async for memory_id in unhurried(ids):
                 one = archived.get(memory_id)
                 stands = self._catalogue.get(Key(scope.name, memory_id)) is not None
@@ -317,9 +319,8 @@ class Corrections(Door):
         if not back:
             return refused or absent(_id(first))
         if done is not None:
-            await self._corrected.undone(done)
-        turns = {_id(one) for one in mine if one.path != ARCHIVE}
-        told = [one for one in back if _id(one) not in turns] or back
+            await self._corrected.undone(done.deeds)
+        told = [one for one in back if self._unread.waiting(key_of(one)) is None] or back
         return Changed(DeedKind.FORGOTTEN, told[0], undone=True, more=len(told) - 1)
 
     async def _restored(
@@ -337,6 +338,11 @@ class Corrections(Door):
         return back, None
 
 
+def _gone(memory_id: str, archived: StoredMemory | None) -> Refused:
+    """No such memory lives here: it may have been forgotten."""
+    return Refused(Reason.FORGOTTEN if archived else Reason.NOT_VISIBLE, detail=memory_id)
+
+
 def _by_scope(found: Iterable[StoredMemory]) -> dict[Scope, dict[str, StoredMemory]]:
     by_scope: dict[Scope, dict[str, StoredMemory]] = {}
     for one in found:
@@ -349,6 +355,5 @@ def _id(stored: StoredMemory) -> str:
 
 
 def _is_left(archived: StoredMemory, done: Done) -> bool:
-    """True if it was this deed that forgot the entry; earlier versions noted no more than that."""
-    after = done.deeds[0].after
-    return archived.path != ARCHIVE or not after or after == left_words(archived)
+    """True if it was this deed that forgot the entry."""
+    return archived.path != ARCHIVE or done.deeds[0].after in ("", left_words(archived))

@@ -22,6 +22,7 @@ from ..models.data_models import (
     MemoryKind,
     PrivateKind,
     Provenance,
+    Reason,
     Refused,
     Source,
     StoredMemory,
@@ -169,7 +170,7 @@ class TaskList:
     ) -> TaskOutcome:
         amended = await self._editor.amend(known, made, by.requester)
         match amended:
-            case None:  # a person has just deleted it
+            case Refused(Reason.NOT_VISIBLE):  # a person has just deleted it
                 return TaskOutcome(title, TaskFate.UNKNOWN)
             case Refused():
                 return TaskOutcome(title, TaskFate.REFUSED, known, amended)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..errors import StateUnavailable
 from ..log import logger
@@ -192,16 +191,3 @@ class SqliteLedger(SqliteFile):
     def end_move(self, memory_id: str) -> None:
         """Note that the move ended."""
         self.rows("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
-
-    def former_deeds(self) -> list[tuple[Any, ...]]:
-        """Returns what a former version noted here of deeds that can be undone, the first first."""
-        if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'deed'"):
-            return []
-        return self.rows(
-            "SELECT kind, memory_id, scope, target, person, conversation, words"
-            " FROM deed ORDER BY number"
-        )
-
-    def drop_former_deeds(self) -> None:
-        """They stand in the journal of deeds."""
-        self.rows("DROP TABLE IF EXISTS deed")

@@ -29,7 +29,9 @@ CREATE TABLE IF NOT EXISTS departed (
     PRIMARY KEY (scope, memory_id));
 CREATE TABLE IF NOT EXISTS moving (
     memory_id TEXT PRIMARY KEY, scope TEXT NOT NULL, target TEXT NOT NULL);
+DROP TABLE IF EXISTS deed;
 """
+"""The last line: a former version noted there what could be undone."""
 _FORMAT = 1
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 PUT_ENTRY = f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * 14)})"  # noqa: S608

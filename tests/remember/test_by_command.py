@@ -14,6 +14,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
+    Changed,
     ConversationId,
     DeedKind,
     Reason,
@@ -39,31 +40,54 @@ NOBODY = Actor("", "小明")
 FILE = "memory/scopes/家人/preferences.md"
 
 
+WORK = group(888)
+OTHER_ADMIN = person(4, "另一个管理员", admin=True)
+FIRST, SECOND, REWORDED, BROKEN = PEANUTS, "阳台的灯要换了", "阳台的灯换好了", "阳台的灯又坏了"
+
+
 def not_for(memory_id: str) -> Refused:
     """Who asks is not the one who may."""
     return Refused(Reason.NOT_ALLOWED, detail=memory_id)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    """Without an index."""
+    async with running(tmp_path, follow=False) as opened:
+        yield opened
+
+
+async def seen(rig: Rig, where: ConversationId) -> list[str]:
+    return sorted(await rig.newest(where))
+
+
+async def takes_back(
+    rig: Rig, kind: DeedKind, who: Actor = ADMIN, *, memory_id: str = ""
+) -> Changed:
+    """The last deed of this person here, or the last one that was done to an entry."""
+    outcome = await rig.restore(memory_id, HERE, who)
+    assert is_changed(outcome, kind, undone=True), outcome
+    return outcome
 
 
 @pytest.mark.parametrize("named", [False, True])
 async def test_an_edit_changes_the_words_alone_and_can_be_taken_back(
     tmp_path: Path, named: bool
 ) -> None:
+    said = {"reasoning": "她自己说的", "tags": ("饮食",)}
     async with running(tmp_path) as rig:
-        memory_id = await rig.stored_id(
-            PEANUTS, HERE, SPEAKER, reasoning="她自己说的", tags=("饮食",)
-        )
+        memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER, **said)
         outcome = await rig.edit(memory_id, WALNUTS, HERE, ADMIN)
         assert is_changed(outcome, DeedKind.EDITED)
         assert outcome.before == PEANUTS
         memory = outcome.memory.memory
         kept = (memory.judgment, memory.reasoning, memory.tags, memory.provenance.person)
-        assert kept == (WALNUTS, "她自己说的", ("饮食",), SPEAKER.person)
+        assert kept == (WALNUTS, *said.values(), SPEAKER.person)
         archive = tmp_path / "memory/scopes/家人/archive/preferences.md"
         assert "改写者：管理员" in archive.read_text("utf-8")
     async with running(tmp_path) as rig:
         assert await rig.newest(HERE) == [WALNUTS]
-        outcome = await rig.restore(memory_id if named else "", HERE, ADMIN)
-        assert is_changed(outcome, DeedKind.EDITED, undone=True)
+        await takes_back(rig, DeedKind.EDITED, memory_id=memory_id if named else "")
         assert archive.read_text("utf-8").strip() == ""
         assert await rig.restore("", HERE, ADMIN) == absent()
         await rig.engine.reconcile()
@@ -94,9 +118,8 @@ async def test_what_may_not_be_stored_is_no_edit_and_a_typo_makes_no_scope(rig: 
     for text in ("", "  \u200b", "x" * 2001):
         assert isinstance(await rig.edit(memory_id, text, HERE, ADMIN), Refused)
     for name in ("家人们", "公 司", "", "quarantine", "../公司", "PUBLIC", "con"):
-        outcome = await rig.move(memory_id, name, HERE, ADMIN)
-        assert isinstance(outcome, Refused)
-        assert outcome.reason is Reason.UNKNOWN_SCOPE
+        refused = Refused(Reason.UNKNOWN_SCOPE, detail=name)
+        assert await rig.move(memory_id, name, HERE, ADMIN) == refused
     assert await rig.newest(HERE) == [PEANUTS]
 
 
@@ -121,23 +144,19 @@ async def test_a_pointer_to_nothing_is_not_visible_and_a_path_in_one_opens_no_fi
         assert await rig.restore(pointer, HERE, ADMIN) == absent(pointer)
         assert await expand(pointer, conversation_id=HERE) == absent(pointer)
     pointer = f"../家人/preferences.md#{memory_id}"
-    assert is_absent(await expand(pointer, conversation_id=group(888)))
+    assert is_absent(await expand(pointer, conversation_id=WORK))
     assert isinstance(await expand(pointer, conversation_id=HERE), StoredMemory)
 
 
-async def test_a_persons_edit_of_the_file_is_not_written_over(rig: Rig) -> None:
+async def test_what_a_person_did_to_the_file_is_neither_written_over_nor_missed(rig: Rig) -> None:
     """What is in the file goes to the archive, not what the bot last knew."""
     memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
     path = rig.root / FILE
     path.write_text(path.read_text("utf-8").replace("花生", "虾"), "utf-8")
     assert is_changed(await rig.edit(memory_id, WALNUTS, HERE, ADMIN), DeedKind.EDITED)
-    assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.EDITED, undone=True)
+    await takes_back(rig, DeedKind.EDITED)
     assert await rig.newest(HERE) == ["奶奶对虾过敏"]
-
-
-async def test_what_a_person_deleted_by_hand_meanwhile_is_gone(rig: Rig) -> None:
-    memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
-    (rig.root / FILE).unlink()
+    path.unlink()
     assert await rig.forget(memory_id, HERE, SPEAKER) == absent(memory_id)
     assert await rig.newest(HERE) == []
     assert isinstance(await rig.tell(PEANUTS, HERE, SPEAKER), Stored)
@@ -145,20 +164,13 @@ async def test_what_a_person_deleted_by_hand_meanwhile_is_gone(rig: Rig) -> None
 
 async def test_a_move_onto_another_entry_of_that_id_moves_nothing(rig: Rig) -> None:
     memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
-    file = rig.root / FILE
-    other = rig.root / "memory/scopes/公司"
-    other.mkdir()
-    text = file.read_text("utf-8").replace(PEANUTS, WALNUTS)
-    other.joinpath(file.name).write_text(text, "utf-8")
+    file, other = rig.root / FILE, rig.root / "memory/scopes/公司/preferences.md"
+    other.parent.mkdir()
+    other.write_text(file.read_text("utf-8").replace(PEANUTS, WALNUTS), "utf-8")
     assert is_absent(await rig.move(memory_id, "公司", HERE, ADMIN))
     assert PEANUTS in file.read_text("utf-8")
-    assert WALNUTS in other.joinpath(file.name).read_text("utf-8")
+    assert WALNUTS in other.read_text("utf-8")
 
-
-FIRST, SECOND, REWORDED = "奶奶对花生过敏", "阳台的灯要换了", "阳台的灯换好了"
-BROKEN = "阳台的灯又坏了"
-WORK = group(888)
-OTHER_ADMIN = person(4, "另一个管理员", admin=True)
 
 type Step = Callable[[Rig, str], Awaitable[object]]
 
@@ -226,17 +238,6 @@ PASSED: dict[str, tuple[Step, ...]] = {
 }
 
 
-@pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    """Without an index."""
-    async with running(tmp_path, follow=False) as opened:
-        yield opened
-
-
-async def seen(rig: Rig, where: ConversationId) -> list[str]:
-    return sorted(await rig.newest(where))
-
-
 @pytest.mark.parametrize("story", PASSED)
 async def test_what_cannot_be_undone_any_more_is_passed_over(rig: Rig, story: str) -> None:
     first = await rig.stored_id(FIRST, HERE, SPEAKER)
@@ -245,8 +246,7 @@ async def test_what_cannot_be_undone_any_more_is_passed_over(rig: Rig, story: st
     for step in PASSED[story]:
         await step(rig, second)
     here, at_work = await seen(rig, HERE), await seen(rig, WORK)
-    outcome = await rig.restore("", HERE, ADMIN)
-    assert is_changed(outcome, DeedKind.FORGOTTEN, undone=True), outcome
+    await takes_back(rig, DeedKind.FORGOTTEN)
     assert await seen(rig, HERE) == sorted([*here, FIRST])
     for _ in range(2):
         assert is_absent(await rig.restore("", HERE, ADMIN))
@@ -265,9 +265,9 @@ async def test_of_what_is_gone_the_answer_names_it_and_by_its_id_it_comes_back(
         await step(rig, memory_id)
     assert await rig.restore("", HERE, ADMIN) == absent(memory_id)
     assert await seen(rig, HERE) == []
-    assert is_changed(await rig.restore(memory_id, HERE, ADMIN), DeedKind.FORGOTTEN, undone=True)
+    await takes_back(rig, DeedKind.FORGOTTEN, memory_id=memory_id)
     assert await seen(rig, HERE) == [REWORDED]
-    assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.EDITED, undone=True)
+    await takes_back(rig, DeedKind.EDITED)
     assert await seen(rig, HERE) == [SECOND]
     assert await rig.restore("", HERE, ADMIN) == absent()
 
@@ -278,14 +278,14 @@ async def test_a_member_takes_back_what_the_member_did(rig: Rig) -> None:
     second = await rig.stored_id(SECOND, HERE, SPEAKER)
     await rig.forget(first, HERE, SPEAKER)
     await marks_a_task(SPEAKER)(rig, "")
-    assert is_changed(await rig.restore("", HERE, SPEAKER), DeedKind.FORGOTTEN, undone=True)
+    await takes_back(rig, DeedKind.FORGOTTEN, SPEAKER)
     once_admin = replace(SPEAKER, admin=True)
     await rig.forget(first, HERE, SPEAKER)
     await rig.edit(second, REWORDED, HERE, once_admin)
-    assert is_changed(await rig.restore("", HERE, SPEAKER), DeedKind.FORGOTTEN, undone=True)
+    await takes_back(rig, DeedKind.FORGOTTEN, SPEAKER)
     assert await rig.restore("", HERE, SPEAKER) == absent()
     assert REWORDED in await seen(rig, HERE)
-    assert is_changed(await rig.restore("", HERE, once_admin), DeedKind.EDITED, undone=True)
+    await takes_back(rig, DeedKind.EDITED, once_admin)
 
 
 async def test_that_nothing_can_be_undone_is_not_said_where_it_is_unknown(
@@ -305,4 +305,4 @@ async def test_that_nothing_can_be_undone_is_not_said_where_it_is_unknown(
                 await rig.restore("", HERE, ADMIN)
             assert await seen(rig, HERE) == []
     async with running(tmp_path, follow=False) as rig:
-        assert is_changed(await rig.restore("", HERE, ADMIN), DeedKind.FORGOTTEN, undone=True)
+        await takes_back(rig, DeedKind.FORGOTTEN)

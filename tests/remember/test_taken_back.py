@@ -106,21 +106,20 @@ async def test_what_stands_beside_the_other_and_whether_the_conflict_is_named(
             assert (old in said) is named
 
 
-async def test_a_correction_that_may_mean_two_things_names_one_and_replaces_none(
-    timed_bot: Bot,
+@pytest.mark.parametrize(
+    ("olds", "new", "heard"),
+    [
+        (("小李周一打球", "小李周二打球"), "更正：小李周四游泳", None),  # of which?
+        (("小李抽烟",), "小李不抽烟了", "今天晚饭吃什么"),  # a model adds it
+    ],
+)
+async def test_what_may_mean_two_things_or_nobody_said_replaces_nothing(
+    timed_bot: Bot, olds: tuple[str, ...], new: str, heard: str | None
 ) -> None:
-    for text in ("小李周一打球", "小李周二打球"):
-        assert isinstance(await timed_bot.tell(text, HOME), Stored)
-    outcome = await timed_bot.tell("更正：小李周四游泳", HOME)
-    assert isinstance(outcome, Stored)
-    assert len(texts_of(timed_bot)["家人"]) == 3
-
-
-async def test_what_a_model_adds_takes_nothing_back(timed_bot: Bot) -> None:
-    await timed_bot.tell("小李抽烟", HOME, heard="小李抽烟")
-    outcome = await timed_bot.tell("小李不抽烟了", HOME, heard="今天晚饭吃什么")
-    assert isinstance(outcome, Stored)
-    assert "小李抽烟" in texts_of(timed_bot)["家人"]
+    for text in olds:
+        assert is_stored(await timed_bot.tell(text, HOME, heard=text if heard else None), How.NEW)
+    assert is_stored(await timed_bot.tell(new, HOME, heard=heard), How.NEW)
+    assert set(olds) < set(texts_of(timed_bot)["家人"])
 
 
 EVENT = MemoryKind.EVENT
