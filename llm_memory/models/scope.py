@@ -173,19 +173,17 @@ class Place:
 def _scope_fault(name: object, *, derived: bool) -> ScopeFault | None:
     if not isinstance(name, str):
         return ScopeFault.NOT_TEXT
-    if not name:
-        return ScopeFault.EMPTY
-    if len(name) > MAX_SCOPE_LENGTH:
-        return ScopeFault.TOO_LONG
-    if _LEGAL.fullmatch(name) is None:
-        return ScopeFault.ILLEGAL_CHARACTERS
     folded = name.lower()
-    if folded in _DEVICES:
-        return ScopeFault.RESERVED_DEVICE
-    if not derived and (folded.startswith(_OURS) or folded == QUARANTINE_NAME):
-        return ScopeFault.RESERVED_PREFIX
-    changed = folded in {PUBLIC_NAME, QUARANTINE_NAME} and name != folded
-    return ScopeFault.CASE_CLASH if changed else None
+    ours = folded.startswith(_OURS) or folded == QUARANTINE_NAME
+    faults = (
+        (not name, ScopeFault.EMPTY),
+        (len(name) > MAX_SCOPE_LENGTH, ScopeFault.TOO_LONG),
+        (_LEGAL.fullmatch(name) is None, ScopeFault.ILLEGAL_CHARACTERS),
+        (folded in _DEVICES, ScopeFault.RESERVED_DEVICE),
+        (ours and not derived, ScopeFault.RESERVED_PREFIX),
+        (folded in {PUBLIC_NAME, QUARANTINE_NAME} and name != folded, ScopeFault.CASE_CLASH),
+    )
+    return next((fault for is_so, fault in faults if is_so), None)
 
 
 def _is_shelf(name: object) -> bool:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -35,13 +34,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
     Rig,
-    Ticker,
     group,
     person,
     private,
@@ -280,37 +277,3 @@ async def test_an_export_that_another_bot_imports_publishes_nothing(tmp_path: Pa
             assert report.known == known
         assert await rig.texts(QUESTION, CHAT) == [MOVE]
         assert not any([await shown(rig, where, MOVE) for where in (own, ROOM)])
-
-
-STRANGERS = group(1234)
-BULB, BOOK, HOMEWORK, CAKE = "家里换了灯泡", "小明还了图书馆的书", "大家交了作业", "房间里订了蛋糕"
-SAID = {
-    BULB: (FAMILY, MING),
-    BOOK: (STRANGERS, MING),
-    HOMEWORK: (STRANGERS, ADMIN),
-    "陌生人取了快递": (STRANGERS, person(5003, "小刚")),
-    CAKE: (ROOM, HONG),
-}
-
-
-async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
-    tmp_path: Path,
-) -> None:
-    clock, loop = Ticker(), replace(QUICK.loop, prime_after_hours=1)
-    async with running(tmp_path, settings=replace(QUICK, loop=loop), clock=clock) as rig:
-        for text, (where, who) in SAID.items():
-            await rig.remember(text, where, who, kind=MemoryKind.EVENT)
-        await hear(rig, MOVE, kind=MemoryKind.EVENT)
-        for where, who, told in (
-            (FAMILY, MING, {BULB, BOOK, HOMEWORK}),
-            (ROOM, HONG, {HOMEWORK, CAKE}),
-            (CHAT, MING, {BOOK, HOMEWORK, MOVE}),
-            (OTHERS_CHAT, HONG, {HOMEWORK, CAKE}),
-        ):
-            for _ in range(2):
-                clock.now += timedelta(hours=2)
-                begins = TurnRequest("", 30.0, limit=0, token_budget=0, primed=True)
-                start = await rig.engine.service.begin_turn(
-                    begins, conversation_id=where, actor=who
-                )
-            assert {text for text in (*SAID, MOVE) if text in repr(start.primer)} == told

@@ -112,7 +112,10 @@ def map_notices(
         if isinstance(value, IllegalName):
             params = {"key": key, "value": value.value, "fault": str(value.fault)}
             yield Notice(NoticeCode.MAP_ILLEGAL_NAME, key, params)
-    for key in scope_map.unreadable - met | (frozenset() if scope_map.all_gone else scope_map.gone):
+    here = set(map(without_account, scope_map.entries.keys() - scope_map.gone))
+    gone = set() if scope_map.all_gone else scope_map.gone
+    elsewhere = {key for key in gone if without_account(key) not in here}
+    for key in (scope_map.unreadable - met) | elsewhere:
         fault, near = "unreadable" if key in scope_map.unreadable else "account", meant.get(key, "")
         if near not in scope_map.entries:  # else the conversation has a key of its own by now
             odd = "meant" if near else fault

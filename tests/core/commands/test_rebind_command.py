@@ -10,11 +10,7 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
-from astrbot_plugin_scoped_memory.llm_memory import (
-    ConversationId,
-    GroupScope,
-    Usable,
-)
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, GroupScope, Usable
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -36,87 +32,15 @@ OLD, NEW = f"{ADAPTER}:GroupMessage:777", f"{ADAPTER}:GroupMessage:7770"
 QUESTION, ANSWER = "王姐下周做什么", "王姐下周去医院做手术"
 
 
-def on(account: str, where: ConversationId) -> ConversationId:
-    """The same conversation of another bot account."""
-    return replace(where, umo=f"{account}:{where.umo.partition(':')[2]}", account=account)
+async def told_in(rig: Rig, *numbers: int) -> list[int]:
+    """The groups, of these, in which the answer is told."""
+    return [one for one in numbers if await rig.texts(QUESTION, group(one))]
 
 
-@pytest.mark.parametrize("words", [f"rebind {OLD} {NEW}", f"改绑 {OLD} → {NEW}", "rebind " + OLD])
-async def test_a_chat_keeps_under_its_new_id_what_it_had(tmp_path: Path, words: str) -> None:
-    panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember(ANSWER, group(777))
-        assert not await rig.texts(QUESTION, group(7770))
-        await Desk(rig, panel=panel)(f"scope {words}", 7770)
-        assert await rig.texts(QUESTION, group(7770))
-        assert await rig.texts(QUESTION, group(777))  # what still comes under the former id
-        assert not await rig.texts(QUESTION, group(999))
-    assert panel[KEY] == {NEW: "家人"} | {key: MAP[key] for key in MAP if key != OLD}
-    async with running(tmp_path, panel[KEY], follow=False) as rig:
-        assert await rig.texts(QUESTION, group(7770))
-        stored = await rig.remember("手术在市一院", group(777))
-        assert stored.memory.scope.name == "家人"
-        await Desk(rig, panel=panel)("scope rebind undo")
-        assert panel[KEY] == MAP
-        assert not await rig.texts(QUESTION, group(7770))
-        assert await rig.texts(QUESTION, group(777))
-
-
-async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Path) -> None:
-    """What the map names and what a policy derived, pauses and the policy of the account."""
-    renamed = frozenset({"qq2"})
-    settings = replace(
-        QUICK,
-        group_scope=GroupScope.PER_GROUP,
-        dm_scope=DmScope.PUBLIC,
-        dm_scope_by_account={ADAPTER: DmScope.PER_ACCOUNT_CHANNEL_PEER},
-    )
-    policies = {ADAPTER: "per-account-channel-peer"}
-    panel = Panel(dict(MAP))
-    panel["advanced"] = {"dm_scope_by_account": policies, "other": 1}
-    said = {ANSWER: group(777), "帐篷在阁楼里": group(555), "存折在花盆下面": private(31)}
-    async with running(tmp_path, settings=settings, follow=False) as rig:
-        for text, place in said.items():
-            await rig.engine.service.conversations.meet(place, person(31))
-            await rig.remember(text, place, person(31))
-        await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
-    async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
-        await Desk(rig, panel=panel)(f"scope rebind {ADAPTER} qq2")
-        assert rig.engine.service.conversations.pause_of(on("qq2", group(888)))
-        for text, place in said.items():
-            for where in (place, group(4321), private(4321)):
-                assert bool(await rig.texts(text, on("qq2", where))) is (where is place), text
-    assert panel[KEY] == {key.replace(ADAPTER, "qq2", 1): scope for key, scope in MAP.items()}
-    after = {"qq2": "per-account-channel-peer"}
-    assert panel["advanced"] == {"dm_scope_by_account": after, "other": 1}
-    settings = replace(settings, dm_scope_by_account={"qq2": DmScope.PER_ACCOUNT_CHANNEL_PEER})
-    both = renamed | {ADAPTER}
-    async with running(tmp_path, panel[KEY], settings=settings, follow=False, accounts=both) as rig:
-        for account in ("qq2", ADAPTER):
-            for text, place in said.items():
-                assert await rig.texts(text, on(account, place)), text
-                if account == ADAPTER:
-                    assert not await rig.texts(text, on("qq2", place)), text
-            if account == "qq2":
-                await Desk(rig, panel=panel)("scope rebind 撤销")
-        assert (panel[KEY], panel["advanced"]["dm_scope_by_account"]) == (MAP, policies)
-
-
-async def test_what_cannot_be_rebound_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    panel, there = Panel(dict(MAP)), frozenset({ADAPTER, "qq2"})
-    async with running(tmp_path, follow=False, accounts=there) as rig:
-        desk = Desk(rig, panel=panel)
-        for words, key in (
-            ("a b c", "usage"),
-            (f"gone:GroupMessage:1 {NEW}", "never_met"),
-            (f"{OLD} {ADAPTER}:FriendMessage:5", "not_alike"),
-            (f"{OLD} gone:GroupMessage:1", "no_account"),
-        ):
-            said = await desk(f"scope rebind {words}")
-            named = "gone:GroupMessage:1"
-            group_of = "rebind" if key == "usage" else "reject"
-            assert said == desk.say(f"{group_of}.{key}", detail=named)
-        assert (panel.saved, panel[KEY]) == ([], MAP)
+def paused(rig: Rig, *numbers: int) -> list[int]:
+    """The groups, of these, that are off the record."""
+    pause_of = rig.engine.service.conversations.pause_of
+    return [number for number in numbers if pause_of(group(number))]
 
 
 async def moved(rig: Rig, panel: Panel, old: str, new: str) -> None:
@@ -128,6 +52,76 @@ async def moved(rig: Rig, panel: Panel, old: str, new: str) -> None:
     await plugin.settled()
 
 
+@pytest.mark.parametrize("words", [f"rebind {OLD} {NEW}", f"改绑 {OLD} → {NEW}", "rebind " + OLD])
+async def test_a_chat_keeps_under_its_new_id_what_it_had(tmp_path: Path, words: str) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(ANSWER, group(777))
+        assert await told_in(rig, 777, 7770) == [777]
+        await Desk(rig, panel=panel)(f"scope {words}", 7770)
+        assert await told_in(rig, 777, 7770, 999) == [777, 7770]
+    assert panel[KEY] == {NEW: "家人"} | {key: MAP[key] for key in MAP if key != OLD}
+    async with running(tmp_path, panel[KEY], follow=False) as rig:
+        stored = await rig.remember("手术在市一院", group(777))
+        assert (await told_in(rig, 7770), stored.memory.scope.name) == ([7770], "家人")
+        await Desk(rig, panel=panel)("scope rebind undo")
+        assert panel[KEY] == MAP
+        assert await told_in(rig, 777, 7770) == [777]
+
+
+async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Path) -> None:
+    """What the map names and what a policy derived, pauses and the policy of the account."""
+
+    def on(account: str, where: ConversationId) -> ConversationId:
+        return replace(where, umo=f"{account}:{where.umo.partition(':')[2]}", account=account)
+
+    each = DmScope.PER_ACCOUNT_CHANNEL_PEER
+    settings = replace(QUICK, group_scope=GroupScope.PER_GROUP, dm_scope_by_account={ADAPTER: each})
+    panel = Panel(dict(MAP))
+    panel["advanced"] = {"dm_scope_by_account": {ADAPTER: str(each)}, "other": 1}
+    said = {ANSWER: group(777), "帐篷在阁楼里": group(555), "存折在花盆下面": private(31)}
+    async with running(tmp_path, settings=settings, follow=False) as rig:
+        for text, place in said.items():
+            await rig.engine.service.conversations.meet(place, person(31))
+            await rig.remember(text, place, person(31))
+        await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
+    renamed = frozenset({"qq2"})
+    async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
+        await Desk(rig, panel=panel)(f"scope rebind {ADAPTER} qq2")
+        assert rig.engine.service.conversations.pause_of(on("qq2", group(888)))
+        for text, place in said.items():
+            for where in (place, group(4321), private(4321)):
+                assert bool(await rig.texts(text, on("qq2", where))) is (where is place), text
+    assert panel[KEY] == {key.replace(ADAPTER, "qq2", 1): scope for key, scope in MAP.items()}
+    assert panel["advanced"] == {"dm_scope_by_account": {"qq2": str(each)}, "other": 1}
+    settings, both = replace(settings, dm_scope_by_account={"qq2": each}), renamed | {ADAPTER}
+    async with running(tmp_path, panel[KEY], settings=settings, follow=False, accounts=both) as rig:
+        for text, place in said.items():
+            assert await rig.texts(text, on("qq2", place)), text
+        await Desk(rig, panel=panel)("scope rebind 撤销")
+        for text, place in said.items():
+            assert await rig.texts(text, place), text
+            assert not await rig.texts(text, on("qq2", place)), text
+        policies = panel["advanced"]["dm_scope_by_account"]
+        assert (panel[KEY], policies) == (MAP, {ADAPTER: str(each)})
+
+
+async def test_what_cannot_be_rebound_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    panel, there = Panel(dict(MAP)), frozenset({ADAPTER, "qq2"})
+    async with running(tmp_path, follow=False, accounts=there) as rig:
+        desk = Desk(rig, panel=panel)
+        for words, key in (
+            ("a b c", "rebind.usage"),
+            (f"gone:GroupMessage:1 {NEW}", "reject.never_met"),
+            (f"{OLD} {ADAPTER}:FriendMessage:5", "reject.not_alike"),
+            (f"{OLD} {OLD}", "reject.not_alike"),
+            (f"{OLD} gone:GroupMessage:1", "reject.no_account"),
+        ):
+            said = await desk(f"scope rebind {words}")
+            assert said == desk.say(key, detail="gone:GroupMessage:1")
+    assert (panel.saved, panel[KEY]) == ([], MAP)
+
+
 async def test_what_the_platform_moved_keeps_its_scope_though_the_map_cannot_be_saved(
     tmp_path: Path,
 ) -> None:
@@ -136,9 +130,7 @@ async def test_what_the_platform_moved_keeps_its_scope_though_the_map_cannot_be_
         await moved(rig, panel, OLD, NEW)
     async with running(tmp_path, panel[KEY], follow=False) as rig:
         for where in (group(7770), group("7770#5")):
-            report = await rig.engine.service.describe(conversation_id=where)
-            assert isinstance(report.resolution, Usable)
-            assert report.resolution.scope.name == "家人"
+            assert (await rig.remember(ANSWER, where)).memory.scope.name == "家人"
         assert (await rig.engine.status()).notices == ()
 
 
@@ -150,13 +142,11 @@ async def test_a_chat_that_the_platform_moved_stays_paused_and_is_moved_once(
         await rig.engine.service.pause(conversation_id=group(777), actor=ADMIN)
         for old, new in ((OLD, NEW), (OLD, NEW), (f"{ADAPTER}:GroupMessage:1", NEW + "1")):
             await moved(rig, panel, old, new)
-        service = rig.engine.service
-        assert service.conversations.pause_of(group(7770))
-        assert len(panel.saved) == 1
-        await service.resume(conversation_id=group(7770), actor=ADMIN)
-        assert (await rig.remember(ANSWER, group(7770))).memory.scope.name == "家人"
-        stranger = await rig.remember("别的群在聊天气", group(77701))
-        assert stranger.memory.scope.name == "public"
+        assert (paused(rig, 7770), len(panel.saved)) == ([7770], 1)
+        await rig.engine.service.resume(conversation_id=group(7770), actor=ADMIN)
+        for number, scope in ((7770, "家人"), (77701, "public")):
+            stored = await rig.remember(f"{number}在聊天气", group(number))
+            assert stored.memory.scope.name == scope
 
 
 @pytest.mark.parametrize("saved", [True, False])
@@ -185,16 +175,15 @@ async def test_cut_off_at_any_moment_a_paused_chat_is_off_the_record_under_both_
         panel.save_config_async = keep  # type: ignore[method-assign]
         panel[KEY] = panel.saved[-1] if saved else before
     async with running(tmp_path, panel[KEY], follow=False) as rig:
-        desk, service = Desk(rig, panel=panel), rig.engine.service
-        assert all(service.conversations.pause_of(group(n)) for n in (777, 7770)[saved:])
+        desk = Desk(rig, panel=panel)
+        assert paused(rig, 777, 7770)[saved:] == [777, 7770][saved:]
         for _ in range(2):
             await desk(again)
-            assert service.conversations.pause_of(group(7770))
+            assert paused(rig, 7770) == [7770]
         for number in (777, 7770):
-            await service.resume(conversation_id=group(number), actor=ADMIN)
-            assert await rig.texts(QUESTION, group(number))
+            await rig.engine.service.resume(conversation_id=group(number), actor=ADMIN)
+        assert await told_in(rig, 777, 7770) == [777, 7770]
         assert await desk(again) == desk.say("reject.never_met", detail=OLD)
         await desk("scope rebind undo")
-        assert not await rig.texts(QUESTION, group(7770))
-        assert await rig.texts(QUESTION, group(777))
+        assert await told_in(rig, 777, 7770) == [777]
         assert await desk("scope rebind undo") == desk.say("rebind.nothing_to_undo")
