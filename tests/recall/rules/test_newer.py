@@ -1,4 +1,5 @@
-"""Of several statements of one thing the newest comes first, the others are marked as older."""
+"""Of several statements of one thing the newest comes first, the others are marked as older; whose
+place a memory took is told by its last line, where reflection has written it."""
 
 from __future__ import annotations
 
@@ -13,13 +14,18 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES, newer_first
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.successors import (
+    predecessors,
+    replacing,
+)
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import shipped
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
-from astrbot_plugin_scoped_memory.tests.support.memories import FAMILY, NOW, stored
+from astrbot_plugin_scoped_memory.tests.support.memories import FAMILY, NOW, memory, stored
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -46,6 +52,7 @@ def is_newer(old: Candidate, new: Candidate) -> bool:
 
 
 COMPANY = Scope.parse("公司")
+IDS = st.from_regex(r"m-[0-9a-z]{24}", fullmatch=True)
 UPDATES = [
     # a plain negation
     ("小李抽烟", "小李不抽烟了"),
@@ -77,6 +84,30 @@ def test_what_says_how_it_stands_now_comes_first(old: str, new: str) -> None:
     assert is_newer(before, after)
     expected = [new, f"较早 {old}"]
     assert told(ordered([after, before])) == expected
+    # What surely corrects it comes along from below.
+    if old in (pair[0] for pair in UPDATES[4::4]):
+        assert told(ordered([before], [said("猫粮在柜子里", 1), after])) == expected
+        assert told(ordered([before], [said(new, 2, scope=COMPANY)])) == [old]
+
+
+@pytest.mark.parametrize(("old", "new"), UPDATES[::4])
+def test_neither_another_place_nor_what_was_before_nor_what_nobody_states(
+    old: str, new: str
+) -> None:
+    settled = said(new, 2)
+    done = closed(settled.passage.memory, "m-abcd1234")  # type: ignore[union-attr]
+    settled = replace(settled, passage=replace(settled.passage, memory=done))  # type: ignore[arg-type]
+    for other in (
+        said(new, 2, scope=COMPANY),
+        said(new, 10),
+        said(new, 2, quoted=True),
+        said(new, 2, tags=(DIGEST_TAG,)),
+        settled,
+    ):
+        assert not is_newer(said(old, 9), other)
+    # A name that another account has taken vouches for nothing.
+    impostor = said(new, 2, "老李", account="aiocqhttp:6")
+    assert not is_newer(said(old, 9, "老李", account="aiocqhttp:1", trusted=True), impostor)
 
 
 @pytest.mark.parametrize(
@@ -120,44 +151,11 @@ def test_what_two_accounts_call_their_own_are_two_things(old: str, new: str) -> 
     assert is_newer(said(old, 9, "老周"), said(new, 2, "老周"))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("羽毛球活动在周六", "羽毛球活动改到周日"),
-        ("The club night is on Saturday", "The club night is now on Sunday"),
-    ],
-)
-def test_what_is_not_vouched_for_stands_before_nothing_that_is(old: str, new: str) -> None:
+def test_what_is_not_vouched_for_stands_before_nothing_that_is() -> None:
+    old, new = "羽毛球活动在周六", "羽毛球活动改到周日"
     assert not is_newer(said(old, 9, "管理员", trusted=True), said(new, 2, "路人"))
     assert is_newer(said(old, 9, "管理员", trusted=True), said(new, 2, "管理员"))
     assert is_newer(said(old, 9, "路人"), said(new, 2, "管理员", trusted=True))
-
-
-@pytest.mark.parametrize(("old", "new"), UPDATES[::4])
-def test_a_name_that_another_account_has_taken_vouches_for_nothing(old: str, new: str) -> None:
-    impostor = said(new, 2, "老李", account="aiocqhttp:6")
-    assert not is_newer(said(old, 9, "老李", account="aiocqhttp:1", trusted=True), impostor)
-
-
-@pytest.mark.parametrize(("old", "new"), UPDATES[::4])
-def test_neither_another_place_nor_what_was_before_nor_what_nobody_states(
-    old: str, new: str
-) -> None:
-    assert not is_newer(said(old, 9), said(new, 2, scope=COMPANY))
-    assert not is_newer(said(old, 2), said(new, 9))
-    assert not is_newer(said(old, 9), said(new, 2, quoted=True))
-    assert not is_newer(said(old, 9), said(new, 2, tags=(DIGEST_TAG,)))
-    settled = said(new, 2)
-    memory = closed(settled.passage.memory, "m-abcd1234")  # type: ignore[union-attr]
-    settled = replace(settled, passage=replace(settled.passage, memory=memory))  # type: ignore[arg-type]
-    assert not is_newer(said(old, 9), settled)
-
-
-@pytest.mark.parametrize(("old", "new"), UPDATES[4::4])
-def test_what_surely_corrects_it_comes_along_from_below(old: str, new: str) -> None:
-    other = said("猫粮在柜子里", 1)
-    assert told(ordered([said(old, 9)], [other, said(new, 2)])) == [new, f"较早 {old}"]
-    assert told(ordered([said(old, 9)], [said(new, 2, scope=COMPANY)])) == [old]
 
 
 def test_of_several_in_a_row_the_newest_comes_first() -> None:
@@ -175,47 +173,65 @@ def test_every_weight_is_of_a_feature_and_none_speaks_against() -> None:
 
 TEXTS = st.sampled_from([text for pair in UPDATES for text in pair] + ["猫粮在柜子里"])
 DRAWN = st.lists(
-    st.tuples(TEXTS, st.integers(0, 30), st.sampled_from([FAMILY, COMPANY]), st.booleans()),
+    st.builds(
+        said,
+        TEXTS,
+        st.integers(0, 30),
+        scope=st.sampled_from([FAMILY, COMPANY]),
+        trusted=st.booleans(),
+    ),
     max_size=8,
 )
 
 
 @given(DRAWN, DRAWN)
 def test_nothing_is_lost_or_added_and_no_place_tells_of_another(
-    best: list[tuple[str, int, Scope, bool]], below: list[tuple[str, int, Scope, bool]]
+    best: list[Candidate], below: list[Candidate]
 ) -> None:
-    first, rest = (
-        [said(text, days, scope=scope, trusted=trusted) for text, days, scope, trusted in drawn]
-        for drawn in (best, below)
-    )
-    found = ordered(first, rest)
-    ids = [id(c.passage) for c in found]
-    assert len(ids) == len(set(ids))
-    assert {id(c.passage) for c in first} <= set(ids) <= {id(c.passage) for c in (*first, *rest)}
-    marked = {id(c.passage): c.earlier for c in found}
+    marked = {id(c.passage): c.earlier for c in ordered(best, below)}
+    assert len(marked) == len(ordered(best, below))
+    assert {id(c.passage) for c in best} <= marked.keys()
+    assert marked.keys() <= {id(c.passage) for c in (*best, *below)}
     for scope in (FAMILY, COMPANY):
-        own, others = (
-            [c for c in part if (c.passage.scope == scope)]  # type: ignore[union-attr]
-            for part in (first, rest)
-        )
-        mine = {id(c.passage) for c in found if c.passage.scope == scope}  # type: ignore[union-attr]
+        own, others = ([c for c in part if c.passage.scope == scope] for part in (best, below))  # type: ignore[union-attr]
         alone = {id(c.passage): c.earlier for c in ordered(own, others)}
-        assert alone == {one: marked[one] for one in mine}
+        mine = {id(c.passage) for c in (*best, *below) if c.passage.scope == scope}  # type: ignore[union-attr]
+        assert alone == {one: earlier for one, earlier in marked.items() if one in mine}
 
 
-@pytest.mark.parametrize(("language", "word"), [("zh-CN", "较早"), ("en-US", "earlier")])
-def test_the_line_says_that_something_newer_was_said(language: str, word: str) -> None:
-    hit = as_hit(replace(said("例会在周一早上", 9), earlier=True), 200)
-    assert f"· {word} ·" in hit_line(hit, Texts(language))
-    assert f"· {word} ·" not in hit_line(replace(hit, earlier=False), Texts(language))
-
-
-@pytest.mark.parametrize(("language", "word"), [("zh-CN", "日记"), ("en-US", "journal")])
-def test_a_diary_is_signed_as_one(language: str, word: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "earlier", "journal"),
+    [("zh-CN", "较早", "日记"), ("en-US", "earlier", "journal")],
+)
+def test_the_line_says_that_something_newer_was_said_and_what_is_a_diary(
+    language: str, earlier: str, journal: str
+) -> None:
+    texts, old = Texts(language), as_hit(said("例会在周一早上", 9), 200)
+    assert f"· {earlier} ·" in hit_line(replace(old, earlier=True), texts)
+    assert f"· {earlier} ·" not in hit_line(old, texts)
     diary = as_hit(said("2026-11-12：大家去了公园", 9, "", tags=(DIGEST_TAG,)), 200)
-    assert hit_line(diary, Texts(language)).startswith(f"[2026-11-12 · {word} · ")
+    assert hit_line(diary, texts).startswith(f"[2026-11-12 · {journal} · ")
+    # A person cannot hide behind the tag of a diary.
+    assert "小号" in hit_line(as_hit(said("门开着", 9, "小号", tags=(DIGEST_TAG,)), 200), texts)
 
 
-def test_a_person_cannot_hide_behind_the_tag_of_a_diary() -> None:
-    hit = as_hit(said("门开着", 9, "小号", tags=(DIGEST_TAG,)), 200)
-    assert "小号" in hit_line(hit, Texts("zh-CN"))
+def reasoned(reasoning: str, source: Source = Source.REFLECTION) -> Memory:
+    return memory("妈妈早上喝豆奶", reasoning=reasoning, source=source)
+
+
+@given(st.text(), IDS, st.lists(IDS, min_size=1, max_size=4))
+def test_whose_place_it_took_is_read_as_it_was_written(
+    reasons: str, old: str, olds: list[str]
+) -> None:
+    assert predecessors(reasoned(replacing(reasons, old))) == (old,)
+    joined = reasoned(f"{reasons}\n合并自 {'、'.join(olds)}")  # as readers once wrote
+    assert predecessors(joined) == tuple(olds)
+
+
+@pytest.mark.parametrize(
+    "reasoning",
+    ["", "取代 m-abcd0001\n他自己说的", "取代 昨天的", "我取代 m-abcd0001", "取代 m-a b"],
+)
+def test_other_reasons_and_what_somebody_else_wrote_name_nobody(reasoning: str) -> None:
+    assert predecessors(reasoned(reasoning)) == ()
+    assert predecessors(reasoned("取代 m-abcd0001", Source.TOOL)) == ()

@@ -61,96 +61,46 @@ def test_a_question_tells_nothing(text: str, is_question: bool) -> None:
     assert only_asks(text) is is_question
 
 
-TOPICS = {
-    Topic.PREFERENCES: "我有什么偏好|请问我的偏好是什么|列出我的所有喜好|你还记得我的爱好吗|"
-    "我喜欢什么|"
-    "What are my preferences?|do you remember my likes and dislikes|what do I like",
-    Topic.INSTRUCTIONS: "我们定了什么规矩|你要遵守哪些规矩|你的规则是什么|还记得我给你定的规矩吗|"
-    "我们有什么约定|"
-    "what rules did I give you|what are your rules|which rules must you follow",
-    Topic.TASKS: "我有哪些待办|还有什么任务没做|有没有未完成的任务|还有什么没做的|列出我的待办|"
-    "我有什么计划|待办|"
+ASKED = {
+    Asked(Topic.PREFERENCES): "我有什么偏好|请问我的偏好是什么|列出我的所有喜好|你还记得我的爱好吗|"
+    "我喜欢什么|What are my preferences?|do you remember my likes and dislikes|what do I like",
+    Asked(Topic.INSTRUCTIONS): "我们定了什么规矩|你要遵守哪些规矩|你的规则是什么|"
+    "还记得我给你定的规矩吗|我们有什么约定|what rules did I give you|what are your rules|"
+    "which rules must you follow",
+    Asked(Topic.TASKS): "我有哪些待办|还有什么任务没做|有没有未完成的任务|还有什么没做的|"
+    "列出我的待办|我有什么计划|待办|还有什么要做的|还有什么没做|有什么要办的事|哪些任务没完成|哪些任务还没做完|"
     "what are my open tasks|any open tasks?|what's on my todo list|which tasks are still open|"
-    "还有什么要做的|还有什么没做|有什么要办的事|what's left to do?|what do I have to do?|"
-    "What still needs to be done?|todo list please|what is still open?",
-    Topic.DECISIONS: "我们做了什么决定|what decisions did we make|what did we decide",
+    "what's left to do?|what do I have to do?|What still needs to be done?|todo list please|"
+    "what is still open?|which tasks are not done",
+    Asked(Topic.TASKS, done=True): "哪些任务完成了|完成了哪些任务|which tasks are done",
+    Asked(Topic.TASKS, name="tom"): "what's open for Tom?",
+    Asked(Topic.DECISIONS): "我们做了什么决定|what decisions did we make|what did we decide",
+    Asked(Topic.PREFERENCES, name="小明"): "小明喜欢什么",
+    Asked(Topic.PREFERENCES, name="tom"): "What does Tom like?",
+    Asked(None, name=""): "你知道我什么|你都知道我些什么呀？|你对我了解多少|介绍一下我|我是谁|"
+    "你认识我吗|What do you know about me?|who am I|tell me about myself",
+    Asked(None, name="大伟"): "介绍一下大伟|请给我介绍一下大伟吧|大伟是谁|大伟是个什么样的人啊|"
+    "谁是大伟？|你知道大伟的什么|你知道大伟的哪些事|你对大伟了解多少|你还记得大伟吗",
+    Asked(None, name="tom"): "What do you know about Tom?|tell me about Tom|Who is Tom?|"
+    "do you remember Tom",
+    Asked(None, name="ann lee"): "tell me about Ann Lee",
+    Asked(None, name="过敏", each=True): "家里谁有过敏|家里人都对什么过敏|谁对什么过敏|有人过敏吗",
+    Asked(None, name="allergies", each=True): "Does anyone have allergies?|"
+    "Any allergies in the team?",
+    Asked(None, name="allergy", each=True): "who has an allergy?|anybody with an allergy?",
+    None: "你是谁|这是谁|他是谁|你还记得吗|奶奶能吃花生吗|大伟在哪里上班|说说厨房的灯泡|"
+    "介绍一下法国的首都|我不知道该说什么|我有一个任务想交给你|我喜欢吃什么|你有什么爱好|他有什么偏好|"
+    "在那部电影里，我最喜欢哪个场景|what tasks can you do|what do you like|what is it like|"
+    "what are my preferences.json settings for|what time is it|tell me|早||。？！",
 }
-PEOPLE = {
-    "": "你知道我什么|你都知道我些什么呀？|你对我了解多少|介绍一下我|我是谁|你认识我吗|"
-    "What do you know about me?|who am I|tell me about myself",
-    "大伟": "介绍一下大伟|请给我介绍一下大伟吧|大伟是谁|大伟是个什么样的人啊|谁是大伟？|"
-    "你知道大伟的什么|"
-    "你知道大伟的哪些事|你对大伟了解多少|你还记得大伟吗",
-    "tom": "What do you know about Tom?|tell me about Tom|Who is Tom?|do you remember Tom",
-    "ann lee": "tell me about Ann Lee",
-}
-EACH = {
-    "过敏": "家里谁有过敏|家里人都对什么过敏|谁对什么过敏|有人过敏吗",
-    "allergies": "Does anyone have allergies?|Any allergies in the team?",
-    "allergy": "who has an allergy?|anybody with an allergy?",
-}
-ANYTHING_ELSE = """
-你是谁
-这是谁
-他是谁
-你还记得吗
-奶奶能吃花生吗
-大伟在哪里上班
-说说厨房的灯泡
-介绍一下法国的首都
-我不知道该说什么
-我有一个任务想交给你
-我喜欢吃什么
-你有什么爱好
-他有什么偏好
-在那部电影里，我最喜欢哪个场景
-what tasks can you do
-what do you like
-what is it like
-what are my preferences.json settings for
-what time is it
-tell me
-早
-
-。？！
-""".splitlines()
+"""A topic, a person, or who of all people has something; None where anything is left beside that,
+so that it is a question as any other."""
 
 
-@pytest.mark.parametrize("topic", TOPICS)
-def test_nothing_left_beside_a_head_asks_for_the_topic(topic: Topic) -> None:
-    asked = {text: asked_for(text) for text in TOPICS[topic].split("|")}
-    assert {text: one for text, one in asked.items() if one != Asked(topic)} == {}
-
-
-@pytest.mark.parametrize("name", PEOPLE)
-def test_a_name_and_nothing_else_asks_for_the_person(name: str) -> None:
-    asked = {text: asked_for(text) for text in PEOPLE[name].split("|")}
-    assert {text: one for text, one in asked.items() if one != Asked(None, name=name)} == {}
-
-
-@pytest.mark.parametrize("name", EACH)
-def test_who_of_all_people_has_something(name: str) -> None:
-    asked = {text: asked_for(text) for text in EACH[name].split("|")}
-    wanted = Asked(None, name=name, each=True)
-    assert {text: one for text, one in asked.items() if one != wanted} == {}
-
-
-def test_a_topic_may_be_a_persons() -> None:
-    assert asked_for("小明喜欢什么") == Asked(Topic.PREFERENCES, name="小明")
-    assert asked_for("what's open for Tom?") == Asked(Topic.TASKS, name="tom")
-    assert asked_for("What does Tom like?") == Asked(Topic.PREFERENCES, name="tom")
-
-
-def test_of_tasks_those_that_are_done_may_be_asked_for() -> None:
-    for text in ("哪些任务完成了", "完成了哪些任务", "which tasks are done"):
-        assert asked_for(text) == Asked(Topic.TASKS, done=True), text
-    for text in ("哪些任务没完成", "哪些任务还没做完", "which tasks are not done"):
-        assert asked_for(text) == Asked(Topic.TASKS), text
-
-
-@pytest.mark.parametrize("text", ANYTHING_ELSE)
-def test_where_something_is_left_it_is_a_question_as_any_other(text: str) -> None:
-    assert asked_for(text) is None
+@pytest.mark.parametrize("asked", ASKED)
+def test_what_is_asked_for_as_a_whole(asked: Asked | None) -> None:
+    found = {text: asked_for(text) for text in ASKED[asked].split("|")}
+    assert {text: one for text, one in found.items() if one != asked} == {}
 
 
 LONG = (
@@ -159,28 +109,23 @@ LONG = (
     + "旅馆在鸭川边上，早餐七点。"
     + "晚上回家。" * 50
 )
+ENGLISH = "We walked a lot. " * 40 + "The hotel is by the river.\nBreakfast is at 7.30 sharp. " * 2
 
 
-def test_the_sentence_that_was_asked_for_is_shown() -> None:
-    shown = excerpt(LONG, "鸭川的旅馆几点早餐", 60)
-    assert shown.startswith("…")
-    assert "旅馆在鸭川边上，早餐七点。" in shown
-    assert len(shown) <= 60
-
-
-def test_an_english_sentence_is_shown_from_its_beginning() -> None:
-    text = "We walked a lot. " * 40 + "The hotel is by the river.\nBreakfast is at 7.30 sharp. " * 2
-    assert excerpt(text, "breakfast time", 70).startswith("…Breakfast is at 7.30 sharp.")
-    assert excerpt(text, "breakfast sharp", 30).startswith("…Breakfast is at 7.30 sharp.")
-
-
-def test_without_anything_shared_the_beginning_is_shown() -> None:
-    for query in ("", "完全无关", "？"):
-        assert excerpt(LONG, query, 60).startswith("第一天到东京。")
-
-
-def test_a_short_text_is_shown_whole() -> None:
-    assert excerpt("# 甲\n  乙", "乙", 60) == "# 甲 乙"
+@pytest.mark.parametrize(
+    ("text", "query", "limit", "shown"),
+    [
+        (LONG, "鸭川的旅馆几点早餐", 60, "…旅馆在鸭川边上，早餐七点。"),
+        (ENGLISH, "breakfast time", 70, "…Breakfast is at 7.30 sharp."),
+        (ENGLISH, "breakfast sharp", 30, "…Breakfast is at 7.30 sharp."),
+        *((LONG, query, 60, "第一天到东京。") for query in ("", "完全无关", "？")),
+        ("# 甲\n  乙", "乙", 60, "# 甲 乙"),
+    ],
+)
+def test_the_sentence_that_was_asked_for_is_shown_from_its_beginning(
+    text: str, query: str, limit: int, shown: str
+) -> None:
+    assert excerpt(text, query, limit).startswith(shown)
 
 
 @given(st.text(max_size=300), st.text(max_size=40), st.integers(1, 100))

@@ -1,14 +1,18 @@
-"""The fitted order and the decision to speak, with the weights that are shipped and fixed ones."""
+"""The fitted order and the decision to speak, with the weights that are shipped and fixed ones; and
+what moves a candidate beside its words: the time asked for, who speaks, how strong and new."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import without_times
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     BEYOND_CHANCE,
@@ -16,13 +20,19 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     LONG,
     Message,
     decide,
+    in_time,
+    is_first_person,
+    is_of,
     of_answer,
     recency,
+    salience,
     stated,
     terms,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import Linear, RecallWeights, shipped
-from astrbot_plugin_scoped_memory.tests.support.memories import stored
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import ids_of
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
+from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
 
 pytestmark = pytest.mark.unit
 
@@ -46,22 +56,13 @@ def decided(
     *rows: Mapping[str, float],
     weights: RecallWeights | None = None,
     trust: float = 0.0,
-    floor: float = 0.5,
-    places: int = 0,
-    in_talk: bool = True,
     message: Message = MESSAGE,
+    floor: float = 0.5,
+    **more: Any,
 ) -> list[Candidate]:
     """The candidates of such features."""
     found = [Candidate(stored("话", n), features=NOTHING | row) for n, row in enumerate(rows)]
-    decide(
-        weights or shipped(),
-        trust,
-        message,
-        found,
-        places=places,
-        in_talk=in_talk,
-        floor_of=lambda _: floor,
-    )
+    decide(weights or shipped(), trust, message, found, floor_of=lambda _: floor, **more)
     return found
 
 
@@ -95,7 +96,7 @@ def test_the_higher_the_floor_the_less_is_said_and_nothing_with_the_highest(
     rows: list[dict[str, float]],
 ) -> None:
     shown = [
-        sum(one.relevance >= 0 for one in decided(*rows, trust=1.0, floor=floor))
+        sum(one.relevance >= 0 for one in decided(*rows, trust=1.0, floor=floor, in_talk=True))
         for floor in (0.0, 0.3, 0.5, 0.9, 1.01)
     ]
     assert shown == sorted(shown, reverse=True)
@@ -113,7 +114,8 @@ def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
     model = Linear({"covered": 1.0, "words": behind - 0.8 + covered})
     weights = replace(shipped(), order=replace(shipped().order, words=model), within=3.3)
     rows = ({"covered": 0.8, "words": 1.0}, {"covered": covered})
-    assert decided(*rows, weights=weights, places=places, floor=0.001)[1].weak is not shown
+    found = decided(*rows, weights=weights, places=places, floor=0.001, in_talk=True)
+    assert found[1].weak is not shown
 
 
 def test_every_weight_is_of_something_that_is_known() -> None:
@@ -123,30 +125,13 @@ def test_every_weight_is_of_something_that_is_known() -> None:
         assert pair.words.weights.keys() | pair.both.weights.keys() <= set(known)
 
 
-@given(SHARE)
-def test_between_two_models_a_score_lies_between_theirs(share: float) -> None:
-    pair = replace(
-        shipped().order, words=Linear({"a": 1.0, "b": 2.0}, 0.5), both=Linear({"a": 3.0}, -0.5)
-    )
-    values = {"a": 2.0, "b": 1.0}
-    low, high = sorted((pair.words.score(values), pair.both.score(values)))
-    assert low - 1e-9 <= pair.at(share).score(values) <= high + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("short", "longer"),
-    [("好的", "好的，周六上午十点在北门集合"), ("Wow!", "Wow, we met at the north gate at ten")],
-)
-def test_a_text_that_states_more_counts_more_up_to_a_bound(short: str, longer: str) -> None:
-    assert 0 < stated(short) < stated(longer) <= 1
+def test_a_text_that_states_more_counts_more_up_to_a_bound_and_what_it_asks_not() -> None:
+    assert 0 < stated("好的") < stated("好的，周六上午十点在北门集合") <= 1
+    assert 0 < stated("Wow!") < stated("Wow, we met at the north gate at ten") <= 1
     assert stated("长" * LONG) == stated("长" * 10_000) == 1
-    assert stated("") == 0
-
-
-@pytest.mark.parametrize("asked", ["周六去哪里？", "Where to? ", "What? When?"])
-def test_what_a_text_asks_is_not_stated(asked: str) -> None:
-    assert stated(asked.strip()) == 0
-    assert stated(f"去南门。{asked}".strip()) == stated("去南门。")
+    for asked in ("", "周六去哪里？", "Where to?", "What? When?"):
+        assert stated(asked) == 0
+        assert stated(f"去南门。{asked}") == stated("去南门。")
 
 
 def test_what_is_newer_is_more_recent_and_what_was_said_tomorrow_is_said_now() -> None:
@@ -154,3 +139,52 @@ def test_what_is_newer_is_more_recent_and_what_was_said_tomorrow_is_said_now() -
     assert ages[0] == ages[1] == 1.0
     assert ages[1:] == sorted(ages[1:], reverse=True)
     assert ages[-1] > 0
+
+
+@pytest.mark.parametrize(
+    ("of_oneself", "texts"),
+    [
+        (True, "我喜欢什么|俺的钥匙呢|咱的车在哪|what do I like|is it mine|I'm where?"),
+        (False, "我们喜欢什么|咱们去哪|他喜欢什么|what is it|"),
+    ],
+)
+def test_a_question_of_oneself_is_known(of_oneself: bool, texts: str) -> None:
+    assert {is_first_person(text) for text in texts.split("|")} == {of_oneself}
+
+
+def test_what_speaks_of_the_time_meets_it_whenever_it_was_said() -> None:
+    asked, before = find_times("昨天发生了什么", NOW), NOW - timedelta(days=400)
+    assert in_time(stored("2026-11-20 交了房租", path="journal/2025-10-17.md", at=before), asked)
+    assert not in_time(stored("交了房租", path="journal/2025-10-17.md", at=before), asked)
+
+
+def test_a_person_is_known_under_every_id_that_is_linked() -> None:
+    links = {"aiocqhttp:1": "小明", "telegram:5": "小明", "telegram:6": "小红"}
+    assert ids_of("telegram:5", links) == {"aiocqhttp:1", "telegram:5", "小明"}
+    assert ids_of("telegram:7", links) == {"telegram:7"}
+    # An id may be linked to another id instead of a name.
+    assert ids_of("aiocqhttp:1", {"telegram:5": "aiocqhttp:1"}) == {"aiocqhttp:1", "telegram:5"}
+    # Who is unknown is not another who is unknown.
+    assert ids_of("", links) == frozenset()
+    assert not is_of(stored(account="", who=""), ids_of("", {"": "小明"}))
+
+
+@given(st.integers(1, 99), st.integers(0, 10**9))
+def test_the_stronger_is_more_salient_and_none_beyond_its_bounds(strength: int, uses: int) -> None:
+    own, stronger = (salience(stored(strength=strength + more), uses) for more in (0, 1))
+    assert -1 <= own < stronger <= 1
+
+
+@given(st.integers(1, 100), st.integers(0, 40))
+def test_what_was_useful_is_more_salient_each_time_a_little_less(strength: int, uses: int) -> None:
+    never, one, two = (salience(stored(strength=strength), uses + n) for n in (0, 1, 2))
+    assert never < one < two
+    assert two - one < one - never
+
+
+def test_what_is_asked_apart_from_when_has_no_time_in_it() -> None:
+    text = "昨天小明说了什么"
+    left = without_times(text, find_times(text, NOW))
+    assert "昨天" not in left
+    assert "小明说了什么" in left
+    assert without_times("小明说了什么", ()) == "小明说了什么"
