@@ -123,7 +123,7 @@ class DeepMind:
             logger.info(say("log.primed", hours=hours, count=len(start.primer.shown), **about))
         if hits:
             logger.info(say("log.injected", count=len(hits), **about))
-        for fault in dict.fromkeys(start.faults.values()):
+        for fault in dict.fromkeys(start.faults):
             if isinstance(fault, TimeoutError):
                 logger.warning(say("log.deadline", ms=plugin.config.recall_deadline_ms))
             elif not isinstance(fault, (EngineClosed, EngineOff)):  # a reload, or a notice says it

@@ -35,6 +35,7 @@ from .bylines import Reader
 from .door import Door
 
 _LONGEST_PATH = 300
+_MARKS = frozenset('\\:~*?"<>|')
 _MOST_SESSIONS = 5
 _SESSION = re.compile(r"- (\d{4}-\d\d-\d\d .*) \((\d{4}-\d\d-\d\d\.md)\)")
 """A line of a role's MEMORY.md: when, how the note begins, its file."""
@@ -321,12 +322,7 @@ def legal_path(text: str) -> str | None:
     control character."""
     whole = unicodedata.normalize("NFC", text.strip())
     path = whole.removeprefix("./")
-    if not path or len(path) > _LONGEST_PATH or not path.isprintable():
+    odd = any(part[:1] in ("", ".") or part != part.strip(" .") for part in path.split("/"))
+    if odd or len(path) > _LONGEST_PATH or not path.isprintable() or _MARKS & {*path}:
         return None
-    if any(mark in path for mark in '\\:~*?"<>|') or path.startswith("/"):
-        return None
-    parts = path.split("/")
-    if any(not part or part.startswith(".") or part != part.strip(" .") for part in parts):
-        return None
-    is_page = path in _PAGES
-    return whole if is_page or is_recalled(path) else None
+    return whole if path in _PAGES or is_recalled(path) else None

@@ -10,7 +10,6 @@ from functools import partial
 
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Reason, Refused
-from ..models.deeds import Requester
 from ..models.resolution import Brought, MustBeNamed, Rebinding, Rebound, Usable
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
@@ -121,8 +120,8 @@ class ScopeAdmin(Door):
         and could be named. For admins alone."""
         await self._life.ready()
         counts = self._catalogue.counts()
-        names = self._book.mapped() | {one for one in counts if is_mapped_name(one)}
-        return {name: counts.get(name, 0) for name in sorted(names)}
+        names = sorted(self._book.mapped() | set(filter(is_mapped_name, counts)))
+        return {name: counts.get(name, 0) for name in names}
 
     async def map_summary(self) -> MapSummary:
         """What the scope map says, for the log at start-up."""
@@ -181,14 +180,13 @@ class ScopeAdmin(Door):
 
         Raises VaultWriteFailed; called again, it brings the rest.
         """
-        await self._life.ready()
+        view = await self._gate.open(conversation_id, actor)
         own = bool(actor.person) and actor.person == conversation_id.person
         if not (actor.admin or (own and self._former.has_its_own(conversation_id))):
             return Refused(Reason.NOT_ALLOWED)
         if not self._settings.scope_filter_enabled:
             return Refused(Reason.LEARNING_PAUSED)
-        requester = Requester(actor, conversation_id.umo)
-        return await self._bringing.bring_named(names, conversation_id, requester)
+        return await self._bringing.bring_named(names, conversation_id, view.requester)
 
     async def plan_rename(self, old: str, new: str, moved: Collection[str]) -> bool | Refused:
         """Whether there is a scope of the new name already. Refused where there is none of the old
@@ -215,7 +213,7 @@ class ScopeAdmin(Door):
         """Go by a map in which the keys ``moved`` have the new name, and bring what stands under
         the old one. As ``bring`` does; it is undone as that is, where no keys moved. What
         ``plan_rename`` refuses is not for it."""
-        await self._life.ready()
+        view = await self._gate.open(conversation_id, actor)
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
         source, target = target_scope(old, {old}), target_scope(new, {new})
@@ -223,8 +221,7 @@ class ScopeAdmin(Door):
             return Refused(Reason.UNKNOWN_SCOPE, detail=old)
         if moved:
             await self.go_by(raw, moved)
-        requester = Requester(actor, conversation_id.umo)
-        return await self._bringing.bring_all(source, target, requester, undoable=not moved)
+        return await self._bringing.bring_all(source, target, view.requester, undoable=not moved)
 
     # Other names
 

@@ -4,10 +4,9 @@ finished."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from functools import partial
 from typing import Final
 
@@ -36,14 +35,6 @@ _LATE: Final = "deadline"
 _JUST_NOW: Final = timedelta(minutes=30)
 _LAST: Final = 20
 """Memories among which those of the last message are looked for."""
-
-
-class TurnPart(StrEnum):
-    """What the beginning of a turn is answered with."""
-
-    VIEW = "view"
-    RECALL = "recall"
-    PRIMER = "primer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +74,7 @@ class TurnStart:
         scope_name: The scope that the conversation reads beside public, for logs.
         contact: Goes on behind the turn: notes that the person's message came. None where no
             person spoke; its result is None where the engine is off, or was closed before.
-        faults: Why a part is missing: TimeoutError for one that came too late.
+        faults: Why parts of it are missing: TimeoutError for one that came too late.
     """
 
     text: str = ""
@@ -92,7 +83,7 @@ class TurnStart:
     primer: Primer = field(default_factory=Primer)
     scope_name: str = ""
     contact: asyncio.Task[FirstContact | None] | None = None
-    faults: Mapping[TurnPart, Exception] = field(default_factory=dict)
+    faults: tuple[Exception, ...] = ()
 
 
 @dataclass(eq=False)
@@ -117,8 +108,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
                 await self._life.begun()
             view = self._gate.look(conversation_id, actor)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
-            faults = dict.fromkeys(TurnPart, error)
-            return TurnStart(recall=_unanswered(error), contact=contact, faults=faults)
+            return TurnStart(recall=_unanswered(error), contact=contact, faults=(error,))
         left, texts = deadline - clock(), Texts.of("en" if self._settings.loop.english else "zh")
         question = RecallRequest(
             request.query,
@@ -137,13 +127,9 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             asyncio.wait_for(self._primer(request, view, texts), left),
             return_exceptions=True,
         )
-        faults = {
-            part: found
-            for part, found in zip(TurnPart, parts, strict=True)
-            if isinstance(found, Exception)
-        }
-        recall = _else(parts[1], _unanswered(faults.get(TurnPart.RECALL)))
-        primer, mark, text = _else(parts[2], Primer()), _else(parts[0], ""), ""
+        faults = tuple(one for one in parts if isinstance(one, Exception))
+        mark, primer = _else(parts[0], ""), _else(parts[2], Primer())
+        recall, text = _else(parts[1], _unanswered(parts[1])), ""
         if primer.sections:
             text = opening(primer, recall.hits, texts, recall.left_out)
         elif recall.hits:
@@ -271,7 +257,7 @@ def _else[T](found: T | BaseException, instead: T) -> T:
     return instead if isinstance(found, BaseException) else found
 
 
-def _unanswered(fault: Exception | None) -> Recall:
+def _unanswered(fault: object) -> Recall:
     """The explanation of the turn says why nothing was recalled."""
     why = _LATE if isinstance(fault, TimeoutError) else type(fault).__name__
     return Recall(trace=Trace(notes=[why]))

@@ -88,10 +88,7 @@ REST = {RecallTool: {"query": "x"}, RememberTool: {"judgment": "x"},
         ("tasks", "给妈妈打电话，问体检结果", ("给妈妈打电话，问体检结果",)),
         ("tasks", "交房租\n买菜", ("交房租", "买菜")),
         *(("tasks", value, REFUSED) for value in (7, [7], [{}], {"a": 1}, ["x" * 301])),
-        *(
-            ("transcript", value, value in (True, "True"))
-            for value in (True, "True", "false", None)
-        ),
+        *(("transcript", value, value in (True, "True")) for value in (True, "True", "false")),
         *(("transcript", value, REFUSED) for value in ("maybe", [], {})),
         *(("query", value, REFUSED) for value in (None, "", " ", 7, "x" * 2001, "\ud800")),
         *(("days", value, REFUSED) for value in ("2026-05-07..2026-05-01", "黄道吉日", 5)),
@@ -108,14 +105,11 @@ def test_what_an_argument_may_be(name: str, value: object, read: object) -> None
     assert (told, bool(why)) == (name, True)
 
 
-@pytest.mark.parametrize(
-    ("given_", "named"),
-    [({"limit": "x", "colour": "blue"}, "query"), ({"query": "x", "colour": "blue"}, "colour")],
-)
-def test_the_first_problem_is_the_one_told(given_: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValidationError) as wrong:
-        RecallTool.takes.model_validate(given_)
-    assert first_fault(wrong.value)[0] == named
+def test_the_first_problem_is_the_one_told() -> None:
+    for given_, named in (({"limit": "x", "a": 1}, "query"), ({"query": "x", "a": 1}, "a")):
+        with pytest.raises(ValidationError) as wrong:
+            RecallTool.takes.model_validate(given_)
+        assert first_fault(wrong.value)[0] == named
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import EngineOff, MemoryDraft, MemoryKind
+from astrbot_plugin_scoped_memory.llm_memory import EngineOff, MemoryKind
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -67,6 +67,9 @@ async def test_a_memory_goes_the_whole_way_through_the_tools_of_its_own_scope(ri
     refused = await model(ExpandTool, 888, pointer=pointer)
     assert refused.startswith("error ")
     assert "老周" not in refused
+    forgotten = await model(ForgetTool, pointer=f"[2026-01-01 · 小明 · {pointer}]")
+    assert forgotten.startswith("ok ")
+    assert await rig.texts(QUESTION, HERE) == []
 
 
 async def test_a_tag_of_the_tool_is_no_order_no_pointer_and_no_sign(rig: Rig) -> None:
@@ -74,16 +77,6 @@ async def test_a_tag_of_the_tool_is_no_order_no_pointer_and_no_sign(rig: Rig) ->
     await Model(rig)(RememberTool, judgment="洗衣机的滤网每季度清一次", tags=tags)
     (stored,) = rig.engine.parts.catalogue.all()
     assert stored.memory.tags == ("家务",)
-
-
-async def test_the_speaker_has_it_forgotten_and_takes_it_back(rig: Rig) -> None:
-    pointer = (await rig.remember(TEXT, HERE)).memory.pointer
-    said = await Model(rig)(ForgetTool, pointer=f"[2026-01-01 · 小明 · {pointer}]")
-    assert said.startswith("ok ")
-    assert await rig.texts(QUESTION, HERE) == []
-    memory_id = pointer.partition("#")[2]
-    await rig.engine.service.restore(memory_id, conversation_id=HERE, actor=person(10001))
-    assert await rig.texts(QUESTION, HERE) == [TEXT]
 
 
 async def test_nobody_has_anothers_words_forgotten_but_an_admin(rig: Rig) -> None:
@@ -132,44 +125,24 @@ async def test_the_next_step_of_a_task_is_told_in_its_own_scope_alone(rig: Rig) 
     assert "交房租" in unknown  # so that the next call has the right words
 
 
-async def test_only_a_topic(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        for text, kind in (
-            ("小明每天跑步", MemoryKind.KNOWLEDGE),
-            ("周五前给小明订跑步鞋", MemoryKind.TASK),
-            ("周六前给奶奶买药", MemoryKind.TASK),
-        ):
-            draft = MemoryDraft(text, kind=kind, actor=person(1))
-            await rig.engine.service.remember(draft, conversation_id=HERE)
-        said = await Model(rig)(RecallTool, query="小明 跑步", topic="tasks")
-        lines = said.split("\n")[1:]
-        assert ["订跑步鞋" in lines[0], "买药" in lines[1], len(lines)] == [True, True, 2]
-        assert "每天跑步" in await Model(rig)(RecallTool, query="小明 跑步")
-
-
-async def test_how_many_hold_the_words_is_said_where_not_all_are_shown(tmp_path: Path) -> None:
-    async with running(tmp_path, {private(5).umo: "家"}) as rig:
+async def test_a_search_may_ask_for_a_topic_for_days_and_for_how_many(tmp_path: Path) -> None:
+    clock = StandingClock(datetime(2026, 5, 1, 4, tzinfo=UTC))
+    async with running(tmp_path, {private(5).umo: "家"}, clock=clock) as rig:
+        await rig.remember("小明第十次去爬香山", private(5))
         for number in range(9):
             await rig.remember(f"小明第{number}次去爬香山", HERE)
-        await rig.remember("小明第十次去爬香山", private(5))
-        await rig.until_words()
+        await rig.remember("周五前订香山的票", HERE, kind=MemoryKind.TASK)
+        clock.forward(days=1)
+        await rig.remember("小刚预约了牙科", HERE)
+        await rig.until_indexed()
         model = Model(rig)
-        assert "一共 9 条" in (await model(RecallTool, query="香山", limit=4)).split("\n")[0]
-        assert (await model(RecallTool, query="香山", limit=20)).startswith("ok 找到 9 条\n")
-        assert "共" not in await model(RecallTool, query="香山", limit=4, topic="tasks")
-
-
-async def test_only_of_these_days(tmp_path: Path) -> None:
-    clock = StandingClock(datetime(2026, 5, 1, 4, tzinfo=UTC))
-    async with running(tmp_path, clock=clock) as rig:
-        for text in ("小刚预约了牙科", "大伟预约了牙科", "小雯预约了眼科"):
-            await rig.remember(text, HERE)
-            clock.forward(days=1)
-        clock.forward(days=-1)
-        model = Model(rig)
-        for days in ("2026-05-02", "2026-05-02..2026-05-03", "昨天", "yesterday", ""):
-            said = await model(RecallTool, query="谁预约了牙科", days=days)
-            assert ["大伟" in said, "小刚" in said] == [True, not days]
+        for many, head in ((4, "一共 10 条"), (20, "ok 找到 10 条")):
+            assert head in (await model(RecallTool, query="香山", limit=many)).split("\n")[0]
+        tasks = await model(RecallTool, query="香山", limit=4, topic="tasks")
+        assert ["订香山" in tasks, "爬香山" in tasks, "共" in tasks] == [True, False, False]
+        for days, found in (("昨天", "爬香山"), ("yesterday", "爬香山"), ("2026-05-02", "牙科")):
+            said = await model(RecallTool, query="谁去爬香山、预约了牙科", days=days)
+            assert ["爬香山" in said, "预约了牙科" in said] == [found == "爬香山", found == "牙科"]
         for days in ("2026-05-07..2026-05-01", 5):
             said = await model(RecallTool, query="牙科", days=days)
             assert said.startswith("error ")
