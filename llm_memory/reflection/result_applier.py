@@ -202,7 +202,7 @@ class ResultApplier:
             # Earlier turns that are still unread may say the old words again.
             at = draft.said_at or context.turns[-1].observed_at
             kind = DeedKind.TAKEN_BACK
-            await self._corrected.note(kind, old, at=at)
+            await self._corrected.note(kind, [old], at=at)
         if taken and is_stored(outcome, How.NEW):
             outcome = replace(outcome, how=How.REPLACED, former=old)
         return outcome, taken

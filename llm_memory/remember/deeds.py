@@ -85,14 +85,13 @@ class Deeds:
         return list(self._corrections.get((scope, ""), {}).values())
 
     def of_entry(self, scope: str, memory_id: str) -> list[Deed]:
-        """Returns what was corrected of an entry, or of an id's keyed hash."""
+        """Returns what was corrected of an entry, or of its keyed hash; of all without an id."""
         found = self._corrections.get((scope, memory_id), {})
         return [one.deed for one in list(found.values())]
 
     def of_scope(self, scope: str) -> list[Deed]:
         """Returns all corrections of a scope by people."""
-        found = (one.deed for one in self.removed(scope))
-        return [deed for deed in found if deed.kind is not DeedKind.TAKEN_BACK]
+        return [one for one in self.of_entry(scope, "") if one.kind is not DeedKind.TAKEN_BACK]
 
     def all_in_words(self) -> list[Deed]:
         """Returns all corrections whose words are known."""
@@ -124,16 +123,23 @@ class Deeds:
     async def note(
         self,
         kind: DeedKind,
-        stored: StoredMemory,
+        found: Sequence[StoredMemory],
         requester: Requester = _NOBODY,
         *,
         target: str = "",
         at: datetime | None = None,
-    ) -> int:
-        """Note a deed durably. Returns its number, for ``drop``. ``at``: now by default."""
-        made = self._made(kind, stored.scope.name, stored.memory, requester.name)
-        (number,) = await self._note([replace(made, target=target, at=at or made.at)])
-        return number
+        after: str = "",
+    ) -> list[int]:
+        """Note durably what a person is about to do to these entries, as one deed. Returns a number
+        for each, for ``drop`` and ``done``. ``at``: now by default. ``after``: digest of what the
+        deed will leave, where an undo is to find it though a kill came half way."""
+        batch = make_id("b", self._clock()) if len(found) > 1 else ""
+        made = list[Deed]()
+        async for one in unhurried(found):
+            deed = self._made(kind, one.scope.name, one.memory, requester.name)
+            deed = replace(deed, target=target, at=at or deed.at)
+            made.append(_by(deed, requester, after, batch) if after else deed)
+        return await self._note(made)
 
     async def note_done(
         self,
@@ -154,18 +160,6 @@ class Deeds:
         """Note that an entry took the place of another one of its scope."""
         scope, memory_id, before = new.scope.name, new.memory.memory_id, former.memory.memory_id
         await self.note_done(DeedKind.REPLACED, scope, memory_id, requester, before=before)
-
-    async def forgotten(
-        self, found: Sequence[StoredMemory], requester: Requester, *, after: str = ""
-    ) -> list[int]:
-        """Note that a person forgets these entries, as one deed. ``after``: digest of how the
-        archive will note it, for an undo: a kill may come when only some of them are there."""
-        batch = make_id("b", self._clock()) if len(found) > 1 else ""
-        made = list[Deed]()
-        async for one in unhurried(found):
-            deed = self._made(DeedKind.FORGOTTEN, one.scope.name, one.memory, requester.name)
-            made.append(_by(deed, requester, after, batch) if after else deed)
-        return await self._note(made)
 
     async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> list[int]:
         """Note what a person deleted in the files, given as scope and entry. Returns the numbers of
@@ -191,11 +185,8 @@ class Deeds:
         await self._note(made)
 
     def _is_typing(self, scope: str, memory_id: str) -> bool:
-        """True where the entry was reworded in its file just now, by nobody who is named."""
-        return any(
-            one.kind is DeedKind.EDITED and not one.by and one.at >= self._clock() - TYPING
-            for one in self.of_entry(scope, memory_id)
-        )
+        since, known = self._clock() - TYPING, self.of_entry(scope, memory_id)
+        return any(one.is_hand_edit and one.at >= since for one in known)
 
     async def restored_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
         """Note what a person put back into the files, given as scope and entry."""
@@ -220,19 +211,19 @@ class Deeds:
     async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
         """Copy corrections to the scope to which a scope's statements are brought: all, or those of
         what these persons had said."""
-        names = {source: target}
-        there = {(one.deed.kind, one.deed.memory_id, one.deed.at) for one in self.removed(target)}
+        there = {(one.kind, one.memory_id, one.at) for one in self.of_entry(target, "")}
+        new = {source: target}
         await self._note(
             [
                 replace(
-                    deed,
-                    scope=names.get(deed.scope, deed.scope),
-                    target=names.get(deed.target, deed.target),
+                    one,
+                    scope=new.get(one.scope, one.scope),
+                    target=new.get(one.target, one.target),
                     undoable=False,
                 )
-                for deed in (one.deed for one in self.removed(source))
-                if (persons is None or deed.person in persons)
-                and (deed.kind, deed.memory_id, deed.at) not in there
+                for one in self.of_entry(source, "")
+                if (one.kind, one.memory_id, one.at) not in there
+                and (persons is None or one.person in persons)
             ]
         )
 
@@ -264,10 +255,11 @@ class Deeds:
         Raises StateUnavailable: they may still be in the log of the state's file. They are out of
         it once ``clear_log`` returns True.
         """
+        ids = {memory_id: self.mark(memory_id) for memory_id in gone}
         sealed = [
             replace(
                 one,
-                memory_id=self.mark(one.memory_id) if one.memory_id in gone else one.memory_id,
+                memory_id=ids.get(one.memory_id, one.memory_id),
                 words="",
                 who="",
                 marks=marks_of(one, self.mark),
@@ -278,7 +270,7 @@ class Deeds:
         others = [
             one.number
             for one in self._all.values()
-            if one.kind not in kept and not {one.memory_id, one.before}.isdisjoint(gone)
+            if one.kind not in kept and (one.memory_id in ids or one.before in ids)
         ]
         await asyncio.to_thread(self._state.set_mark, _LOG)
         await asyncio.to_thread(self._table.change, sealed)
@@ -315,16 +307,10 @@ class Deeds:
 
     async def no_undo(self, scope: str, memory_ids: Collection[str]) -> None:
         """No undo of what was done to these and stands in this scope since."""
-        named = set(memory_ids)
-        await self.undone(
-            [
-                one
-                for one in self._all.values()
-                if one.undoable
-                and (one.target or one.scope) == scope
-                and not named.isdisjoint((one.memory_id, one.before))
-            ]
-        )
+        ids = set(memory_ids)
+        there = [one for one in self._all.values() if (one.target or one.scope) == scope]
+        named = [one for one in there if one.memory_id in ids or one.before in ids]
+        await self.undone([one for one in named if one.undoable])
 
     async def undone(self, deeds: Sequence[Deed]) -> None:
         """Note that deeds were undone, or can be no more: what they corrected stays corrected until
@@ -333,16 +319,14 @@ class Deeds:
         await self._change([replace(one, undoable=False) for one in there if one.places])
         await self.drop([one.number for one in there if not one.places])
 
-    async def withdraw(
-        self, kinds: Collection[DeedKind], scope: str, memory_ids: Iterable[str]
-    ) -> None:
-        """Drop of each entry the last correction of each of these kinds, which was undone."""
-        last = dict[tuple[str, DeedKind], Deed]()
+    async def restored(self, scope: str, memory_ids: Iterable[str]) -> None:
+        """Withdraw of each entry that it was forgotten, and that it was taken back: the last."""
+        back = dict[tuple[str, DeedKind], int]()
         async for memory_id in unhurried(memory_ids):
             for one in sorted(self.of_entry(scope, memory_id), key=lambda deed: deed.at):
-                if one.scope == scope and one.kind in kinds:
-                    last[memory_id, one.kind] = one
-        await self.drop([one.number for one in last.values()])
+                if one.scope == scope and one.kind in (DeedKind.FORGOTTEN, DeedKind.TAKEN_BACK):
+                    back[memory_id, one.kind] = one.number
+        await self.drop(list(back.values()))
 
     # How it is kept
 

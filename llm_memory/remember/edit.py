@@ -290,9 +290,7 @@ class MemoryEditor:
         back = await self._change(standing, step)
         if isinstance(back, Refused):
             return back
-        await self._deeds.undone(deed.deeds)
-        if deed.kind is not DeedKind.AMENDED:
-            await self._deeds.withdraw([deed.kind], deed.source, [deed.memory_id])
+        await self._deeds.drop([one.number for one in deed.deeds])
         return Changed(deed.kind, back, undone=True)
 
     async def scopes(self) -> list[Scope]:
@@ -318,7 +316,7 @@ class MemoryEditor:
         target: str = "",
     ) -> StoredMemory | Refused:
         """Note the correction first: a kill in between must not lose it."""
-        number = await self._deeds.note(kind, stored, requester, target=target)
+        (number,) = await self._deeds.note(kind, [stored], requester, target=target)
         changed = await self._change(stored, step)
         if isinstance(changed, Refused):
             await self._deeds.drop([number])

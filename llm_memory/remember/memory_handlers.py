@@ -226,7 +226,7 @@ class MemoryHandlers(MemoryEditor):
         sure, found = await asyncio.to_thread(find)
         if sure and found and await self.supersede(found, new):
             # Earlier turns that are still unread may say the old words again.
-            await self._deeds.note(DeedKind.TAKEN_BACK, found, at=new.memory.created_at)
+            await self._deeds.note(DeedKind.TAKEN_BACK, [found], at=new.memory.created_at)
             return replace(outcome, how=How.REPLACED, former=found)
         if again:
             return outcome

@@ -102,7 +102,9 @@ class Corrections(Door):
         entries = [one for one in found.values() if entry_key(one) not in done]
         living = [one for one in entries if one.path != ARCHIVE]
         after = "" if for_good else forgotten_words(view.requester, at)
-        noted = await self._corrected.forgotten([*living, *turns], view.requester, after=after)
+        noted = await self._corrected.note(
+            DeedKind.FORGOTTEN, [*living, *turns], view.requester, after=after
+        )
         gone, refused = await self._handlers.archive(living, view.who, at)
         done.update(map(entry_key, gone))
         left = [n for n, one in zip(noted, living, strict=False) if entry_key(one) not in done]
@@ -273,7 +275,7 @@ class Corrections(Door):
         if not (view.may_forget(new) and view.may_forget(former)):
             return view.refusal(new)
         # It stays taken back, whatever turn that is not read yet says it.
-        numbers = await self._corrected.forgotten([new], view.requester)
+        numbers = await self._corrected.note(DeedKind.FORGOTTEN, [new], view.requester)
         back, refused = await self._restored([former])
         swapped = bool(back) and await self._handlers.supersede(new, back[0])
         if not swapped:
@@ -327,12 +329,11 @@ class Corrections(Door):
         self, archived: Iterable[StoredMemory]
     ) -> tuple[list[StoredMemory], Refused | None]:
         back = list[StoredMemory]()
-        kinds = (DeedKind.FORGOTTEN, DeedKind.TAKEN_BACK)
         for scope, found in _by_scope(archived).items():
             restored, refused = await self._handlers.restore(scope, found.keys())
             restored += [one for one in found.values() if one.path != ARCHIVE]
             back += restored
-            await self._corrected.withdraw(kinds, scope.name, map(_id, restored))
+            await self._corrected.restored(scope.name, map(_id, restored))
             if refused is not None:
                 return back, refused
         return back, None

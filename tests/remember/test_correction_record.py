@@ -62,7 +62,7 @@ def test_it_is_what_a_restart_reads(made: list[tuple[str, str, str, int]]) -> No
                 target = SCOPES[scope == SCOPES[0]]
                 kind = DeedKind(what)
                 stored = StoredMemory(Scope.parse(scope), "entities.md", memory)
-                numbers.append(await record.note(kind, stored, target=target, at=at))
+                numbers += await record.note(kind, [stored], target=target, at=at)
             fresh = Deeds(state, clock)
             fresh.load()
             assert known(record) == known(fresh)

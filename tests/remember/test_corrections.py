@@ -65,24 +65,10 @@ async def test_words_to_which_an_entry_was_edited_back_are_not_removed(timed_bot
     assert [one.words for one in timed_bot.engine.parts.corrected.of_scope("家人")] == [PRAWNS]
 
 
-async def test_what_says_the_same_is_not_learned_and_what_only_resembles_it_is(
-    timed_bot: Bot,
-) -> None:
-    """Which is which: ``rules/test_corrected.py``."""
-    memory_id = await timed_bot.stored_id(PEANUTS, FAMILY, MING)
-    same, other = "奶奶一吃花生就过敏", "爷爷对花生过敏"
-    await say(timed_bot, f"{same}；{other}")
-    timed_bot.chat.add(answer(learned(same, who="s1"), learned(other, who="s1")))
-    await forget(timed_bot, memory_id)
-    await reflect(timed_bot)
-    assert texts_of(timed_bot) == {"家人": [other]}
-    assert other in timed_bot.chat.calls[0].prompt
-    assert same not in timed_bot.chat.calls[0].prompt
-
-
 async def test_what_a_person_says_of_himself_is_distinguished_from_what_others_say(
     timed_bot: Bot,
 ) -> None:
+    """What says the same is not learned, what only resembles it is: ``rules/test_corrected.py``."""
     timed_bot.chat.add(
         answer(learned("小明爱吃榴莲", who="s1"), {**learned("小红爱吃榴莲", who="s2"), "turn": 2})
     )
@@ -158,12 +144,12 @@ async def test_what_follows_a_correction_reads_no_journal_sentence_by_sentence(
     timed_bot: Bot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Journals of months, in scopes that have known other corrections."""
-    parts, days = timed_bot.engine.parts, 40
-    ids = []
+    days, begun = 40, timed_bot.clock.now - timedelta(days=40)
+    kept, known = dict[str, str](), dict[str, str]()
     for where in (FAMILY, group(888)):
         outcome = await timed_bot.remember(PEANUTS, where, MING)
         scope, memory = outcome.memory.scope, outcome.memory.memory
-        begun = timed_bot.clock.now - timedelta(days=days)
+        kept[where.umo] = memory.memory_id
         journals = [
             replace(
                 memory,
@@ -173,26 +159,21 @@ async def test_what_follows_a_correction_reads_no_journal_sentence_by_sentence(
                 tags=(DIGEST_TAG,),
                 extra=(MADE_OF_ENTRIES,),
             )
-            for number in range(days)
-            for day in (begun + timedelta(days=number),)
+            for number, day in enumerate(begun + timedelta(days=day) for day in range(days))
         ]
-        await parts.intake.take(scope, journals)
-        ids.append(await timed_bot.stored_id("柜子的钥匙在门后", where, MING))
-        await timed_bot.stored_id("花要每天浇水", where, MING)
-    assert is_changed(await timed_bot.forget(ids[1], group(888), ADMIN), DeedKind.FORGOTTEN)
+        await timed_bot.engine.parts.intake.take(scope, journals)
+        known[where.umo] = await timed_bot.stored_id("柜子的钥匙在门后", where, MING)
+    forgotten = await timed_bot.forget(known[group(888).umo], group(888), ADMIN)
+    assert is_changed(forgotten, DeedKind.FORGOTTEN)
     read = list[str]()
     statement = corrected.statement
     monkeypatch.setattr(
         corrected, "statement", lambda text, at: (read.append(text), statement(text, at))[1]
     )
-    memory_id = next(
-        one.memory.memory_id
-        for one in timed_bot.living()
-        if (one.scope.name, one.memory.judgment) == ("家人", PEANUTS)
-    )
-    await forget(timed_bot, memory_id)
+    await forget(timed_bot, kept[FAMILY.umo])
     assert len(read) < days
     told = [one for one in timed_bot.living() if "第7本书" in one.memory.judgment]
-    assert [PEANUTS in one.memory.judgment for one in told] == [
-        one.scope.name != "家人" for one in told
-    ]
+    assert {one.scope.name: PEANUTS in one.memory.judgment for one in told} == {
+        "家人": False,
+        "公司": True,
+    }
