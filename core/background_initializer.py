@@ -1,15 +1,13 @@
-"""The one owner task: open the engine, choose the embedder, keep the index up, behind the bot."""
+"""The owner task: open the engine, choose the embedder, keep the index up, behind the bot."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from astrbot.api import logger
 
-from ..llm_memory import EngineOff
 from .migrations.memory_scope_migration import bring_memories
 
 if TYPE_CHECKING:
@@ -22,82 +20,48 @@ _BREATH_SECONDS = 5.0
 interpreter for seconds, while the panel gives its first answers and the chat platforms connect."""
 
 
-class BackgroundInitializer:
-    """Runs until cancelled. Whatever it meets is logged; nothing reaches AstrBot.
+async def own(plugin: PluginContext, up: asyncio.Event) -> None:
+    """Open; keep up with the files from then on, whatever comes of the rest; choose, and keep the
+    index up. Runs until cancelled.
 
-    Attributes:
-        fault: Why the task ended before its time; empty while it has not.
+    Args:
+        up: Set once AstrBot has loaded its providers: then an embedder is chosen.
     """
+    engine, say, just_started = plugin.engine, plugin.texts.say, up.is_set()
+    await engine.open()
+    plugin.spawn(engine.follow(), "files")
+    total = (await engine.status()).total
+    logger.info(say("log.opened", version=plugin.version, total=total))
+    if plugin.config.mcp_share is not None:
+        plugin.spawn(_share(plugin, plugin.config.mcp_share), "share")
+    await engine.scan_notes()
+    with suppress(TimeoutError):  # AstrBot has loaded its providers then
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await up.wait()
+    if just_started:
+        await asyncio.sleep(_BREATH_SECONDS)
+    plugin.spawn(bring_memories(engine, plugin.texts), "migrations")
+    plugin.spawn(engine.reflection.run(), "reader")
+    embedder = plugin.choose_embedder()
+    plugin.spawn(plugin.schedule.run(), "nights")
+    label = "" if embedder is None else embedder.label
+    logger.info(say("log.embedder", label=label) if label else say("log.words_alone"))
+    await engine.run(embedder)
 
-    def __init__(self, plugin: PluginContext, up: asyncio.Event) -> None:
-        """``up`` is set once AstrBot has loaded its providers: then an embedder is chosen."""
-        self._plugin = plugin
-        self._up = up
-        # Else AstrBot was up before this load, or has not said so yet.
-        self._breath = _BREATH_SECONDS if up.is_set() else 0.0
-        self._tasks: list[asyncio.Task[None]] = []
-        self.fault = ""
 
-    async def run(self) -> None:
-        """Open; keep up with the files from then on; choose, and keep the index up."""
-        plugin, engine, say = self._plugin, self._plugin.engine, self._plugin.texts.say
-        async with AsyncExitStack() as stack:
-            try:
-                await engine.open()
-                self._begin(engine.follow(), "files")
-                total = (await engine.status()).total
-                logger.info(say("log.opened", version=plugin.version, total=total))
-                await self._share(stack)
-                await engine.scan_notes()
-                with suppress(TimeoutError):  # AstrBot has loaded its providers then
-                    async with asyncio.timeout(_PATIENCE_SECONDS):
-                        await self._up.wait()
-                await asyncio.sleep(self._breath)
-                self._begin(bring_memories(engine, plugin.texts), "migrations")
-                self._begin(engine.reflection.run(), "reader")
-                embedder = plugin.choose_embedder()
-                self._begin(plugin.schedule.run(), "nights")
-                label = "" if embedder is None else embedder.label
-                logger.info(say("log.embedder", label=label) if label else say("log.words_alone"))
-                await engine.run(embedder)
-            except EngineOff:
-                return  # the notice has said it
-            except Exception as error:  # noqa: BLE001  (the last place that can tell; recall scans)
-                self._failed("owner", error)
-                if self._tasks:
-                    await self._tasks[0]  # files go on without the index
-            finally:
-                for task in self._tasks:
-                    task.cancel()
-                await asyncio.gather(*self._tasks, return_exceptions=True)
+async def _share(plugin: PluginContext, address: str) -> None:
+    """Let coding agents on this machine use the bot's memory, where the owner has switched it on;
+    a server that cannot listen is told in the log. Ends when the calls that began are answered."""
+    # Loaded where it is wanted alone.
+    from ..llm_memory.sharing.server import LOOPBACK, SharingServer
 
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._tasks.append(task := asyncio.create_task(work, name=f"scoped-memory-{name}"))
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._failed(task.get_name(), error)
-
-    def _failed(self, name: str, error: BaseException) -> None:
-        self.fault = self._plugin.texts.say("log.owner_failed")
-        logger.error(f"{self.fault} ({name})", exc_info=error)
-
-    async def _share(self, stack: AsyncExitStack) -> None:
-        """Let coding agents on this machine use the bot's memory until the task ends, where the
-        owner has switched it on; a server that cannot listen is told in the log."""
-        plugin = self._plugin
-        if plugin.config.mcp_share is None:
-            return
-        # Loaded where it is wanted alone.
-        from ..llm_memory.sharing.server import LOOPBACK, SharingServer
-
-        host, _, port = plugin.config.mcp_share.rpartition(":")
-        server = SharingServer(
-            plugin.service, plugin.paths.state, host=host or LOOPBACK, port=int(port or 0)
-        )
-        try:
-            await server.open()
-            stack.push_async_callback(server.close)
-        except (ImportError, OSError) as error:
-            logger.warning(plugin.texts.say("log.share_failed", detail=error))
+    host, _, port = address.rpartition(":")
+    state = plugin.paths.state
+    server = SharingServer(plugin.service, state, host=host or LOOPBACK, port=int(port or 0))
+    try:
+        await server.open()
+        await asyncio.Event().wait()
+    except (ImportError, OSError) as error:
+        logger.warning(plugin.texts.say("log.share_failed", detail=error))
+    finally:
+        await server.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
@@ -37,13 +36,9 @@ class DeepMind:
         recall needs is begun meanwhile, behind it."""
         asks = self._plugin.config.auto_inject_topk and self._events.is_a_persons(event)
         if asks and not read.is_command(event) and (words := said_words(event)):
-            self._plugin.spawn(self._announce(words, event))
-            await asyncio.sleep(0)  # AstrBot may not let go of the loop before the request is ready
-
-    async def _announce(self, words: str, event: AstrMessageEvent) -> None:
-        with suppress(EngineClosed, EngineOff):  # a reload, or the notice has said it
             place = self._events.place(event)
-            await self._plugin.service.announce(words, conversation_id=place)
+            self._plugin.spawn(self._plugin.service.announce(words, conversation_id=place))
+            await asyncio.sleep(0)  # AstrBot may not let go of the loop before the request is ready
 
     async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> None:
         """Add the persona's learned manner to every request; recall for the person's words and

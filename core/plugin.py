@@ -58,14 +58,6 @@ class Code(NamedTuple):
     tools: tuple[Callable[..., FunctionTool[Any]], ...]
 
 
-class Loaded(NamedTuple):
-    """One load. ``mind`` and ``commands`` are None where the owner has switched the plugin off."""
-
-    plugin: PluginContext
-    mind: DeepMind | None
-    commands: Commands | None
-
-
 class Plugin:
     """All that AstrBot's hooks ask. Imports once and makes one load at a time.
 
@@ -84,7 +76,7 @@ class Plugin:
         self._task: asyncio.Task[None] | None = None
         self._unstoppable: asyncio.Future[Any] | None = None
         self._closed = False
-        self.here: Loaded | None = None
+        self.here: PluginContext | None = None
         self.fault = ""
 
     async def begin(self) -> None:
@@ -105,7 +97,7 @@ class Plugin:
         """It has said so."""
         self._up.set()
 
-    async def within(self, seconds: float) -> Loaded | None:
+    async def within(self, seconds: float) -> PluginContext | None:
         """The parts, waited for so long. That they are asked for means that AstrBot is up."""
         self._up.set()
         with suppress(TimeoutError):
@@ -129,7 +121,7 @@ class Plugin:
         if self._closed:
             return
         old, self.here = self.here, None
-        steps = [*([old.plugin.close] if old else []), *([between] if between else [])]
+        steps = [*([old.close] if old else []), *([between] if between else [])]
         self._task = asyncio.create_task(self._make_anew(*steps))
         await asyncio.wait([self._task])
 
@@ -148,7 +140,7 @@ class Plugin:
         self._task = self._unstoppable = None
         here, self.here = self.here, None
         if here is not None:
-            await here.plugin.close()
+            await here.close()
 
     async def _make_later(self) -> None:
         with suppress(TimeoutError):
@@ -175,15 +167,15 @@ class Plugin:
         self._unstoppable = running = asyncio.ensure_future(step())
         return await asyncio.shield(running)
 
-    async def _opened(self, code: Code) -> Loaded:
+    async def _opened(self, code: Code) -> PluginContext:
         plugin = code.plugin(
             self._context, self._settings, self._data, self._installs.names, self.again, self._up
         )
         if not plugin.config.enabled:
             logger.info(plugin.texts.say("log.disabled"))
-            return Loaded(plugin, None, None)
-        parts = Loaded(plugin, mind := code.mind(plugin), code.commands(plugin))
-        GroupChatter.use(mind)
+            return plugin
+        plugin.mind, plugin.commands = code.mind(plugin), code.commands(plugin)
+        GroupChatter.use(plugin.mind)
         # AstrBot applies the owner's choice of tools before it calls `initialize`.
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
         for tool in code.tools:
@@ -193,15 +185,13 @@ class Plugin:
             self._context.add_llm_tools(made)
         plugin.open()
         self._installs.begin(self.again)
-        return parts
+        return plugin
 
     async def _plugin_now(self, known: PluginContext) -> PluginContext | None:
         """The one that is open, waited for while it is made anew; after a reload of ours the one
         that was ``known``, which says so."""
         parts = await self.within(LOADING_SECONDS)
-        if parts is None:
-            return known
-        return parts.plugin if parts.mind is not None else None
+        return known if parts is None else parts if parts.mind is not None else None
 
     async def mind(self, event: AstrMessageEvent) -> DeepMind | None:
         """What hears of a turn, waited for in one of its hooks."""
@@ -220,7 +210,7 @@ class Plugin:
     async def _told(self, hook: str, given: tuple[Any, ...]) -> None:
         """No turn is spoilt by what is kept of it. A closed engine has kept nothing, and a newer
         one is told."""
-        closed: Loaded | None = None
+        closed: PluginContext | None = None
         try:
             while (parts := await self.within(_BEHIND_SECONDS)) is not None and parts is not closed:
                 if parts.mind is None or await getattr(parts.mind, hook)(*given):
@@ -234,7 +224,7 @@ class Plugin:
     async def answer(self, event: AstrMessageEvent, command: str) -> str:
         """What a command is answered. Where it finds a closed engine nothing was done, and a newer
         one is asked."""
-        closed: Loaded | None = None
+        closed: PluginContext | None = None
         while (parts := await self.within(LOADING_SECONDS)) is not None and parts is not closed:
             if parts.commands is None:
                 return self._say("log.disabled")
@@ -249,14 +239,14 @@ class Plugin:
         parts = await self.within(LOADING_SECONDS)
         if parts is None:
             return {"version": plugin_version(), "ready": False, "warnings": [self.why_not()]}
-        return await parts.plugin.status()
+        return await parts.status()
 
     async def recalls(self) -> dict[str, Any]:
         """What the route of the last recalls answers."""
         parts = await self.within(LOADING_SECONDS)
         if parts is None or parts.mind is None:
             return {"recalls": []}
-        return parts.plugin.recalls()
+        return parts.recalls()
 
     def why_not(self) -> str:
         """Why there is nothing here."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from astrbot.api import logger
 from pydantic_core import to_jsonable_python
@@ -17,6 +17,8 @@ from pydantic_core import to_jsonable_python
 from ..llm_memory import (
     CognitiveService,
     ConversationId,
+    EngineClosed,
+    EngineOff,
     EnginePaths,
     EngineStatus,
     Notice,
@@ -27,7 +29,7 @@ from ..llm_memory import log as engine_log
 from ..llm_memory.index.embedding.ports import Embedder
 from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
-from .background_initializer import BackgroundInitializer
+from .background_initializer import own
 from .commands.typing_rate import TypingRate
 from .config import read_config
 from .host.bot_facts import PersonaReader, adapter_of, bot_accounts, clock_of, is_admin
@@ -52,6 +54,10 @@ from .services.sleep_schedule import SleepSchedule
 from .turn.events import Events
 from .turn.recent_talk import RecentTalk
 
+if TYPE_CHECKING:
+    from .commands.commands import Commands
+    from .deepmind import DeepMind
+
 type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
 """Closes all that one load holds, does what it is given, and makes all anew."""
 _TOLD_ELSE = frozenset({"by_scope", "left", "notices"})
@@ -62,8 +68,12 @@ _LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARNING": logging.WARN
 class PluginContext:
     """Everything that one load of the plugin holds. Made in ``initialize``, gone in ``terminate``.
 
-    Nothing here raises because of a config value.
+    Nothing here raises because of a config value. ``mind`` and ``commands`` are None where the
+    owner has switched the plugin off.
     """
+
+    mind: DeepMind | None = None
+    commands: Commands | None = None
 
     def __init__(
         self,
@@ -117,7 +127,9 @@ class PluginContext:
         self.schedule = SleepSchedule(self.engine, config.engine.loop.sleep_at, self.clock)
         self._missing = missing_packages(ROOT / "requirements.txt")
         self._providers_came = False
-        self._initializer = BackgroundInitializer(self, up)
+        self._up = up
+        self._fault = ""
+        """Why what goes on behind the bot has ended before its time."""
         self._tasks: set[asyncio.Future[None]] = set()
         self._logs: int | None = None
 
@@ -133,7 +145,7 @@ class PluginContext:
         self._logs = engine_log.logger.add(_forward, level="DEBUG", format="{message}", catch=True)
         for text in self._unusable():
             logger.warning(text)
-        self.spawn(self._initializer.run(), name="scoped-memory-owner")
+        self.spawn(own(self, self._up), "owner")
 
     def choose_embedder(self) -> Embedder | None:
         """The one to search with; None for words alone. AstrBot has its providers now."""
@@ -169,16 +181,20 @@ class PluginContext:
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> asyncio.Future[None]:
         """Run something behind the turn. What still runs at ``close`` is cancelled; what fails is
-        in the log."""
-        task = asyncio.create_task(work, name=name or None)
+        in the log, and what has a ``name`` and fails is a warning, for it should go on."""
+        task = asyncio.create_task(work, name=f"scoped-memory-{name}")
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error(self.texts.say("log.behind_failed"), exc_info=error)
+        error = None if task.cancelled() else task.exception()
+        if error is None or isinstance(error, (EngineClosed, EngineOff)):
+            return  # a reload, or the notice has said it
+        name = task.get_name().removeprefix("scoped-memory-")
+        self._fault = self.texts.say("log.owner_failed") if name else self._fault
+        logger.error(f"{self.texts.say('log.behind_failed')} ({name})", exc_info=error)
 
     def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
         """True where a third-party runner answers: it gets the prompt and nothing beside it."""
@@ -187,7 +203,7 @@ class PluginContext:
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""
         notices = (notice_text(self.texts, notice) for notice in status.notices)
-        return [*self._unusable(), *filter(None, [self._initializer.fault]), *notices]
+        return [*self._unusable(), *filter(None, [self._fault]), *notices]
 
     async def status(self) -> dict[str, Any]:
         """What the panel's route answers, for the owner alone: the status by the names of its

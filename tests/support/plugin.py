@@ -19,6 +19,8 @@ from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
+    EngineClosed,
+    EngineOff,
     EngineStatus,
 )
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -150,8 +152,10 @@ class FakePlugin:
         return [notice_text(self.texts, notice) for notice in status.notices]
 
     async def settled(self) -> None:
-        """Wait for what runs behind."""
-        await asyncio.gather(*self.tasks)
+        """Wait for what runs behind. As in the real one, a closed engine ends it without a word."""
+        for ended in await asyncio.gather(*self.tasks, return_exceptions=True):
+            if isinstance(ended, Exception) and not isinstance(ended, (EngineClosed, EngineOff)):
+                raise ended
 
 
 def loaded(data: Path, **config: Any) -> PluginContext:

@@ -26,7 +26,7 @@ class Made:
     ``open``. ``heard``: which hooks of a turn were called."""
 
     def __init__(self, reply: str | None = None, *, open: bool = True) -> None:
-        self.mind = self.plugin = self
+        self.mind = self
         self.commands = SimpleNamespace(answer=self._answer)
         self.asked = 0
         self.heard: list[str] = []

@@ -29,7 +29,6 @@ class Made:
     """What is made; closes on ``may``, and then does as ``fails`` says."""
 
     def __init__(self) -> None:
-        self.plugin = self
         self.may = asyncio.Event()
         self.may.set()
         self.closings = 0

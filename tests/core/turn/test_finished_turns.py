@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -141,7 +139,6 @@ async def test_a_turn_is_queued_with_what_the_model_was_shown_and_not_with_what_
     ("said", "kept"),
     [
         ("把花生那条忘了", []),
-        ("forget the one about peanuts, please", []),
         ("把花生那条忘了。我下周去杭州！", ["我下周去杭州！"]),
         ("Forget the peanuts. I moved to Leeds.", ["I moved to Leeds."]),
     ],
@@ -149,17 +146,12 @@ async def test_a_turn_is_queued_with_what_the_model_was_shown_and_not_with_what_
 async def test_a_wish_to_forget_is_not_kept_once_it_was_done(
     rig: Rig, said: str, kept: list[str]
 ) -> None:
-    stored = (await rig.remember(PEANUTS, group(777))).memory
-    plugin = TurnPlugin(rig)
-    for words in (said.replace("花生", "核桃").replace("peanuts", "nuts"), said):
-        event = FakeEvent.in_group(777, words)
-        if words == said:
-            tool = ForgetTool(source=holding(plugin))
-            await tool.call(tool_context(event), pointer=stored.pointer)
-        await finish(plugin, event)
-    first, *then = queued(rig.root)
-    assert [turn.user_text for turn in then] == kept
-    assert first.user_text != said  # what was not done is kept as it was said
+    stored, plugin = (await rig.remember(PEANUTS, group(777))).memory, TurnPlugin(rig)
+    await finish(plugin, FakeEvent.in_group(777, "把核桃那条忘了"))  # what was not done
+    event, tool = FakeEvent.in_group(777, said), ForgetTool(source=holding(plugin))
+    await tool.call(tool_context(event), pointer=stored.pointer)
+    await finish(plugin, event)
+    assert [turn.user_text for turn in queued(rig.root)] == ["把核桃那条忘了", *kept]
 
 
 async def test_a_turn_whose_engine_closes_under_it_is_queued_by_the_next_one(
@@ -194,21 +186,6 @@ async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it(tmp_path: Pat
             await plugin.finished(event, answer())
     first = (f"{QUESTION}\n还有腰果\n和核桃", "不能吃")
     assert said(tmp_path) == [first, ("那杏仁呢", "不能吃")]
-
-
-async def test_where_nobody_reads_turns_none_holds_what_comes_meanwhile(shared: Rig) -> None:
-    for engine, held in ((EngineSettings(), 20), (OFF, 0)):
-        plugin = TurnPlugin(shared, engine=engine)
-        mind, asked = plugin.mind, FakeEvent.in_group(777, QUESTION)
-        await mind.before_request(asked, ProviderRequest(prompt=QUESTION))
-        for number in range(30):
-            mind.listens_to(FakeEvent.in_group(777, f"第{number}句"))
-        assert len(notes_of(cast("Any", asked)).get("follow_ups", ())) == held
-        await plugin.settled()
-        kept = weakref.ref(asked)
-        del asked
-        gc.collect()
-        assert kept() is None  # and what it held goes with it
 
 
 async def test_a_turn_was_said_when_it_began_however_long_the_answer_takes(

@@ -137,22 +137,6 @@ async def test_the_anchor_is_in_the_file_and_shown_to_no_reader(home: Rig) -> No
         assert "c1#" not in read.text
 
 
-async def test_a_conversation_that_was_remapped_shows_no_talk(tmp_path: Path) -> None:
-    """Public words, said before the group got a scope, and in the same history."""
-    async with running(tmp_path, {}, follow=False) as rig:
-        before = Chat(rig)
-        pointer = await before.say(SAID, fact=FACT)
-    for scope_map in (MAP, {}):  # the second time the history is mixed
-        async with running(tmp_path, scope_map, follow=False) as rig:
-            chat = Chat(rig, said=before.messages)
-            await chat.say("家里的事")
-            shown = await chat.ask(pointer)
-            assert FACT in shown
-            assert SAID not in shown
-            assert "家里的事" not in shown
-            assert "别的域" in shown
-
-
 async def test_what_was_said_before_us_or_in_a_pause_is_never_shown(home: Rig) -> None:
     earlier = [user("以前的话"), {"role": "assistant", "content": "好"}]
     chat, service = Chat(home, said=earlier), home.engine.service
