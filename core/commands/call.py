@@ -20,12 +20,12 @@ from ..replies.status_text import moment
 from .command_table import ADMINS
 from .command_words import first_word, is_command_word
 
-ENGINE_SECONDS = 1.0
-"""How long a reply waits for an engine that is still opening, where it can do without."""
 ASKED_SECONDS = 600.0
 """How long a yes is waited for; the texts say ten minutes."""
 
-type Handler = Callable[[Call], Awaitable[str]]
+type Reply = str | list[str]
+"""Lines; an empty one is left out."""
+type Handler = Callable[[Call], Awaitable[Reply]]
 type Person = tuple[str, str]
 """A person in a conversation: another member of a group was shown another list."""
 
@@ -103,12 +103,12 @@ class Call:
         if ids:
             self.lists.note(self.person, dict(enumerate(ids, start=first)))
 
-    def ask(self, lines: Sequence[str], do: Handler, *, short: str) -> str:
+    def ask(self, lines: list[str], do: Handler, *, short: str) -> Reply:
         """Have this person's next yes in this conversation do something, in place of what waited.
         What an admin was asked, only an admin does. Returns the lines with how to say yes."""
         until = monotonic() + ASKED_SECONDS
         self.asked.note(self.person, Asked(do, until, self.actor.admin, short))
-        return "\n".join([*lines, self.say("asked.how", deed=short)])
+        return [*lines, self.say("asked.how", deed=short)]
 
     def for_admins(self, code: str = ADMINS) -> None:
         """Answer the command of anybody else with this refusal."""
@@ -162,7 +162,7 @@ class Call:
         return replace(self, rest=words)
 
 
-async def yes(call: Call) -> str:
+async def yes(call: Call) -> Reply:
     """Do what the person was asked last; else what the notices have an admin confirm."""
     asked = call.asked.pop(call.person, None)
     if asked is None or asked.admin:
@@ -182,7 +182,7 @@ async def no(call: Call) -> str:
     return call.say("asked.dropped", deed=asked.short)
 
 
-async def _confirm(call: Call) -> str:
+async def _confirm(call: Call) -> Reply:
     """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
     damaged = (await call.service.describe(conversation_id=call.where)).damaged
     count = await call.service.admin.confirm_deletions(actor=call.actor)
@@ -191,4 +191,4 @@ async def _confirm(call: Call) -> str:
         await call.service.admin.confirm_map(actor=call.actor)
     if damaged:
         lines.append(call.say("scope.damaged" if lines else "asked.map"))
-    return "\n".join(lines) or call.say("asked.nothing")
+    return lines or call.say("asked.nothing")

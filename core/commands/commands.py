@@ -29,7 +29,7 @@ from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
 from ..turn.first_message import announce_conversation, news_beside, tell
-from .call import Asked, Call, Handler, Person, no, yes
+from .call import Asked, Call, Handler, Person, Reply, no, yes
 from .command_table import COMMANDS
 from .command_words import CommandWords, first_word, known, nearest
 from .correct_commands import edit, forget, move, undo
@@ -54,14 +54,13 @@ _MORE = {
 _NO_MATTER = frozenset({"", "一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
 
 
-async def help_(call: Call) -> str:
+async def help_(call: Call) -> Reply:
     """List the commands; for an unknown word, suggest the nearest ones."""
     if call.actor.admin and (page := _MORE.get(call.rest.lower())):
         return call.say(f"help.{page}")
     if call.rest and (said := unknown_text(call.texts, call.rest, admin=call.actor.admin)):
         return said
-    for_admins = f"\n{call.say('help.admin')}" if call.actor.admin else ""
-    return call.say("help.text") + for_admins
+    return [call.say("help.text"), call.say("help.admin") if call.actor.admin else ""]
 
 
 def unknown_text(texts: Texts, rest: str, *, admin: bool) -> str:
@@ -75,7 +74,7 @@ def unknown_text(texts: Texts, rest: str, *, admin: bool) -> str:
     return texts.say(f"help.{code}", word=cut(word), names=near)
 
 
-async def add(call: Call) -> str:
+async def add(call: Call) -> Reply:
     """Remember the text as it stands."""
     if minutes := call.plugin.rate.wait(call.where, call.actor, call.rest):
         return call.say("add.too_fast", minutes=minutes)
@@ -83,7 +82,7 @@ async def add(call: Call) -> str:
     outcome = await call.service.remember(draft, conversation_id=call.where)
     said = remembered_text(call.texts, outcome, "add")
     if isinstance(outcome, Refused) and outcome.reason is Reason.OFF_THE_RECORD:
-        return f"{said}\n{call.how_to_resume}"
+        return [said, call.how_to_resume]
     if is_stored(outcome, How.NEW):
         stored = outcome.memory
         if topic_of(stored.path) is Topic.INSTRUCTIONS and stored.memory.provenance.trusted:
@@ -149,7 +148,8 @@ async def _said(call: Call, name: str) -> str | None:
             return call.say(row.usage)
         if row.refusal:
             call.for_admins(row.refusal)
-        return await _HANDLERS[name](call)
+        reply = await _HANDLERS[name](call)
+        return reply if isinstance(reply, str) else "\n".join(filter(None, reply))
     except EngineClosed:
         return None
     except ENDS as error:

@@ -13,7 +13,6 @@ from ...llm_memory import (
     Changed,
     DeedKind,
     Hit,
-    Reason,
     Refused,
     StoredMemory,
     is_changed,
@@ -25,7 +24,7 @@ from ...llm_memory.text.numerals import number
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import memory_line
 from ..replies.outcome_text import Enough, changed_text, refusal_text
-from .call import Call
+from .call import Call, Reply
 from .command_words import scope_named
 
 ME = frozenset({"我", "我的", "我自己", "me", "mine", "my"})
@@ -39,7 +38,6 @@ _ALL_OF = re.compile(
 _FOR_GOOD = ("purge", "彻底")
 _LIKE = 10
 """So many are listed of what words may mean."""
-_LIKE_BUDGET = 2000
 _A_NUMBER = 2
 """A bare number of more digits names something only if the list has it: 2026 is a word. One of no
 more stands in too many texts to name one."""
@@ -65,7 +63,7 @@ def all_of(words: str) -> str | None:
     return None if found is None else found["after"] or found["before"] or ""
 
 
-async def forget(call: Call) -> str:
+async def forget(call: Call) -> Reply:
     """Move entries to the archive, or purge them: by their speaker or an admin. Words that only one
     memory holds name it."""
     words, _, how = call.rest.rpartition(" ")
@@ -75,60 +73,59 @@ async def forget(call: Call) -> str:
     whose = all_of(words)
     if whose is not None and (said := await _ask_for_all(call, whose, for_good=for_good)):
         return said
-    named = named_several(call, words)
-    if named is None:
-        named = (await _meant(call, words, how if for_good else ""),)
+    named = named_several(call, words) or [await _meant(call, words, how if for_good else "")]
     outcomes = await call.service.forget_many(named, **call.by, for_good=for_good)
-    lines = [said for one in outcomes if (said := _forgotten(call, one))]
-    purged = sum(is_changed(one, DeedKind.PURGED) and not one.unfinished for one in outcomes)
+    purged = sum(_is_gone(one) for one in outcomes)
     back = any(is_changed(one, DeedKind.FORGOTTEN) for one in outcomes)
-    return "\n".join(lines + call.texts.counted("forget", purged=purged, back=back))
+    lines = [_forgotten(call, one) for one in outcomes if not _is_gone(one)]
+    return lines + call.texts.counted("forget", purged=purged, back=back)
+
+
+def _is_gone(outcome: ChangeOutcome) -> bool:
+    """True for what is deleted for good, which is counted alone."""
+    return is_changed(outcome, DeedKind.PURGED) and not outcome.unfinished
 
 
 def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
-    """What became of one; empty for what is gone for good, which is counted."""
     if isinstance(outcome, Changed):
-        gone = outcome.kind is DeedKind.PURGED and not outcome.unfinished
-        return "" if gone else changed_text(call.texts, outcome)
+        return changed_text(call.texts, outcome)
     same = is_denied(outcome) and outcome.who == call.actor.name
     return refusal_text(call.texts, "forget.another" if same else "forget.not_allowed", outcome)
 
 
-async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> str | None:
+async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | None:
     """Ask before all that a person said is forgotten: one's own, or by an admin another's. None
     where nobody is called so: then the words mean something else."""
-    person, who = call.actor.person, call.say("forget.you")
     if not whose:
         return call.say("forget.of_whom")
+    accounts, who = [call.actor.person], call.say("forget.you")
     if whose.lower() not in ME:
-        speakers = await call.service.speakers(whose, conversation_id=call.where)
-        if not speakers:
+        accounts = [*await call.service.speakers(whose, conversation_id=call.where)]
+        if not accounts:
             return None
         call.for_admins()
-        person, *others = speakers
         who = f"“{cut(whose)}”"
-        if others:
-            accounts = tuple(map(safe, speakers))
-            return call.say("forget.which_speaker", who=who, accounts=accounts, one=accounts[0])
-    ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
+    if len(accounts) > 1:
+        named = tuple(map(safe, accounts))
+        return call.say("forget.which_speaker", who=who, accounts=named, one=named[0])
+    ids, turns = await call.service.ids_said_by(accounts[0], conversation_id=call.where)
     if not ids and not turns:
         return call.say("forget.said_nothing", who=who)
     lines = [call.say("forget.ask", who=who, count=len(ids))] if ids else []
     lines += call.texts.counted("forget", ask_unread=len(turns), ask_for_good=for_good)
-    do = partial(_forget_all, person=person, for_good=for_good)
+    do = partial(_forget_all, person=accounts[0], for_good=for_good)
     return call.ask(lines, do, short=call.say("forget.deed"))
 
 
-async def _forget_all(call: Call, *, person: str, for_good: bool) -> str:
+async def _forget_all(call: Call, *, person: str, for_good: bool) -> Reply:
     ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
     outcomes = await call.service.forget_many([*ids, *turns], **call.by, for_good=for_good)
     gone = [isinstance(one, Changed) for one in outcomes]
-    for one in outcomes:
-        if isinstance(one, Refused) and one.reason is Reason.NOT_WRITTEN and not any(gone):
-            call.done(one)
+    if not any(gone):  # words of other scopes; or what the disk refused, which is said
+        return _forgotten(call, outcomes[0])
     count = sum(gone[: len(ids)])
     done = {"purged" if for_good else "all_done": count or len(turns)}
-    return "\n".join(call.texts.counted("forget", **done, all_left=len(ids) - count))
+    return call.texts.counted("forget", **done, all_left=len(ids) - count)
 
 
 async def _meant(call: Call, words: str, for_good: str) -> str:
@@ -140,22 +137,16 @@ async def _meant(call: Call, words: str, for_good: str) -> str:
     telling = [token for token in tokens if not _says_too_little(token)]
     if not telling:
         raise Enough(call.say("forget.too_short", words=shown))
-    naming = " ".join(telling)
-    find = partial(call.service.newest, conversation_id=call.where, naming=naming, limit=_LIKE)
-    like = [] if call.actor.admin else await find(said_by=call.actor)
-    like = like or await find()
+    find = partial(call.service.newest, conversation_id=call.where, limit=_LIKE)
+    like = [] if call.actor.admin else await find(naming=" ".join(telling), said_by=call.actor)
+    like = like or await find(naming=" ".join(telling))
+    if not like:
+        raise Enough(call.say("forget.nothing_like", words=shown))
     if len(like) == 1 and telling == tokens and not for_good:
         return like[0].memory.memory_id
-    lines, code = await numbered(call, like), "like"
-    if not like:
-        recall = await call.service.recall(words, **call.by, limit=_LIKE, token_budget=_LIKE_BUDGET)
-        hits = [hit for hit in recall.hits if not hit.is_note]
-        lines, code = await numbered_hits(call, hits), "alike"
-    if not lines:
-        raise Enough(call.say("forget.nothing_like", words=shown))
-    head = call.say(f"forget.{code}", words=shown, count=len(lines))
+    head = call.say("forget.like", words=shown, count=len(like))
     which = call.say("forget.which", how=f" {for_good}".rstrip())
-    raise Enough("\n".join([head, *lines, which]))
+    raise Enough("\n".join([head, *await numbered(call, like), which]))
 
 
 def _says_too_little(token: str) -> bool:
@@ -178,24 +169,22 @@ async def move(call: Call) -> str:
     return changed_text(call.texts, call.done(outcome))
 
 
-async def undo(call: Call) -> str:
+async def undo(call: Call) -> Reply:
     """Take back the last forget, edit or move: of an entry, or of this person here; or the last
     bringing along, as a whole. What was changed since is passed over."""
     named = (named_one(call, call.rest) or call.rest) if call.rest else ""
     done = await call.service.restore(named, **call.by)
-    if is_absent(done):
-        # Who means the pause, by the word that ends one elsewhere.
-        pause = call.service.conversations.pause_of(call.where)
-        if pause and not named and not done.detail:
-            return call.paused(pause)
-        code = "not_found" if named else "changed" if done.detail else "nothing"
-        return call.say(f"undo.{code}", id=cut(named or done.detail))
-    if isinstance(done, Refused):
-        raise call.refusal(done, "undo.not_allowed")
     if isinstance(done, Changed):
         return changed_text(call.texts, done)
-    said = call.say("undo.brought_back", count=done.memories)
-    return "\n".join([said, *call.texts.counted("undo", left=done.left)])
+    if not isinstance(done, Refused):
+        return call.texts.counted("undo", brought_back=done.memories, left=done.left)
+    if not is_absent(done):
+        raise call.refusal(done, "undo.not_allowed")
+    pause = call.service.conversations.pause_of(call.where)
+    if pause and not named and not done.detail:  # who means the pause, by the word that ends one
+        return call.paused(pause)
+    code = "not_found" if named else "changed" if done.detail else "nothing"
+    return call.say(f"undo.{code}", id=cut(named or done.detail))
 
 
 def item_numbers(words: str, shown: Collection[int]) -> tuple[int, ...] | None:
@@ -251,26 +240,25 @@ def named_one(call: Call, first: str, words: Sequence[str] = ()) -> str | None:
     return named[0] if named else None
 
 
-def named_several(call: Call, words: str) -> tuple[str, ...] | None:
+def named_several(call: Call, words: str) -> list[str] | None:
     """Returns the ids that are named, each once; None for words that are neither numbers nor
     ids. Of a number that no list has, the command is answered so."""
-    listed = call.listed
-    named: list[str] = []
-    for part in [words] if item_numbers(words, listed) else parts(words):
-        numbers = item_numbers(part, listed) or ()
-        pointed = pointed_id(part)
-        if not numbers and pointed is None:  # words; or a whole line that ends with its pointer
+    named, numbers = list[str](), list[int]()
+    for part in [words] if item_numbers(words, call.listed) else parts(words):
+        found, pointed = item_numbers(part, call.listed) or (), pointed_id(part)
+        if not found and pointed is None:  # words; or a whole line that ends with its pointer
             whole = pointed_id(words)
-            return None if whole is None else (whole,)
-        if numbers and not listed:
-            raise Enough(call.say("pointed.no_list"))
-        if absent := [one for one in numbers if one not in listed]:
-            ends = {"first": min(listed), "last": max(listed)}
-            raise Enough(call.say("pointed.no_number", number=absent[0], **ends))
-        named += [listed[one] for one in numbers] or [pointed or ""]
+            return None if whole is None else [whole]
+        named += [call.listed.get(one, "") for one in found] or [pointed or ""]
+        numbers += found
+    if numbers and not call.listed:
+        raise Enough(call.say("pointed.no_list"))
+    if absent := [one for one in numbers if one not in call.listed]:
+        ends = {"first": min(call.listed), "last": max(call.listed)}
+        raise Enough(call.say("pointed.no_number", number=absent[0], **ends))
     if len(set(named)) > _MOST:
         raise Enough(call.say("pointed.too_many", most=_MOST))
-    return tuple(dict.fromkeys(named)) or None
+    return [*dict.fromkeys(named)] or None
 
 
 async def numbered(

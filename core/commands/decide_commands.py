@@ -35,7 +35,7 @@ from ...llm_memory.models.soul_requests import (
 )
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import Enough, remembered_text
-from .call import Call
+from .call import Call, Reply
 from .command_words import first_word, folded_word
 from .correct_commands import named_one
 
@@ -62,7 +62,7 @@ _LOG: Final = 10
 """Lines."""
 
 
-async def decide(call: Call) -> str:
+async def decide(call: Call) -> Reply:
     """List, settle, accept, supersede, reject or withdraw. What would be written is shown, and is
     written after a yes."""
     first, more = call.split()
@@ -113,30 +113,29 @@ def _change(call: Call, action: str, words: str, to: RecordFile | None) -> Decis
     )
 
 
-async def _told(call: Call, change: DecisionChange) -> str:
+async def _told(call: Call, change: DecisionChange) -> Reply:
     outcome = await call.service.decide(change, **call.by)
     if isinstance(outcome, Decisions):
-        lines = [item_line(call.texts, item) for item in outcome.items]
-        return "\n".join(lines) or call.say("decide.none")
+        return [item_line(call.texts, one) for one in outcome.items] or call.say("decide.none")
     reply = outcome_words(call.texts, outcome)
     if isinstance(outcome, Draft) and isinstance(change, Accept | Withdraw):
         shown = partial(_told, change=replace(change, shown=outcome.digest))
         return call.ask([reply], shown, short=call.say("decide.deed"))
     if isinstance(outcome, NotRecorded) and outcome.fault is DecisionFault.OBJECTION:
-        return f"{reply}\n{call.say('decide.anyway')}"
+        return [reply, call.say("decide.anyway")]
     return reply
 
 
-async def soul(call: Call) -> str:
+async def soul(call: Call) -> Reply:
     """The manner that this conversation's persona has learned. Everybody sees what is in force;
     admins decide what is: what a wish would change is shown, and is in force after a yes."""
     word, rest = call.split()
     action = _SOUL.get(word, word.lower())
     request = soul_replies.request_of(action, rest)
     if request is None:
-        said = call.say("soul.unclear", said=cut(call.rest, 40)) + "\n"
+        said = call.say("soul.unclear", said=cut(call.rest, 40))
         usage = action in ("help", "帮助", "propose") and not rest
-        return f"{'' if usage else said}{call.say('soul.usage')}"
+        return ["" if usage else said, call.say("soul.usage")]
     if request.action is not SoulAction.SHOW:
         call.for_admins()
     persona, souls, texts = call.where.persona, call.service.souls, call.texts
@@ -149,7 +148,7 @@ async def soul(call: Call) -> str:
         return soul_replies.view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
     said = soul_replies.outcome_words(texts, outcome, how, most=_LOG)
     if isinstance(outcome, SoulRefused) and outcome.findings and request.wish:
-        return f"“{cut(request.wish, _WISH)}”\n{said}"
+        return [f"“{cut(request.wish, _WISH)}”", said]
     if not isinstance(outcome, SoulProposed):
         return said
     number = outcome.proposal.number
@@ -159,7 +158,7 @@ async def soul(call: Call) -> str:
     return call.ask(lines, apply, short=call.say("soul.deed"))
 
 
-async def _apply(call: Call, *, number: int) -> str:
+async def _apply(call: Call, *, number: int) -> Reply:
     return await soul(call.with_rest(f"apply {number}"))
 
 

@@ -24,7 +24,7 @@ from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_chan
 from ..host.panel_map import MAP_KEY, NotSaved
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import error_text
-from .call import Call
+from .call import Call, Reply
 
 _SHOWN = 5
 _RULES = 20
@@ -40,11 +40,11 @@ async def export(call: Call) -> str:
     return call.say("transfer.exported", scopes=held or "-", name=done.name)
 
 
-async def import_(call: Call) -> str:
+async def import_(call: Call) -> Reply:
     """The memories of a file into this conversation's scope: by an admin."""
     name, anyway = _named_file(call.rest)
     done = call.done(await call.service.import_(name, **call.by, anyway=anyway))
-    return imported_text(call.texts, done)
+    return imported_lines(call.texts, done)
 
 
 def _named_file(words: str) -> tuple[str, bool]:
@@ -54,7 +54,7 @@ def _named_file(words: str) -> tuple[str, bool]:
     return (name.strip(), True) if anyway else (words, False)
 
 
-def imported_text(texts: Texts, imported: Imported) -> str:
+def imported_lines(texts: Texts, imported: Imported) -> list[str]:
     """What became of the lines, and why some were refused."""
     done = texts.listed(
         "transfer",
@@ -77,7 +77,7 @@ def imported_text(texts: Texts, imported: Imported) -> str:
         stopped=imported.stopped_at,
         cut_short=imported.cut_short and not imported.stopped_at,
     )
-    return "\n".join([texts.say("transfer.imported", place=place, done=done), *shown, *beside])
+    return [texts.say("transfer.imported", place=place, done=done), *shown, *beside]
 
 
 async def backup(call: Call) -> str:
@@ -87,7 +87,7 @@ async def backup(call: Call) -> str:
     return call.say("moving.backup", held=held_words or call.say("common.none"), name=name)
 
 
-async def restore(call: Call) -> str:
+async def restore(call: Call) -> Reply:
     """``<file>`` says what would change, and a yes does it. With ``anyway``, what was corrected
     since is restored too."""
     name, anyway = _named_file(call.rest)
@@ -96,7 +96,7 @@ async def restore(call: Call) -> str:
     plan = await asyncio.to_thread(restore_store, paths, file, anyway=anyway, dry=True)
     changes = await _changes(call, plan)
     if not plan.memories and not plan.files and not changes:
-        return "\n".join([call.say("moving.nothing"), *_beside(call.texts, plan)])
+        return [call.say("moving.nothing"), *_beside(call.texts, plan)]
     lines = counted("moving", plan=plan.memories, plan_known=plan.known, plan_files=plan.files)
     # The bot will go by these words: they are read before they are restored.
     for place, text in plan.ruling[:_RULES]:
@@ -126,7 +126,7 @@ async def _setting_lines(call: Call, changes: dict[str, object]) -> list[str]:
     return lines
 
 
-async def _restore(call: Call, *, file: Path, anyway: bool) -> str:
+async def _restore(call: Call, *, file: Path, anyway: bool) -> Reply:
     """Restore while the engine is closed, as the command line does."""
     plugin, said = call.plugin, list[str]()
 
@@ -144,7 +144,7 @@ async def _restore(call: Call, *, file: Path, anyway: bool) -> str:
         said.extend([*_beside(call.texts, done), *await _settings_put_back(call, done)])
 
     await plugin.reopen(between)
-    return "\n".join(said) or call.say("counts.nothing")
+    return said or call.say("counts.nothing")
 
 
 async def _settings_put_back(call: Call, done: StoreRestored) -> list[str]:

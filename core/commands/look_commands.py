@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 
@@ -13,7 +12,7 @@ from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import attached, fate_texts, primed_text, why_text
 from ..replies.outcome_text import error_text, found_text, note_text
 from ..replies.status_text import loop_lines
-from .call import ENGINE_SECONDS, Call
+from .call import Call, Reply
 from .command_words import PUBLIC, scope_named
 from .correct_commands import ME, bare, named_one, numbered, numbered_hits, shown_lines
 from .scope_moves import left_text
@@ -29,32 +28,29 @@ _TASKS = 30
 _WHOLE = 10_000
 
 
-async def status(call: Call) -> str:
+async def status(call: Call) -> Reply:
     """Show the status; what concerns other conversations is for admins only."""
-    plugin, say = call.plugin, call.say
-    found, rules = await plugin.engine.status(), list[StoredMemory]()
-    embedder, index = found.embedder or say("status.no_embedder"), say(f"index.{found.index}")
-    lines = [say("status.head", version=plugin.version, embedder=embedder, index=index)]
+    plugin, say, rules = call.plugin, call.say, list[StoredMemory]()
     try:
-        async with asyncio.timeout(ENGINE_SECONDS):
-            report = await call.service.describe(conversation_id=call.where)
-            lines += call.texts.counted("status", visible=report.visible)
-            rules = await call.service.new_rules(**call.by)
-    except TimeoutError:
-        lines.append(say("status.opening"))
+        report = await call.service.describe(conversation_id=call.where)
+        here = call.texts.counted("status", visible=report.visible)
+        rules = await call.service.new_rules(**call.by)
     except EngineOff as error:
-        lines.append(error_text(call.texts, error))
+        here = [error_text(call.texts, error)]
+    found = await plugin.engine.status()
+    embedder, index = found.embedder or say("status.no_embedder"), say(f"index.{found.index}")
     pause, warnings = call.service.conversations.pause_of(call.where), plugin.warnings(found)
-    lines.append(call.paused(pause) if pause else "")
-    if call.actor.admin:
-        lines += _for_admins(call, found)
-        for one in rules:
-            told = safe(one.memory.judgment)
-            lines.append(say("status.new_rule", text=told, id=one.memory.memory_id))
-        lines += [say("status.warning", text=text) for text in warnings]
-    elif warnings:
-        lines.append(say("status.warnings_hidden"))
-    return "\n".join(filter(None, lines))
+    head = say("status.head", version=plugin.version, embedder=embedder, index=index)
+    lines = [head, *here, call.paused(pause) if pause else ""]
+    if not call.actor.admin:
+        return [*lines, say("status.warnings_hidden") if warnings else ""]
+    learned = [(safe(one.memory.judgment), one.memory.memory_id) for one in rules]
+    return [
+        *lines,
+        *_for_admins(call, found),
+        *(say("status.new_rule", text=words, id=name) for words, name in learned),
+        *(say("status.warning", text=text) for text in warnings),
+    ]
 
 
 def _for_admins(call: Call, found: EngineStatus) -> list[str]:
@@ -73,7 +69,7 @@ def _for_admins(call: Call, found: EngineStatus) -> list[str]:
     ]
 
 
-async def list_(call: Call) -> str:
+async def list_(call: Call) -> Reply:
     """A page of what this conversation may see: what lies in its own scope, the newest first, and
     how much is public beside; with a name, all that the person said or is named in."""
     words, details = _words(call.rest)
@@ -85,51 +81,56 @@ async def list_(call: Call) -> str:
         said_by=call.actor if mine else None,
         naming="" if public or mine else name,
     )
-    here = await call.here()
-    found = [one for one in every if one.scope.name == here]
-    beside = len(every) - len(found)
-    if public:
-        found, beside = [one for one in every if one.scope.is_public], 0
-    elif name:  # the own ones first
-        found, beside = found + [one for one in every if one.scope.name != here], 0
+    here = PUBLIC if public else await call.here()
+    found, others = _split(every, here)
+    beside = 0 if name else len(others)
+    found += others if name and not public else []
     start = min(max(page - 1, 0), max(len(found) - 1, 0) // _PAGE) * _PAGE
     code = "head" if found else "nobody" if name and not public else "empty"
-    lines = [call.say(f"list.{code}", count=len(found), name=cut(name))]
-    lines += await numbered(call, found[start : start + _PAGE], start + 1, details=details)
-    if start + _PAGE < len(found):
-        words = [safe(name), str(start // _PAGE + 2)]
-        lines.append(call.say("list.next", words=" ".join(filter(None, words))))
-    return "\n".join(lines + call.texts.counted("list", public=beside))
+    next_page = " ".join(filter(None, [safe(name), str(start // _PAGE + 2)]))
+    return [
+        call.say(f"list.{code}", count=len(found), name=cut(name)),
+        *await numbered(call, found[start : start + _PAGE], start + 1, details=details),
+        call.say("list.next", words=next_page) if start + _PAGE < len(found) else "",
+        *call.texts.counted("list", public=beside),
+    ]
 
 
-async def todo(call: Call) -> str:
+def _split(found: list[StoredMemory], scope: str) -> tuple[list[StoredMemory], list[StoredMemory]]:
+    """What lies in the scope, and the others."""
+    own = [one for one in found if one.scope.name == scope]
+    return own, [one for one in found if one.scope.name != scope]
+
+
+async def todo(call: Call) -> Reply:
     """What is still to do, of the own scope first; with a name, what the person said or is named
     in."""
     name = bare(call.rest)
     found = await call.service.newest(
         conversation_id=call.where, naming=call.actor.name if name.lower() in ME else name
     )
-    here = await call.here()
     tasks = [one for one in found if is_task(one) and not is_done(one) and not is_over(one.memory)]
-    tasks.sort(key=lambda one: one.scope.name != here)
-    lines = [call.say("todo.head" if tasks else "todo.nothing", count=len(tasks))]
-    lines += await numbered(call, tasks[:_TASKS])
-    return "\n".join(lines + call.texts.counted("todo", more=max(0, len(tasks) - _TASKS)))
+    own, others = _split(tasks, await call.here())
+    return [
+        call.say("todo.head" if tasks else "todo.nothing", count=len(tasks)),
+        *await numbered(call, (own + others)[:_TASKS]),
+        *call.texts.counted("todo", more=max(0, len(tasks) - _TASKS)),
+    ]
 
 
-async def search(call: Call) -> str:
+async def search(call: Call) -> Reply:
     """What recall finds for the words."""
     words, details = _words(call.rest)
     recall = await call.service.recall(
         " ".join(words), **call.by, limit=_PAGE, token_budget=_SEARCH_BUDGET
     )
     if OFF_THE_RECORD in recall.trace.notes:
-        return f"{call.say('pause.recalled_nothing')}\n{call.how_to_resume}"
+        return [call.say("pause.recalled_nothing"), call.how_to_resume]
     lines = await numbered_hits(call, recall.hits, details=details)
-    return "\n".join([found_text(call.texts, recall), *lines])
+    return [found_text(call.texts, recall), *lines]
 
 
-async def why(call: Call) -> str:
+async def why(call: Call) -> Reply:
     """How the last recall of this conversation went; ``前 2`` the last but one. With a number or an
     id, what became of that memory."""
     words, _ = _words(_BACK_GLUED.sub(r"\1 ", call.rest.lower()))
@@ -143,14 +144,14 @@ async def why(call: Call) -> str:
     lines = [primed_text(call.texts, primed)] if primed is not None else []
     for one in explained[back - 1 : back]:
         hits = [hit for _, hit in one.candidates if hit is not None]
-        told = zip(hits, await shown_lines(call, hits), strict=True)
-        shown = {hit.memory_id: line for hit, line in told}
+        lines_of = await shown_lines(call, hits)
+        shown = {hit.memory_id: line for hit, line in zip(hits, lines_of, strict=True)}
         lines.append(why_text(call.texts, one, shown, back=back, admin=call.actor.admin))
         call.list_of([hit.memory_id for hit in attached(one)])
-    return "\n".join(lines) or call.say("explain.nothing")
+    return lines or call.say("explain.nothing")
 
 
-async def _of_one(call: Call, words: Sequence[str]) -> str:
+async def _of_one(call: Call, words: Sequence[str]) -> Reply:
     named = named_one(call, words[0], words)
     if named is None:
         return call.say("explain.usage")
@@ -159,12 +160,11 @@ async def _of_one(call: Call, words: Sequence[str]) -> str:
         raise call.refusal(whole)
     if isinstance(whole, StoredMemory):
         hits = await call.service.told([whole], **call.by, chars=_WHOLE)
-        (entry,) = await shown_lines(call, hits)
+        lines = await shown_lines(call, hits)
     else:
-        entry = note_text(call.texts, whole)
+        lines = [note_text(call.texts, whole)]
     explained = await call.service.explain(conversation_id=call.where)
-    fates = fate_texts(call.texts, explained, named)
-    return "\n".join([entry, *(fates or [call.say("explain.never")])])
+    return lines + (fate_texts(call.texts, explained, named) or [call.say("explain.never")])
 
 
 def _words(rest: str) -> tuple[list[str], bool]:

@@ -10,7 +10,7 @@ from ...llm_memory import Postponed, SleepReport
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.status_text import fault_words, moment, numbers_text, resting_text, state_text
-from .call import Call, Handler
+from .call import Call, Handler, Reply
 
 _LETTERS = 10
 _ERRORS = 5
@@ -37,7 +37,7 @@ async def resume(call: Call) -> str:
     return call.say("pause.not_paused" if done.before else "pause.resumed")
 
 
-async def reflect(call: Call) -> str:
+async def reflect(call: Call) -> Reply:
     """Read at once what waits of this conversation: that costs money."""
     await call.service.admin.map_summary()  # the loop itself does not wait for the engine
     if pause := call.service.conversations.pause_of(call.where):
@@ -51,10 +51,10 @@ async def reflect(call: Call) -> str:
         resting_text(texts, report.resting) if report.waiting else "",
         *texts.counted("reflect", waiting=report.waiting),
     ]
-    return "\n".join(filter(None, lines)) or call.say("reflect.nothing")
+    return lines if any(lines) else call.say("reflect.nothing")
 
 
-async def letters(call: Call) -> str:
+async def letters(call: Call) -> Reply:
     """What was given up; ``retry [id]`` reads it again, ``drop <id>`` forgets it."""
     await call.service.admin.map_summary()
     reflection, (word, named) = call.plugin.engine.reflection, call.split()
@@ -70,11 +70,11 @@ async def letters(call: Call) -> str:
         about = {"id": letter.batch_id, "count": letter.count, "time": moment(letter.made_at)}
         about["error"] = fault_words(call.texts, letter.error)
         lines.append(call.say("letters.line", conversation=cut(letter.conversation), **about))
-    lines += call.texts.counted("letters", more=max(0, len(found) - _LETTERS), usage=bool(found))
-    return "\n".join(lines)
+    more = max(0, len(found) - _LETTERS)
+    return lines + call.texts.counted("letters", more=more, usage=bool(found))
 
 
-async def sleep(call: Call) -> str:
+async def sleep(call: Call) -> Reply:
     """Nothing: begin one, or tell of the one that goes on or was just made. ``status``: tell of it.
     ``now``: begin one all the same."""
     word, schedule, say = call.rest.lower(), call.plugin.schedule, call.say
@@ -88,21 +88,21 @@ async def sleep(call: Call) -> str:
     if word in _STATUS:
         return _last_night(call, report)
     if not word and report.ended and call.plugin.clock() - report.ended < _JUST_NOW:
-        return f"{_last_night(call, report)}\n{say('sleep.again')}"
+        return [*_last_night(call, report), say("sleep.again")]
     return say("sleep.started" if schedule.ask() else "sleep.unready")
 
 
-def _last_night(call: Call, report: SleepReport) -> str:
-    say, counted, lines = call.say, call.texts.counted, [call.say("sleep.never")]
-    if report.ended is not None:
-        numbers = _done_at_night(call, report)
-        lines = [
-            say("sleep.last", time=moment(report.ended), numbers=numbers),
-            say("sleep.backup", name=report.backup) if report.backup else "",
-            *counted("sleep", unmerged=report.unmerged, weak=report.waiting, left=report.left),
-            *(say("sleep.error", detail=safe(error)) for error in report.errors[:_ERRORS]),
-        ]
-    return "\n".join(filter(None, lines))
+def _last_night(call: Call, report: SleepReport) -> list[str]:
+    if report.ended is None:
+        return [call.say("sleep.never")]
+    counts = {"unmerged": report.unmerged, "weak": report.waiting, "left": report.left}
+    numbers = _done_at_night(call, report)
+    return [
+        call.say("sleep.last", time=moment(report.ended), numbers=numbers),
+        call.say("sleep.backup", name=report.backup) if report.backup else "",
+        *call.texts.counted("sleep", **counts),
+        *(call.say("sleep.error", detail=safe(error)) for error in report.errors[:_ERRORS]),
+    ]
 
 
 def _done_at_night(call: Call, report: SleepReport) -> str:
@@ -121,7 +121,7 @@ def _done_at_night(call: Call, report: SleepReport) -> str:
     return said or call.say("counts.nothing")
 
 
-async def migrate(call: Call) -> str:
+async def migrate(call: Call) -> Reply:
     """``status`` (or nothing), ``dry-run``, ``start``, ``undo``, ``take-back <batch>``,
     ``broken``. It tells of all scopes."""
     await call.service.admin.map_summary()  # it tells why the engine is off
@@ -132,50 +132,47 @@ async def migrate(call: Call) -> str:
     return await handler(call.with_rest(more))
 
 
-async def _migrated(call: Call) -> str:
+async def _migrated(call: Call) -> Reply:
     say, status = call.say, (await call.plugin.engine.status()).migration
     now = say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
-    lines = [
+    batches = ((batch, cut(source, 400)) for batch, source in status.batches.items())
+    return [
         say("migrate.head", state=state_text(call.texts, status)),
         say("migrate.mode", mode=status.mode, now=now) if status.remaining else "",
         numbers_text(call.texts, status.tally, status.remaining),
-        *(
-            say("migrate.batch", batch=batch, source=cut(source, 400))
-            for batch, source in status.batches.items()
-        ),
+        *(say("migrate.batch", batch=batch, source=source) for batch, source in batches),
     ]
-    return "\n".join(filter(None, lines))
 
 
-async def _dry_run(call: Call) -> str:
+async def _dry_run(call: Call) -> Reply:
     tally = await call.plugin.engine.migrations.dry_run()
-    numbers = numbers_text(call.texts, tally, tally.scanned) or call.say("migrate.state_idle")
-    return f"{call.say('migrate.dry_run')}\n{numbers}"
+    numbers = numbers_text(call.texts, tally, tally.scanned)
+    return [call.say("migrate.dry_run"), numbers or call.say("migrate.state_idle")]
 
 
-async def _begin(call: Call) -> str:
+async def _begin(call: Call) -> Reply:
     await call.plugin.engine.migrations.begin_again()
     return call.say("migrate.started")
 
 
-async def _reverse(call: Call) -> str:
+async def _reverse(call: Call) -> Reply:
     report = await call.plugin.engine.migrations.reverse()
     done = call.texts.listed("migrate", restored=report.restored, gone=report.left)
     return call.say("migrate.reverted", done=done) if done else call.say("counts.nothing")
 
 
-async def _take_back(call: Call) -> str:
+async def _take_back(call: Call) -> Reply:
     report = await call.plugin.engine.migrations.take_back(call.rest)
     if report is None:
         return call.say("migrate.no_batch", batch=cut(call.rest))
-    said = call.say("migrate.taken_back", count=report.restored)
-    return "\n".join([said, *call.texts.counted("undo", left=report.left)])
+    taken = call.say("migrate.taken_back", count=report.restored)
+    return [taken, *call.texts.counted("undo", left=report.left)]
 
 
-async def _broken(call: Call) -> str:
+async def _broken(call: Call) -> Reply:
     found = await call.plugin.engine.migrations.dead_letters(_LETTERS)
     lines = [call.say("migrate.letter", id=cut(one.record_id), reason=one.reason) for one in found]
-    return "\n".join(lines) or call.say("migrate.none_broken")
+    return lines or call.say("migrate.none_broken")
 
 
 _MIGRATE: Mapping[str, Handler] = {

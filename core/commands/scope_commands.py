@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -13,12 +13,9 @@ from ...llm_memory import (
     EngineClosed,
     LeftBehind,
     MapChange,
-    ReadsNothing,
     Usable,
 )
 from ...llm_memory.models.consent import is_private_chat
-from ...llm_memory.models.conversation import SeenSender
-from ...llm_memory.models.scope import may_be_given
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
 from ...llm_memory.scopes.rules.scope_map import entry_of, near_name, with_entry, with_renamed
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
@@ -27,7 +24,7 @@ from ..host.bot_facts import is_admin
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import Enough
 from ..turn.first_message import scope_line, tell
-from .call import ASKED_SECONDS, Asked, Call, Handler
+from .call import ASKED_SECONDS, Asked, Call, Handler, Person, Reply
 from .command_words import PUBLIC, folded_word, scope_named
 from .scope_moves import bring, left_text, rebind, rename
 
@@ -38,38 +35,37 @@ _ADMINS = 5
 """Admins' chats that are told of one wish."""
 
 
-async def scope(call: Call) -> str:
+async def scope(call: Call) -> Reply:
     """Without words, describe the scope; with a name, set it, which only admins may."""
     word, more = call.split()
     handler = _WORDS.get(folded_word(word))
     return await (_set(call) if handler is None else handler(call.with_rest(more)))
 
 
-async def _describe(call: Call) -> str:
+async def _describe(call: Call) -> Reply:
     say, report = call.say, await call.service.describe(conversation_id=call.where)
     alone = call.where.kind is ConversationKind.PRIVATE and not call.actor.admin
     is_public = isinstance(report.resolution, Usable) and report.resolution.scope.is_public
-    lines = [
+    states = {
+        "scope.mixed_history": report.mixed_history,
+        "notice.scope_filter_off": not call.plugin.config.engine.scope_filter_enabled,
+        "scope.damaged": report.damaged,
+    }
+    strangers = say("status.warning", text=say("notice.strangers_in_public"))
+    return [
         say("scope.id", id=call.where.umo),
         scope_line(call.plugin, report.resolution),
         *call.texts.counted("status", visible=report.visible),
         # Alone with the bot no admin can write.
         say("scope.ask_in" if alone else "scope.paste", id=call.where.map_key),
         call.paused(report.paused) if report.paused else "",
+        *(say(code) for code, holds in states.items() if holds),
+        *(left_text(call.texts, one) for one in report.left),
+        strangers if report.strangers_in_public and is_public else "",
     ]
-    states = {
-        "scope.mixed_history": report.mixed_history,
-        "notice.scope_filter_off": not call.plugin.config.engine.scope_filter_enabled,
-        "scope.damaged": report.damaged,
-    }
-    lines += [say(code) for code, holds in states.items() if holds]
-    lines += [left_text(call.texts, one) for one in report.left]
-    if report.strangers_in_public and is_public:
-        lines.append(say("status.warning", text=say("notice.strangers_in_public")))
-    return "\n".join(filter(None, lines))
 
 
-async def _list(call: Call) -> str:
+async def _list(call: Call) -> Reply:
     """The scopes and their conversations, for admins; to others, what they see."""
     if not call.actor.admin:
         return await _describe(call)
@@ -82,31 +78,32 @@ async def _list(call: Call) -> str:
         shown = tuple(places + ["…"] * (len(keys) > _MOST)) or call.say("common.none")
         scope, held = place_text(call.texts, name), call.texts.listed("scope", held=count)
         lines.append(call.say("scope.list_line", scope=scope, held=held, places=shown))
-    return "\n".join(lines) or call.say("scope.list_empty")
+    return lines or call.say("scope.list_empty")
 
 
-async def _set(call: Call, *, new: bool = False) -> str:
+async def _set(call: Call, *, new: bool = False) -> Reply:
     """This conversation's scope, or that of another one, which is named behind the scope. ``new``:
     the name is meant as it is written."""
     call.for_admins()
     word, who = call.split()
     name = None if folded_word(word) in _OFF else scope_named(word)
-    where, place, asked, count = call.where, "", list[str](), 0
+    where, called, asked, count = call.where, "", list[str](), 0
     if name is not None and name != PUBLIC:
         scopes = await call.service.admin.scopes()
         if not new and name not in scopes:
             name, asked = await _meant(call, name, scopes)
         count = scopes.get(name, 0)
     if who:
-        where, place, doubt = await _elsewhere(call, who, name)
+        where, called, doubt = await _elsewhere(call, who, name)
         asked += doubt
     there = entry_of(call.plugin.panel_map.read(), where) == name
+    shown = safe(name or "")
     if count and where.kind is not ConversationKind.PRIVATE and not there:
-        asked.append(call.say("scope.opens", scope=safe(name or ""), count=count))
-    do = partial(set_scope, name=name, where=where, place=place)
-    if not asked:
-        return await do(call)
-    return call.ask(asked, do, short=call.say("scope.deed", scope=safe(name or "")))
+        asked.append(call.say("scope.opens", scope=shown, count=count))
+    do = partial(set_scope, name=name, where=where, called=called)
+    return (
+        call.ask(asked, do, short=call.say("scope.deed", scope=shown)) if asked else await do(call)
+    )
 
 
 async def _meant(call: Call, name: str, scopes: Mapping[str, int]) -> tuple[str, list[str]]:
@@ -131,19 +128,17 @@ async def _elsewhere(
     if not found.places:
         code = "scope.never_private" if found.persons else "scope.unmet"
         raise Enough(call.say(code, who=shown, name=cut(call.rest)))
-    say = partial(call.say, "scope.which_line", scope=safe(name or call.say("scope.word_off")))
-    which = [
-        say(id=safe(key), place=place_name(call, *place)) for key, place in found.places.items()
-    ]
+    line = partial(call.say, "scope.which_line", scope=safe(name or call.say("scope.word_off")))
+    places = found.places.items()
+    which = [line(id=safe(key), place=place_name(call, *place)) for key, place in places]
     if len(which) > 1 or len({links.get(one, one) for one in found.persons}) > 1:
         raise Enough("\n".join([call.say("scope.which", who=shown), *which[:_MOST]]))
     ((where, called),) = found.places.values()
     raw = call.plugin.panel_map.read()
-    sure = is_no_stranger(
+    sure = name in (None, PUBLIC) or is_no_stranger(
         where, who, call.actor.person, met, lambda one: entry_of(raw, one) == name
     )
-    doubt = [] if sure or name in (None, PUBLIC) else [call.say("scope.anyone", who=shown), *which]
-    return where, place_name(call, where, called), doubt
+    return where, called, [] if sure else [call.say("scope.anyone", who=shown), *which]
 
 
 _WORDS: Mapping[str, Handler] = {
@@ -156,14 +151,14 @@ _WORDS: Mapping[str, Handler] = {
 }
 
 
-async def set_scope(call: Call, name: str | None, where: ConversationId, place: str) -> str:
+async def set_scope(
+    call: Call, *, name: str | None, where: ConversationId, called: str = ""
+) -> Reply:
     """Save the map with a conversation's entry changed, or dropped, and go by it. Another one than
-    this one, which ``place`` describes, is told."""
-    here, elsewhere = call.say("scope.here"), where.map_key != call.where.map_key
-    service, panel_map, place = call.service, call.plugin.panel_map, place or here
-    report = await service.describe(conversation_id=where)
-    if isinstance(report.resolution, ReadsNothing):
-        return scope_line(call.plugin, report.resolution)
+    this one, which people call ``called``, is told."""
+    elsewhere, here = where.map_key != call.where.map_key, call.say("scope.here")
+    place = place_name(call, where, called) if elsewhere else here
+    panel_map = call.plugin.panel_map
     async with panel_map.changing:
         raw = panel_map.read()
         former = entry_of(raw, where)
@@ -173,39 +168,36 @@ async def set_scope(call: Call, name: str | None, where: ConversationId, place: 
         changed = with_entry(raw, where, name)
         await call.check_scope(changed, where)
         await panel_map.save(changed)
-        change = await service.admin.change_map(changed, conversation_id=where, actor=call.actor)
-    change = call.done(change)
-    lines = [call.say("scope.done", change=_changed(call, change, name, place))]
+        outcome = await call.service.admin.change_map(
+            changed, conversation_id=where, actor=call.actor
+        )
+    change = call.done(outcome)
     if elsewhere:
-        told = _changed(call, change, name, here)
-        await tell(call.plugin, where.umo, call.say("scope.told", change=told))
-    lines += await _stays(call, change, former, where, elsewhere=elsewhere)
-    if former is None or former == PUBLIC or may_be_given(former):
-        back = call.say("scope.word_off") if former is None else place_text(call.texts, former)
-        word = f"{back} {where.map_key}" if elsewhere else back
-        lines.append(call.say("scope.set_back", word=word))
-    return "\n".join(lines)
+        told = call.say("scope.told", change=_changed(call, change, name, here))
+        await tell(call.plugin, where.umo, told)
+    done = call.say("scope.done", change=_changed(call, change, name, place))
+    return [done, *await _stays(call, change, where, derived=former is None)]
 
 
 async def _stays(
-    call: Call, change: MapChange, former: str | None, where: ConversationId, *, elsewhere: bool
+    call: Call, change: MapChange, where: ConversationId, *, derived: bool
 ) -> list[str]:
     """What does not come along into another scope, and who sees it."""
     before, after, left = change.before, change.after, tuple[LeftBehind, ...]()
-    if not (isinstance(before, Usable) and isinstance(after, Usable)):
+    if not isinstance(before, Usable) or not isinstance(after, Usable):
         return []
     if before.scope == after.scope:
         return []
+    public, here = before.scope.is_public, where.map_key == call.where.map_key
+    stays = call.say("scope.stays_public" if public else "scope.stays", scope=before.scope.name)
     with suppress(EngineClosed):  # the change is made, and not to be made again
         left = (await call.service.describe(conversation_id=where)).left
-    if elsewhere:  # what stands in public is told here
-        left = tuple(one for one in left if not one.remainder.source.is_public)
-    lines = [left_text(call.texts, one, here=not elsewhere) for one in left]
-    if before.scope.is_public:
-        return [call.say("scope.stays_public"), *lines]
+    told = [one for one in left if here or not one.remainder.source.is_public]
     # Of a scope that was derived, the lines tell.
-    stays = [call.say("scope.stays", scope=before.scope.name)] if former is not None else []
-    return stays + lines
+    return [
+        stays if public or not derived else "",
+        *(left_text(call.texts, one, here=here) for one in told),
+    ]
 
 
 def place_name(call: Call, where: ConversationId, called: str) -> str:
@@ -223,7 +215,7 @@ def _changed(call: Call, change: MapChange, name: str | None, place: str) -> str
     return said if name else f"{call.say('scope.set_off', place=place)}\n{said}"
 
 
-async def join(call: Call) -> str:
+async def join(call: Call) -> Reply:
     """Tell the admins in private what is wished. Whether there is such a scope is not for who asks
     to know: a wish is answered alike."""
     word, more = call.split()
@@ -231,7 +223,7 @@ async def join(call: Call) -> str:
         return call.say("join.usage")
     if call.actor.admin:
         return await _set(call)
-    where, scope = call.where, scope_named(word)
+    where, scope, who = call.where, scope_named(word), cut(call.actor.name)
     await call.check_scope({where.map_key: scope}, where)
     asker = ("", call.actor.person or where.umo)
     if (before := call.asked.get(asker)) is not None and not before.late:
@@ -240,10 +232,8 @@ async def join(call: Call) -> str:
     scope = scope if scope in scopes else near_name(scope, scopes) or scope
     _, title = named(where.map_key, met, {}).places.get(where.map_key, (where, ""))
     called = call.actor.name if is_private_chat(where.umo) else where.title or title
-    place = place_name(call, where, called)
-    who = cut(call.actor.name) or safe(call.actor.person)
     asked = Asked(
-        partial(set_scope, name=scope, where=where, place=place),
+        partial(set_scope, name=scope, where=where, called=called),
         monotonic() + ASKED_SECONDS,
         admin=True,
         short=call.say("join.deed", who=who, scope=scope),
@@ -251,27 +241,25 @@ async def join(call: Call) -> str:
     )
     line = call.say("join.line", scope=scope, id=safe(where.map_key))
     links = call.plugin.config.engine.identity_links
-    others = named(call.actor.name, met, {}).persons - ids_of(call.actor.person, links)
-    wish = call.say("join.wish", who=who, place=place, scope=scope)
-    wish += call.say("join.namesake") if others else ""
-    reached = await _wished(call, met, f"{wish}\n{call.say('join.agree', line=line)}", asked)
-    if not reached:
+    namesakes = named(call.actor.name, met, {}).persons - ids_of(call.actor.person, links)
+    wish = call.say("join.wish", who=who, place=place_name(call, where, called), scope=scope)
+    wish += call.say("join.namesake") if namesakes else ""
+    alone = [one for one in met if is_private_chat(one.umo) and not one.group and one.person]
+    admins = [one for one in alone if is_admin(call.plugin.astrbot, one.person)][:_ADMINS]
+    agree = call.say("join.agree", line=line)
+    reached = [await _tell(call, (one.umo, one.person), [wish, agree], asked) for one in admins]
+    if not any(reached):
         return call.say("join.nobody", line=line)
     call.asked.note(asker, asked)  # so long, no wish of the same person is told
     return call.say("join.asked")
 
 
-async def _wished(call: Call, met: Sequence[SeenSender], wish: str, asked: Asked) -> bool:
-    """Tell the admins. A yes of theirs means the wish only where they were asked nothing else."""
-    alone = [one for one in met if is_private_chat(one.umo) and not one.group and one.person]
-    reached = False
-    for one in [one for one in alone if is_admin(call.plugin.astrbot, one.person)][:_ADMINS]:
-        slot = (one.umo, one.person)
-        other = call.asked.get(slot)
-        free = other is None or other.late
-        how = f"\n{call.say('asked.how', deed=asked.short)}" if free else ""
-        if await tell(call.plugin, one.umo, wish + how):
-            reached = True
-            if free:
-                call.asked.note(slot, asked)
+async def _tell(call: Call, admin: Person, wish: list[str], asked: Asked) -> bool:
+    """A yes of theirs means the wish only where they were asked nothing else."""
+    other = call.asked.get(admin)
+    free = other is None or other.late
+    how = [call.say("asked.how", deed=asked.short)] if free else []
+    reached = await tell(call.plugin, admin[0], "\n".join(wish + how))
+    if reached and free:
+        call.asked.note(admin, asked)
     return reached

@@ -18,7 +18,7 @@ from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import ENDS, error_text, refusal_text
-from .call import Call
+from .call import Call, Reply
 from .command_words import PUBLIC, scope_named
 
 _ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))
@@ -26,7 +26,7 @@ _UNDO = frozenset({"undo", "撤销", "恢复"})
 _GROUP, _POLICIES = "advanced", "dm_scope_by_account"
 
 
-async def bring(call: Call, *, names: Sequence[str] | None = None) -> str:
+async def bring(call: Call, *, names: Sequence[str] | None = None) -> Reply:
     """What this conversation left in former scopes, or that of the former scopes that are named.
     Where others see the target, too, it is asked about first: ``names`` with it are a yes."""
     names = call.rest.split() if names is None else names
@@ -37,18 +37,18 @@ async def bring(call: Call, *, names: Sequence[str] | None = None) -> str:
         lines = [_left(call.texts, one, "scope.shared") for one in done.left]
         agreed = partial(bring, names=[*names, *(one.target for one in done.left)])
         return call.ask(lines, agreed, short=call.say("scope.bring"))
-    lines = [_brought(call.texts, one) for one in done]
-    return "\n".join(lines) or call.say("scope.nothing_left")
+    lines = [line for one in done for line in _brought(call.texts, one)]
+    return lines or call.say("scope.nothing_left")
 
 
-def _brought(texts: Texts, one: Brought, entries: int = 0) -> str:
+def _brought(texts: Texts, one: Brought, entries: int = 0) -> list[str]:
     """What was brought, and what stayed. ``entries`` of the map that were given another scope: the
     whole scope has another name."""
     what = texts.listed("counts", entries=entries, memories=one.memories, turns=one.turns)
     code, target = "renamed" if entries else "brought", place_text(texts, one.target)
     what = what or texts.say("counts.nothing")
     said = texts.say(f"scope.{code}", source=one.source, target=target, what=what)
-    return "\n".join([said, *texts.counted("rebind", left=one.left)])
+    return [said, *texts.counted("rebind", left=one.left)]
 
 
 def left_text(texts: Texts, left: LeftBehind, *, here: bool = True) -> str:
@@ -59,14 +59,12 @@ def left_text(texts: Texts, left: LeftBehind, *, here: bool = True) -> str:
 
 
 def _left(texts: Texts, left: LeftBehind, code: str) -> str:
-    where = min(left.remainder.conversations, default=left.source)
+    where = safe(min(left.remainder.conversations, default=left.source))
     what = texts.listed("counts", memories=left.memories, turns=left.turns)
-    words = where if safe(where).split() == [where] else left.source
-    target = place_text(texts, left.target)
-    return texts.say(code, id=safe(where), target=target, what=what, words=words)
+    return texts.say(code, id=where, target=place_text(texts, left.target), what=what)
 
 
-async def rename(call: Call) -> str:
+async def rename(call: Call) -> Reply:
     """``<old> <new>``. What cannot be told apart again is asked about first."""
     call.for_admins()
     names = [scope_named(name) for name in call.rest.translate(_ARROWS).split()]
@@ -77,13 +75,12 @@ async def rename(call: Call) -> str:
     _, moved = with_renamed(call.plugin.panel_map.read(), old, new)
     exists = call.done(await call.service.admin.plan_rename(old, new, moved))
     do = partial(_rename, old=old, new=new)
-    if not exists or not moved:
-        return await do(call)
     asked = call.say("scope.merges", source=old, target=new, count=len(moved))
-    return call.ask([asked], do, short=call.say("scope.merge", source=old, target=new))
+    short = call.say("scope.merge", source=old, target=new)
+    return call.ask([asked], do, short=short) if exists and moved else await do(call)
 
 
-async def _rename(call: Call, *, old: str, new: str) -> str:
+async def _rename(call: Call, *, old: str, new: str) -> Reply:
     panel_map = call.plugin.panel_map
     async with panel_map.changing:
         changed, moved = with_renamed(panel_map.read(), old, new)
@@ -95,7 +92,7 @@ async def _rename(call: Call, *, old: str, new: str) -> str:
     return _brought(call.texts, call.done(done), len(moved))
 
 
-async def rebind(call: Call) -> str:
+async def rebind(call: Call) -> Reply:
     """A chat or a bot account that goes on under another name keeps all that stands under its
     former one: ``<old> <new>``, ``<old>`` for this conversation, ``undo`` for the last one. A
     platform that says so itself needs no command."""

@@ -11,31 +11,10 @@ from collections.abc import Iterable, Iterator
 import pytest
 import yaml
 
+from astrbot_plugin_scoped_memory import llm_memory as memory
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
-from astrbot_plugin_scoped_memory.llm_memory import (
-    DropReason,
-    EngineClosed,
-    EngineOff,
-    IndexState,
-    IndexUnavailable,
-    MigrationState,
-    Notice,
-    NoticeCode,
-    Postponed,
-    PrimerPart,
-    PrivateKind,
-    Reason,
-    Refused,
-    Resting,
-    ScopedMemoryError,
-    ScopeFault,
-    TaskFate,
-    TransferFault,
-    Why,
-    WhyCode,
-)
 from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import refusal
 from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, FormatNewer
@@ -51,39 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.scan import OUTGROWN
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-# What the vault reports about a file; see FileReport in ports/vault.py.
-FILE_REASONS = {
-    "not_utf8", "gb18030", "utf16", "unreadable", "duplicate_id", "illegal_folder", "misnamed",
-    "illegal_role", "link", "too_large", "too_many", "oversized",
-    "outgrown", "marks",
-}  # fmt: skip
-CODES: dict[str, tuple[Iterable[str], bool]] = {
-    "reject": (Reason, True),
-    "private": (PrivateKind, True),
-    "why": (WhyCode, True),
-    "fault": (ScopeFault, True),
-    "notice": (NoticeCode, True),
-    "index": (IndexState, True),
-    "resting": (set(Resting) - {Resting.NO}, True),
-    "postponed": (set(Postponed) - {Postponed.NO}, True),
-    "file": (FILE_REASONS, True),
-    "memory_kind": ([kind.name.lower() for kind in MemoryKind], False),
-    "source": ([source.name.lower() for source in Source], False),
-    "decision_state": (DecisionState, False),
-    "decision_fault": (DecisionFault, False),
-    "objection": (("private", "dispute", "stale", "names_speaker"), False),
-    "fate": (DropReason, False),
-    "tasks": (TaskFate, False),
-    "primer": (PrimerPart, False),
-    "transfer_fault": (TransferFault, False),
-    "line_fault": (LineFault, False),
-    "migrate": ([f"state_{state}" for state in MigrationState], False),
-}
-"""Which codes a group of texts has to have, and whether it has no others."""
-WORDED = {"fault", "reason", "cause", "who", "there", "odd"}
-"""What a notice puts into words before it says it."""
 FORMATTER = string.Formatter()
-MAIN = ROOT / "main.py"
 TEXTS = ROOT / "llm_memory/i18n"
 SAYING = {
     "say", "_say", "fail", "words", "agrees", "note", "at", "Said", "SaidError", "Refusal",
@@ -91,6 +38,61 @@ SAYING = {
 }  # fmt: skip
 """What takes a code and what fills it in."""
 CODE = re.compile(r"[a-z_]+\.[a-z_]+")
+WORDED = {"fault", "reason", "cause", "who", "there", "odd"}
+"""What a notice puts into words before it says it."""
+
+
+def source(folder: str) -> str:
+    return "\n".join(path.read_text("utf-8") for path in sorted((ROOT / folder).rglob("*.py")))
+
+
+def calls(text: str) -> Iterator[tuple[ast.Call, str]]:
+    """Each call with arguments, and the name of what is called."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and node.args:
+            yield node, ast.unparse(node.func).rpartition(".")[2]
+
+
+def ails() -> set[str]:
+    """What the index, and what it is made of, may report."""
+    found = re.findall(r'code(?:: str)? ?= ?"([a-z_]+)"', text := source("llm_memory"))
+    named = "busy|garbage|partial|crashed|died|faulty|hangs|slow|stuck|foreign_collection|fault"
+    constant = rf'^[A-Z]+: Final = "({named}|missing|server_[a-z]+)"$'
+    return {*found, *re.findall(constant, text, re.MULTILINE), "full", "missing"}
+
+
+def file_reasons() -> set[str]:
+    """What the vault may report about a file."""
+    files = (path.read_text("utf-8") for path in (ROOT / "llm_memory/vault").rglob("*.py"))
+    reports = (one for file in files for one in calls(file))
+    said = [one.args[-1] for one, name in reports if name in {"FileReport", "VaultFileBroken"}]
+    return {TOO_MANY, OUTGROWN} | {one.value for one in said if isinstance(one, ast.Constant)}
+
+
+CODES: dict[str, tuple[Iterable[str], bool]] = {
+    "reject": (memory.Reason, True),
+    "private": (memory.PrivateKind, True),
+    "why": (memory.WhyCode, True),
+    "fault": (memory.ScopeFault, True),
+    "notice": (memory.NoticeCode, True),
+    "index": (memory.IndexState, True),
+    "resting": (set(memory.Resting) - {memory.Resting.NO}, True),
+    "postponed": (set(memory.Postponed) - {memory.Postponed.NO}, True),
+    "file": (file_reasons(), True),
+    "cause": (ails(), False),
+    "memory_kind": ([kind.name.lower() for kind in MemoryKind], False),
+    "source": ([source.name.lower() for source in Source], False),
+    "decision_state": (DecisionState, False),
+    "decision_fault": (DecisionFault, False),
+    "objection": (("private", "dispute", "stale", "names_speaker"), False),
+    "fate": (memory.DropReason, False),
+    "tasks": (memory.TaskFate, False),
+    "primer": (memory.PrimerPart, False),
+    "transfer_fault": (memory.TransferFault, False),
+    "line_fault": (LineFault, False),
+    "migrate": ([f"state_{state}" for state in memory.MigrationState], False),
+}
+"""Which codes a group of texts has to have, and whether it has no others."""
 
 
 def fields(text: str) -> set[str]:
@@ -104,26 +106,19 @@ def texts(request: pytest.FixtureRequest) -> Texts:
     return Texts(str(request.param))
 
 
-def test_both_languages_have_the_same_codes_and_placeholders() -> None:
+def test_both_languages_have_the_same_codes_and_placeholders_and_none_twice() -> None:
+    """Of two YAML keeps the last one and drops the other."""
     chinese, english = (catalogue(language) for language in LANGUAGES)
     assert {code: fields(text) for code, text in chinese.items()} == {
         code: fields(text) for code, text in english.items()
     }
-    assert all(isinstance(text, str) and text for text in (*chinese.values(), *english.values()))
-
-
-def test_no_group_and_no_code_stands_twice() -> None:
-    """YAML keeps the last one and drops the others."""
-    twice: list[str] = []
+    assert all((*chinese.values(), *english.values()))
     for language in LANGUAGES:
         files = sorted((TEXTS / language).glob("*.yaml"))
-        nodes = [yaml.compose(file.read_text("utf-8")) for file in files]
-        groups = [name.value for node in nodes for name, _ in node.value]
-        twice += [name for name in groups if groups.count(name) > 1]
-        for group in (below for node in nodes for _, below in node.value):
-            names = [name.value for name, _ in group.value]
-            twice += [name for name in names if names.count(name) > 1]
-    assert twice == []
+        groups = [one for file in files for one in yaml.compose(file.read_text("utf-8")).value]
+        names = [name.value for name, _ in groups]
+        names += [f"{group.value}.{one.value}" for group, below in groups for one, _ in below.value]
+        assert [name for name in names if names.count(name) > 1] == []
 
 
 @pytest.mark.parametrize("group", CODES)
@@ -132,68 +127,39 @@ def test_every_code_of_an_enum_has_a_text_and_no_text_stands_for_one_that_is_gon
 ) -> None:
     codes, has_no_others = CODES[group]
     parts = (code.partition(".") for code in catalogue("zh-CN"))
-    there = {code for found, _, code in parts if found == group}
-    wanted = {str(code) for code in codes}
+    there, wanted = {code for found, _, code in parts if found == group}, set(map(str, codes))
     assert wanted <= there
+    assert wanted
     assert not has_no_others or there == wanted
 
 
-def test_whatever_ails_the_index_has_a_text(texts: Texts) -> None:
-    source = "\n".join(
-        path.read_text(encoding="utf-8") for path in (ROOT / "llm_memory").rglob("*.py")
-    )
-    codes = set(re.findall(r'code(?:: str)? ?= ?"([a-z_]+)"', source))
-    assert {"in_use", "native", "no_owner", "openings", "unreadable"} <= codes
-    named = "busy|garbage|partial|crashed|died|faulty|hangs|slow|stuck|foreign_collection|fault"
-    constant = rf'^[A-Z]+: Final = "({named}|missing|server_[a-z]+)"$'
-    codes |= set(re.findall(constant, source, re.MULTILINE)) | {"full", "missing"}
-    assert [code for code in sorted(codes) if not texts.knows(f"cause.{code}")] == []
+def test_a_notice_on_a_soul_names_the_persona_and_where_an_admin_answers() -> None:
+    for role, where in (("a%2Fb", "用这个人格的会话里"), (NO_PERSONA, "没有选人格的会话里")):
+        params = {"role": role, "number": "3"}
+        said = notice_text(
+            Texts("zh-CN"), memory.Notice(memory.NoticeCode.SOUL_WAITS, params=params)
+        )
+        assert where in said
+        assert ("人格“a/b”" in said) is (role != NO_PERSONA)
 
 
-def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
-    sources = sorted((ROOT / "llm_memory/vault").rglob("*.py"))
-    reported = {
-        node.args[-1].value
-        for source in sources
-        for node in ast.walk(ast.parse(source.read_text("utf-8")))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in {"FileReport", "VaultFileBroken"}
-        and isinstance(node.args[-1], ast.Constant)
-    }
-    assert reported | {TOO_MANY, OUTGROWN} == FILE_REASONS
-
-
-@pytest.mark.parametrize(
-    ("role", "called"),
-    [("猫娘", "人格“猫娘”"), ("a%2Fb", "人格“a/b”"), (NO_PERSONA, "没有选人格的会话")],
-)
-def test_a_notice_on_a_soul_names_the_persona_and_where_an_admin_answers(
-    role: str, called: str
-) -> None:
-    params = {"role": role, "number": "3"}
-    said = notice_text(Texts("zh-CN"), Notice(NoticeCode.SOUL_WAITS, params=params))
-    assert said.startswith(called)
-    assert ("没有选人格的会话里" in said) is (role == NO_PERSONA)
-    assert ("用这个人格的会话里" in said) is (role != NO_PERSONA)
-
-
-@pytest.mark.parametrize("code", NoticeCode)
-def test_every_notice_says_what_it_was_posted_with(texts: Texts, code: NoticeCode) -> None:
+@pytest.mark.parametrize("code", memory.NoticeCode)
+def test_every_notice_says_what_it_was_posted_with(texts: Texts, code: memory.NoticeCode) -> None:
     asked = fields(catalogue("zh-CN")[f"notice.{code}"]) - WORDED
     given = {name: f"«{name}»" for name in (*asked, "detail", "embedder")}
     codes = {"fault": "empty", "reason": "not_utf8", "cause": "busy"}
     odd = {"odd": "meant", "meant": "近", "key": "键", "value": "值"}
     params = {**odd, **given, **codes, "role": "猫娘"}
-    said = notice_text(texts, Notice(code, params=params))
+    said = notice_text(texts, memory.Notice(code, params=params))
     assert "{" not in said
     assert [name for name in asked if params[name] not in said] == []
 
 
-@pytest.mark.parametrize("code", WhyCode)
-def test_every_reason_can_be_said_in_a_refusal(texts: Texts, code: WhyCode) -> None:
-    for reason in Reason:
-        refused = Refused(reason, Why(code, "{key}", "{0}{x!r}"), "{}", (PrivateKind.CARD,))
+@pytest.mark.parametrize("code", memory.WhyCode)
+def test_every_reason_can_be_said_in_a_refusal(texts: Texts, code: memory.WhyCode) -> None:
+    for reason in memory.Reason:
+        why = memory.Why(code, "{key}", "{0}{x!r}")
+        refused = memory.Refused(reason, why, "{}", (memory.PrivateKind.CARD,))
         assert texts.said(refusal_words(refused))
 
 
@@ -206,30 +172,27 @@ def test_every_reason_can_be_said_in_a_refusal(texts: Texts, code: WhyCode) -> N
     ],
 )
 def test_why_the_engine_does_not_open_is_said_in_words(texts: Texts, error: Exception) -> None:
-    assert error_text(texts, EngineClosed("x")) != error_text(texts, IndexUnavailable("x"))
     code = refusal(error).code
-    words = texts.say(f"engine_off.{code}")
-    assert words in error_text(texts, EngineOff(code, "x"))
-    if isinstance(error, ScopedMemoryError):
-        assert error_text(texts, error) == error_text(texts, EngineOff(code, "x"))
+    off = error_text(texts, memory.EngineOff(code, "x"))
+    assert texts.say(f"engine_off.{code}") in off
+    if isinstance(error, memory.ScopedMemoryError):
+        assert error_text(texts, error) == off
 
 
 def _said() -> Iterator[tuple[str, str, set[str | None]]]:
+    """Where a text is asked for, its code, and what is given to it."""
     folders = ("core", "llm_memory", "tools")
-    for path in [*(one for name in folders for one in ROOT.glob(f"{name}/**/*.py")), MAIN]:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            called = ast.unparse(node.func)
-            name = called.rpartition(".")[2]
+    paths = (one for name in folders for one in (ROOT / name).rglob("*.py"))
+    for path in (*paths, ROOT / "main.py"):
+        for node, name in calls(path.read_text("utf-8")):
             code = node.args[-1 if name == "at" else 0]
             codes = [code.body, code.orelse] if isinstance(code, ast.IfExp) else [code]
+            given = {keyword.arg for keyword in node.keywords}
             for one in codes if name in SAYING else ():
                 if isinstance(one, ast.Constant) and CODE.fullmatch(str(one.value)):
-                    given = {keyword.arg for keyword in node.keywords}
                     yield f"{path.name}:{node.lineno}", one.value, given
-            if name in ("counted", "listed", "say_counts"):
-                for counted in filter(None, (keyword.arg for keyword in node.keywords)):
+            for counted in given if name in ("counted", "listed", "say_counts") else ():
+                if counted is not None:
                     group = ast.literal_eval(code)
                     yield f"{path.name}:{node.lineno}", f"{group}.{counted}", {"count"}
 
@@ -264,36 +227,30 @@ def test_the_texts_of_the_help_are_there_and_none_of_a_home_is_left_over() -> No
     codes = {code for code in helped if code and CODE.fullmatch(code)}
     assert len(codes) > 100
     assert [code for code in codes if code not in chinese or fields(chinese[code])] == []
-    asked = helped | {code for _, code, _ in _said()}
-    asked |= {key.code for key in KEYS.values()}
-    for path in (ROOT / "llm_memory/index/embedding/service").glob("*.py"):
-        failed = re.findall(r'(?:Failed|Rejected)\(f?"([a-z_]+): ', path.read_text("utf-8"))
-        asked |= {f"service_fault.{code}" for code in failed}
+    failed = re.findall(
+        r'(?:Failed|Rejected)\(f?"([a-z_]+): ', source("llm_memory/index/embedding/service")
+    )
+    asked = helped | {code for _, code, _ in _said()} | {key.code for key in KEYS.values()}
+    asked |= {f"service_fault.{code}" for code in failed}
     for name in ("cli", "home"):
         kept = yaml.safe_load((TEXTS / f"zh-CN/{name}.yaml").read_text("utf-8"))
         codes = {f"{group}.{code}" for group, texts in kept.items() for code in texts}
         assert sorted(codes - asked) == []
 
 
-def test_a_param_may_be_a_text_of_its_own(texts: Texts) -> None:
-    scanned = Said("migrate.scanned", count=Said("common.and"))
-    both = Said("migrate.scanned", count=(scanned, "x"))
-    comma = texts.say("common.and")
-    one = texts.say("migrate.scanned", count=comma)
-    assert texts.said(scanned) == one
+def test_a_param_may_be_a_text_of_its_own_and_a_value_stands_as_it_is(texts: Texts) -> None:
+    both = Said("migrate.scanned", count=(Said("migrate.scanned", count="y"), "x"))
+    one, comma = texts.say("migrate.scanned", count="y"), texts.say("common.and")
     assert both.text(texts.spoken) == texts.say("migrate.scanned", count=f"{one}{comma}x")
-    assert "{x}{0}{" in texts.say("undo.not_found", id="{x}{0}{")  # a value stands as it is
+    assert "{x}{0}{" in texts.say("undo.not_found", id="{x}{0}{")
 
 
-def test_a_way_back_has_one_of_three_names() -> None:
+def test_a_way_back_has_one_of_three_names_and_a_word_goes_with_its_count() -> None:
+    """And none is counted in the plural alone."""
     others = re.compile("恢复|退回|回滚|roll(?:ed)? ?back")
     texts = [one for language in LANGUAGES for one in catalogue(language).items()]
     assert [code for code, text in texts if others.search(text)] == []
-
-
-def test_a_word_goes_with_its_count_and_none_is_counted_in_the_plural_alone() -> None:
-    english = Texts("en-US")
-    said = [english.say("reflect.waiting", count=count) for count in (0, 1, 2)]
+    said = [Texts("en-US").say("reflect.waiting", count=count) for count in (0, 1, 2)]
     assert [" turn is " in one for one in said] == [False, True, False]
     counted = re.compile(r"\{(\w+):[^|{}]*\|(people|\w+s)\b")
     found = [one for text in catalogue("en-US").values() for one in counted.findall(text)]

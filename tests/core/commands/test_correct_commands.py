@@ -72,9 +72,8 @@ async def waiting(rig: Rig) -> list[str]:
 def test_numbers_are_read_as_people_write_them(
     forms: tuple[str, ...], numbers: tuple[int, ...] | None
 ) -> None:
-    assert {form: item_numbers(form, range(1, 11)) for form in forms} == dict.fromkeys(
-        forms, numbers
-    )
+    read = {form: item_numbers(form, range(1, 11)) for form in forms}
+    assert read == dict.fromkeys(forms, numbers)
     assert item_numbers("101", range(101, 111)) == (101,)
 
 
@@ -104,7 +103,7 @@ async def test_numbers_are_those_memories_and_are_never_looked_for(rig: Rig) -> 
         await desk(f"forget {words}")
         assert await left(rig) == {*TRAPS, *THREE}, words
     listed = (await desk("list")).split("\n")[1:]
-    for form, most in (("1 2", 2), ("1、2", 2), ("第一条和第二条", 2), ("1", 1), ("#1", 1)):
+    for form, most in (("1 2", 2), ("第一条和第二条", 2), ("#1", 1)):
         meant = {text for text in (*TRAPS, *THREE) if any(text in one for one in listed[:most])}
         shown = await desk(f"forget {form}")
         assert {*TRAPS, *THREE} - await left(rig) == meant, form
@@ -123,9 +122,9 @@ async def test_what_takes_one_memory_takes_no_several_and_ids_are_several_too(ri
             assert await desk(words) == desk.say("pointed.one_at_a_time")
     assert await left(rig) == {*THREE}
     await desk("edit 1 2026年的芒果在冰箱")
-    assert "2026年的芒果在冰箱" in await left(rig)
     known = await rig.engine.service.newest(conversation_id=HOME)
     ids = [one.memory.memory_id for one in known]
+    assert "2026年的芒果在冰箱" in await left(rig)
     await desk("list")
     await desk(f"forget 1 {ids[1]}")  # a number beside an id is not dropped
     assert await left(rig) == {known[2].memory.judgment}
@@ -151,7 +150,7 @@ async def test_a_number_is_of_who_asked_for_the_list_and_of_where(rig: Rig) -> N
 async def test_words_name_what_one_memory_holds_of_what_one_may_forget(rig: Rig) -> None:
     await told(rig, *THREE, "芒果是小雯买的", "快递单号是120263", "2026年换电梯")
     desk, before = Desk(rig), await left(rig)
-    for words in ("芒果", "芒果 彻底", "钥匙 彻底", "奶奶能不能吃花生", "火星移民计划"):
+    for words in ("芒果", "芒果 彻底", "钥匙 彻底", "奶奶能不能吃花生", "火星移民计划", "。"):
         await desk(f"forget {words}")
         assert await left(rig) == before, words
     await desk("forget 钥匙")
@@ -191,27 +190,11 @@ async def test_all_of_mine_is_forgotten_after_a_yes_and_comes_back_at_once(
     assert (await left(rig), await waiting(rig)) == ({HONGS}, [])
     await rig.night()
     undone = await desk("undo")
-    if for_good:
-        assert (await left(rig), await waiting(rig)) == ({HONGS}, [])
-        assert undone == desk.say("undo.nothing")
-    else:
-        assert (await left(rig), await waiting(rig)) == ({*MINE, HONGS}, [WAITS])
-        assert "3" in undone
+    back: tuple[set[str], list[str]] = (set(), []) if for_good else ({*MINE}, [WAITS])
+    assert (await left(rig), await waiting(rig)) == ({HONGS} | back[0], back[1])
+    assert (undone == desk.say("undo.nothing")) is for_good
+    assert ("3" in undone) is not for_good
     assert await desk("undo") == desk.say("undo.nothing")
-
-
-@pytest.mark.parametrize("named", [False, True])
-async def test_a_turn_that_is_not_read_yet_comes_back_as_well(rig: Rig, named: bool) -> None:
-    await rig.engine.service.observe(Turn(person(1), WAITS, "好的"), conversation_id=HOME)
-    await rig.engine.reflection.follow()
-    desk = Desk(rig, **MING)
-    (hit,) = (await rig.recall("体检", HOME)).hits
-    await desk(f"forget {hit.memory_id}" if named else "forget 我的全部")
-    await desk("list" if named else "yes")
-    assert await waiting(rig) == []
-    undone = await desk(f"undo {hit.memory_id}" if named else "undo")
-    assert undone == desk.say("undo.forgotten", text=hit.preview)
-    assert await waiting(rig) == [WAITS]
 
 
 async def test_an_admin_forgets_all_of_another_and_says_which_of_two(rig: Rig) -> None:
@@ -219,7 +202,7 @@ async def test_an_admin_forgets_all_of_another_and_says_which_of_two(rig: Rig) -
     await rig.remember("套餐免费", HOME, person(3, "小红"))
     assert await desk("forget 小红 全部", **MING) == desk.say("outcome.admins_only")
     asked = await desk("forget 小红 全部")
-    assert [account in asked for account in ("aiocqhttp:2", "aiocqhttp:3")] == [True, True]
+    assert ("aiocqhttp:2" in asked, "aiocqhttp:3" in asked) == (True, True)
     assert await desk("yes") == desk.say("asked.nothing")
     await desk("forget aiocqhttp:3 全部")
     await desk("yes")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import file_commands
-from astrbot_plugin_scoped_memory.core.commands.file_commands import imported_text
+from astrbot_plugin_scoped_memory.core.commands.file_commands import imported_lines
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Imported,
@@ -41,7 +41,7 @@ def test_a_report_tells_all_that_it_knows(language: str) -> None:
             RefusedLine(6, rejected=Refused(Reason.FILLER)),
         ),
     )  # fmt: skip
-    said = imported_text(Texts(language), report)
+    said = "\n".join(imported_lines(Texts(language), report))
     for number in (11, 12, 13, 14, 15, 16, 17, 99, 5, 6):
         assert str(number) in said
     assert "家人" in said
