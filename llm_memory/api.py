@@ -42,7 +42,7 @@ from .models.data_models import (
 )
 from .models.deeds import DeedKind
 from .models.loop import Letter, LoopStatus, QueueSize, ReflectionReport, Resting, Share, Spent
-from .models.migration import DeadLetter, MigrationState, MigrationStatus, ReverseReport, Tally
+from .models.migration import MigrationState, MigrationStatus, ReverseReport, Tally
 from .models.passages import NoteChunk, NoteSection
 from .models.recall import (
     GIVEN_UP,
@@ -82,7 +82,6 @@ from .models.status import (
     EngineStatus,
     IndexState,
     MapChange,
-    MapSummary,
     Notice,
     NoticeCode,
     ScopeReport,
@@ -128,7 +127,6 @@ __all__ = [
     "ContextLine",
     "ConversationId",
     "ConversationKind",
-    "DeadLetter",
     "DeedKind",
     "DirectoryInUse",
     "DmScope",
@@ -159,7 +157,6 @@ __all__ = [
     "LoopSettings",
     "LoopStatus",
     "MapChange",
-    "MapSummary",
     "Memory",
     "MemoryDraft",
     "MemoryKind",

@@ -39,7 +39,7 @@ async def resume(call: Call) -> str:
 
 async def reflect(call: Call) -> Reply:
     """Read at once what waits of this conversation: that costs money."""
-    await call.service.admin.map_summary()  # the loop itself does not wait for the engine
+    await call.plugin.engine.life.ready()  # the loop itself does not wait for the engine
     if pause := call.service.conversations.pause_of(call.where):
         return call.paused(pause)
     report = await call.plugin.engine.reflection.reflect(conversation=call.where.umo)
@@ -56,7 +56,7 @@ async def reflect(call: Call) -> Reply:
 
 async def letters(call: Call) -> Reply:
     """What was given up; ``retry [id]`` reads it again, ``drop <id>`` forgets it."""
-    await call.service.admin.map_summary()
+    await call.plugin.engine.life.ready()
     reflection, (word, named) = call.plugin.engine.reflection, call.split()
     action = _LETTER.get(word.lower(), "usage")
     if action == "retry" or (action == "drop" and named):
@@ -124,7 +124,7 @@ def _done_at_night(call: Call, report: SleepReport) -> str:
 async def migrate(call: Call) -> Reply:
     """``status`` (or nothing), ``dry-run``, ``start``, ``undo``, ``take-back <batch>``,
     ``broken``. It tells of all scopes."""
-    await call.service.admin.map_summary()  # it tells why the engine is off
+    await call.plugin.engine.life.ready()  # it tells why the engine is off
     word, more = call.split()
     handler = _MIGRATE.get(word.lower())
     if handler is None or (handler is _take_back and not more):

@@ -13,7 +13,7 @@ from itertools import batched
 from pathlib import Path
 from typing import Any, Final
 
-from ..models.migration import Added, Before, DeadLetter, Fate, Job, JobState, Outcome, Tally
+from ..models.migration import Added, Before, Fate, Job, JobState, Outcome, Tally
 from ..models.passages import Key
 from ..storage.formats.migration_schema import MIGRATION
 from ..storage.sqlite_file import SqliteFile
@@ -86,14 +86,17 @@ class SqliteMigrationStore(SqliteFile):
         rows = self.rows(_TALLY, (job,))
         return Tally(*map(int, rows[0])) if rows else Tally()
 
-    def dead_letters(self, job: str, limit: int) -> tuple[DeadLetter, ...]:
+    def dead_letters(self, job: str, limit: int) -> list[Outcome]:
         """Returns the broken and the quarantined records, at most ``limit``."""
         rows = self.rows(
-            "SELECT job, record_id, reason, scope FROM outcome"
+            "SELECT record_id, fate, scope, reason FROM outcome"
             " WHERE job = ? AND fate IN (?, ?) ORDER BY record_id LIMIT ?",
             (job, Fate.BROKEN.value, Fate.QUARANTINED.value, limit),
         )
-        return tuple(DeadLetter(*row) for row in rows)
+        return [
+            Outcome(record_id, Fate(fate), scope=scope, reason=reason)
+            for record_id, fate, scope, reason in rows
+        ]
 
     def keep_before(self, job: str, before: Sequence[Before]) -> None:
         """Note how records were. Of one record the last note counts."""

@@ -10,11 +10,11 @@ from dataclasses import replace
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.migration import (
-    DeadLetter,
     Job,
     JobState,
     MigrationState,
     MigrationStatus,
+    Outcome,
     ReverseReport,
     Tally,
 )
@@ -222,9 +222,9 @@ class Migrations:
             total += one
         return total
 
-    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+    async def dead_letters(self, limit: int) -> list[Outcome]:
         """What was left behind, with the reasons: for the owner of the files."""
-        found: list[DeadLetter] = []
+        found: list[Outcome] = []
         for name in self._known:
             found += await asyncio.to_thread(self._store.dead_letters, name, limit - len(found))
         return found

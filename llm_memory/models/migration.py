@@ -44,16 +44,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """A record that a walk left behind."""
-
-    job: str
-    record_id: str
-    reason: str
-    scope: str
-
-
-@dataclass(frozen=True, slots=True)
 class Added:
     """A memory that an adoption brought into the vault. ``digest`` tells whether it is still as it
     came; ``record_id`` which record it came from first."""

@@ -77,15 +77,6 @@ class MapChange:
     sharing: int
 
 
-@dataclass(frozen=True, slots=True)
-class MapSummary:
-    """The keys of the scope map by their scopes, and how many are ignored or held."""
-
-    by_scope: Mapping[str, tuple[str, ...]]
-    ignored: int
-    held: int
-
-
 class NoticeCode(StrEnum):
     """Each has a text in the i18n files, with the params named there."""
 

@@ -23,7 +23,7 @@ from ..models.settings import (
     ScopeMap,
     ScopeSettings,
 )
-from ..models.status import MapSummary, Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .rules.map_history import OF_THE_MAP, confirmed, judge_map, map_notices
@@ -311,7 +311,8 @@ class ScopeBook:
 
     def mapped(self) -> frozenset[str]:
         """The names of the scopes that the map gives to conversations."""
-        return frozenset(self.summary().by_scope)
+        values = self._map.entries.values()
+        return frozenset(value.name for value in values if isinstance(value, Scope))
 
     def same_person(self, one: str, other: str) -> bool:
         """True if two person ids are the same, or linked to the same person."""
@@ -329,15 +330,6 @@ class ScopeBook:
     def ids_of(self, person: str) -> frozenset[str]:
         """All ids of a person, given one of them; none for an empty one."""
         return ids_of(person, self._settings.identity_links)
-
-    def summary(self) -> MapSummary:
-        """What the map says, for the log at start-up."""
-        by_scope: dict[str, tuple[str, ...]] = {}
-        for key, value in self._map.entries.items():
-            if isinstance(value, Scope):
-                by_scope[value.name] = (*by_scope.get(value.name, ()), key)
-        ignored = len(self._map.entries) - sum(map(len, by_scope.values()))
-        return MapSummary(by_scope, ignored, held=len(self._map.held))
 
     async def claim(self, names: Sequence[str], most: int | None = None) -> list[str]:
         """Of these, what was not told yet and nobody is telling now; of many, the first ``most``.

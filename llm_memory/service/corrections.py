@@ -174,7 +174,7 @@ class Corrections(Door):
         stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
             return stored
-        known = {*self._book.summary().by_scope, *await self._handlers.folders()}
+        known = {*self._book.mapped(), *await self._handlers.folders()}
         target = target_scope(scope_name, known)
         if target is None:
             return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)

@@ -13,7 +13,7 @@ from ..models.data_models import Reason, Refused
 from ..models.resolution import Brought, MustBeNamed, Rebinding, Rebound, Usable
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
-from ..models.status import MapChange, MapSummary, Notice, ScopeReport
+from ..models.status import MapChange, Notice, ScopeReport
 from ..models.turns import Pause, Paused, PauseOutcome, Resumed, ResumeOutcome
 from ..scopes.origins import scope_of
 from ..scopes.rules.rebinding import fault_of, renamed, with_moved
@@ -122,11 +122,6 @@ class ScopeAdmin(Door):
         counts = self._catalogue.counts()
         names = sorted(self._book.mapped() | set(filter(is_mapped_name, counts)))
         return {name: counts.get(name, 0) for name in names}
-
-    async def map_summary(self) -> MapSummary:
-        """What the scope map says, for the log at start-up."""
-        await self._life.ready()
-        return self._book.summary()
 
     async def check_entry(
         self, raw: Mapping[str, object], conversation_id: ConversationId, actor: Actor
