@@ -19,7 +19,7 @@ from ...llm_memory import (
     ReadsNothing,
     Usable,
 )
-from ...llm_memory.scopes.scope_book import FirstContact
+from ...llm_memory.models.resolution import Resolution
 from ..plugin_context import PluginContext
 from ..replies.memory_line import place_text
 from ..replies.status_text import notice_text
@@ -35,14 +35,14 @@ async def announce_conversation(
 
 
 async def log_first_message(
-    plugin: PluginContext, conversation_id: ConversationId, meeting: Awaitable[FirstContact | None]
+    plugin: PluginContext, conversation_id: ConversationId, meeting: Awaitable[Resolution | None]
 ) -> None:
     """Say in the log which scope a conversation has, with its first message."""
     with suppress(EngineClosed, EngineOff):  # there is nothing to say
-        contact = await meeting
-        if contact is not None and contact.first:
+        resolution = await meeting
+        if resolution is not None:
             about = {"id": conversation_id, "key": conversation_id.map_key}
-            scope = scope_line(plugin, contact.resolution)
+            scope = scope_line(plugin, resolution)
             logger.info(plugin.texts.say("log.first_message", scope=scope, **about))
 
 

@@ -39,14 +39,6 @@ Accounts = Callable[[], frozenset[str] | None]
 """The bot accounts that exist now, None where the bot framework does not tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstContact:
-    """A conversation's message: its resolution, and whether it is the first since the start."""
-
-    resolution: Resolution
-    first: bool
-
-
 @dataclass(eq=False)
 class ScopeBook:
     """The one caller of ``resolve``. Call ``open`` (it blocks) before anything else."""
@@ -226,10 +218,11 @@ class ScopeBook:
 
     async def meet(
         self, conversation_id: ConversationId, actor: Actor, resolution: Resolution
-    ) -> FirstContact:
-        """Note that a message came from a conversation whose scope resolved to ``resolution``."""
+    ) -> bool:
+        """Note that a message came from a conversation whose scope resolved to ``resolution``: True
+        for the first since the start."""
         if isinstance(resolution, ReadsNothing):
-            return FirstContact(resolution, first=False)
+            return False
         map_key, why = conversation_id.map_key, resolution.why
         # Of a group that the platform splits by member, the group's: it is what an owner maps.
         first = map_key not in self._met
@@ -244,7 +237,7 @@ class ScopeBook:
             await self._keep(self._state.mark_seen, key)
         if (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC) and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
-        return FirstContact(resolution, first)
+        return first
 
     def _tell_meant(self, key: str, conversation: str) -> None:
         """A conversation has spoken that a key seems to mean which matches none: said once."""

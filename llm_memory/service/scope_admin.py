@@ -10,7 +10,7 @@ from functools import partial
 
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Reason, Refused
-from ..models.resolution import Brought, MustBeNamed, Rebinding, Rebound, Usable
+from ..models.resolution import Brought, MustBeNamed, Rebinding, Rebound, Resolution, Usable
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
 from ..models.status import MapChange, Notice, ScopeReport
@@ -19,7 +19,6 @@ from ..scopes.origins import scope_of
 from ..scopes.rules.rebinding import fault_of, renamed, with_moved
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.rules.scope_resolution import target_scope
-from ..scopes.scope_book import FirstContact
 from .door import Door, deed
 
 
@@ -27,15 +26,16 @@ from .door import Door, deed
 class ScopeAdmin(Door):
     """Raises EngineClosed, EngineOff; what writes a state file StateUnavailable, too."""
 
-    async def meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact:
-        """Note that a person's message came, once the vault is read."""
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> Resolution | None:
+        """Note that a person's message came, once the vault is read. The scope of a conversation
+        from which it is the first since the start."""
         view = await self._gate.open(conversation_id, actor)
         scope = "" if view.pause else scope_of(view.resolution)
         self._bylines.meet(actor, scope, conversation_id)
         await self._origins.note(conversation_id, actor, scope)
-        contact = await self._book.meet(conversation_id, actor, view.resolution)
-        await self._former.note(conversation_id, contact.resolution)
-        return contact
+        first = await self._book.meet(conversation_id, actor, view.resolution)
+        await self._former.note(conversation_id, view.resolution)
+        return view.resolution if first else None
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
         """A conversation of which an event tells the origin alone; see ``Origins.completed``."""

@@ -16,13 +16,13 @@ from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import StoredMemory
 from ..models.recall import Recall, Trace
+from ..models.resolution import Resolution
 from ..models.turns import PAUSED_VIEW, ContextLine, NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.rules.opening import as_told, frame_tokens, opening
 from ..recall.question import WEEK, RecallRequest
 from ..remember.rules.gate import drops_the_last, is_off_the_record, without_forget_wishes
 from ..scopes.access import View
-from ..scopes.scope_book import FirstContact
 from ..text.hit_line import fence, fence_tokens
 from ..texts import Texts
 from .bylines import Reader
@@ -82,7 +82,7 @@ class TurnStart:
     recall: Recall = field(default_factory=Recall)
     primer: Primer = field(default_factory=Primer)
     scope_name: str = ""
-    contact: asyncio.Task[FirstContact | None] | None = None
+    contact: asyncio.Task[Resolution | None] | None = None
     faults: tuple[Exception, ...] = ()
 
 
@@ -136,7 +136,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             text = fence(recall.hits, texts, recall.left_out)
         return TurnStart(text, mark, recall, primer, view.scope_in_use, contact, faults)
 
-    async def _meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact | None:
+    async def _meet(self, conversation_id: ConversationId, actor: Actor) -> Resolution | None:
         try:
             return await self.meet(conversation_id, actor)
         except (EngineClosed, EngineOff):  # a turn that was given up awaits it no more

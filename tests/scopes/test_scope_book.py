@@ -342,9 +342,9 @@ async def test_a_conversation_is_met_for_the_first_time_once_and_a_malformed_id_
     book = bot.start({})
     split = replace(group(1), umo=f"{OLD}:GroupMessage:55_1")  # a member's part of the group
     found = [await book.meet(one, person(1), book.resolve(one)) for one in (group(1), split)]
-    assert [one.first for one in found] == [True, False]
+    assert found == [True, False]
     bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
-    assert not (await book.meet(bad, person(1), book.resolve(bad))).first
+    assert not await book.meet(bad, person(1), book.resolve(bad))
     assert "nonsense" in bot.told(NoticeCode.REFUSED_ID).params["id"]
 
 
