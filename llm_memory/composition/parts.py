@@ -70,8 +70,7 @@ from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.deeds import Deeds
-from ..remember.draft_checks import DraftChecks
-from ..remember.intake import Intake
+from ..remember.intake import DraftChecks, Intake
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
 from ..remember.rules.private import without_private

@@ -41,7 +41,7 @@ from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..reflection.rules.due import LONGEST_WAIT
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.draft_checks import DraftChecks
+from ..remember.intake import DraftChecks
 from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded

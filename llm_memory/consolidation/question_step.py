@@ -17,7 +17,7 @@ from ..models.passages import Key
 from ..models.scope import Scope
 from ..reflection.model_calls import ModelCalls
 from ..reflection.rules.reply import Unreadable
-from ..remember.draft_checks import DraftChecks
+from ..remember.intake import DraftChecks
 from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from ..vault.markdown_vault import MarkdownVault

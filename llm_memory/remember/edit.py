@@ -44,7 +44,7 @@ from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds
-from .draft_checks import DraftChecks, not_written
+from .intake import DraftChecks, not_written
 from .rules.gate import is_quotation
 
 _EMPTIED: Final = Actor("", "空了的日记")

@@ -1,4 +1,5 @@
-"""Writes memories that pass no checks: adopted, migrated and restored ones."""
+"""What comes before the vault: drafts, which are checked for quality, requests for secrecy and
+private data, and batches that pass no checks: adopted, migrated and restored memories."""
 
 from __future__ import annotations
 
@@ -14,21 +15,59 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.merged_memory import merged_memory
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..models.data_models import Memory, StoredMemory, Topic
+from ..models.data_models import Memory, MemoryDraft, Reason, Refused, StoredMemory, Topic
 from ..models.passages import Key
 from ..models.scope import Scope
-from ..models.status import NoticeCode
+from ..models.settings import PrivacyMode
+from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds
-from .draft_checks import not_written
+from .rules.gate import flaw, is_confidence, is_off_the_record, tidy
+from .rules.private import Protected, protect
 from .rules.routing import topic_for
 
 _SLICE: Final = 50
 """Memories enqueued for the indexes before control returns to the event loop."""
+
+
+@dataclass(eq=False)
+class DraftChecks:
+    """All writes except people's edits of files pass here: tools, commands, reflection."""
+
+    _book: ScopeBook
+    _mode: PrivacyMode
+
+    async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Refused:
+        """Returns the draft as it may be stored in the scope, or why it is rejected."""
+        return await asyncio.to_thread(self._examined, draft, scope)
+
+    def _examined(self, draft: MemoryDraft, scope: Scope) -> Protected | Refused:
+        # Tidied first: invisible characters must not hide a number from the privacy rules.
+        tidied = tidy(draft)
+        if isinstance(tidied, Refused):
+            return tidied
+        reason = flaw(tidied.judgment)
+        if reason is not None:
+            return Refused(reason)
+        heard = draft.heard or ""
+        if is_off_the_record(heard) or is_off_the_record(tidied.judgment):
+            return Refused(Reason.NOT_TO_BE_KEPT)
+        said = (tidied.judgment, tidied.reasoning, *tidied.tags, *tidied.asks, tidied.context)
+        refused = self._book.no_confidence(scope)
+        if refused is not None and any(map(is_confidence, (*said, heard))):
+            return refused
+        return protect(tidied, self._mode)
+
+
+def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Refused:
+    """Post a notice for the owner's status. Returns the answer for the caller."""
+    params = {"detail": str(error)}
+    notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR))
+    return Refused(Reason.NOT_WRITTEN, detail=str(error))
 
 
 @dataclass(eq=False)

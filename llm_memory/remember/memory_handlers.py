@@ -46,10 +46,10 @@ from ..text.normalising import same_words
 from ..text.overlap import is_model_worded
 from ..text.stated import stated
 from .corrected_texts import EVER
-from .draft_checks import not_written
 from .edit import MemoryEditor
+from .intake import not_written
 from .near_duplicates import NearDuplicates
-from .rules.contradiction import Taken, Taking, contradicted, takes_back
+from .rules.contradiction import Taken, contradicted, takes_back
 from .rules.gate import MAX_TAGS, is_quotation
 from .rules.private import Protected
 from .rules.routing import topic_for
@@ -218,7 +218,7 @@ class MemoryHandlers(MemoryEditor):
         """Archive what the new entry contradicts for certain, or name it. A crash before that
         leaves both."""
         again = outcome.how is How.AGAIN
-        if outcome.how is How.REPLACED or (again and taken.how is Taking.TELLS):
+        if outcome.how is How.REPLACED or (again and not taken.corrects and not taken.ends):
             return outcome
         new = outcome.memory
         near = await self._near.sharing_words(new, latest=taken.named)

@@ -31,8 +31,8 @@ from ..models.data_models import (
 from ..models.deeds import Requester
 from ..models.scope import Scope, ScopeFilter
 from ..models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
-from ..remember.draft_checks import DraftChecks, not_written
 from ..remember.edit import MemoryEditor
+from ..remember.intake import DraftChecks, not_written
 from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from typing import Final
 
 from ...catalogue.rules.closing import closed_by
@@ -47,25 +46,22 @@ _CLAUSE: Final = re.compile(r"(?:[^，,。；;.!！?\n\s]|(?<=[!-~])\s|\s(?=[!-~
 """A blank ends one between Chinese characters."""
 
 
-class Taking(Enum):
-    """How a statement takes back another one."""
-
-    CORRECTS = auto()
-    """It says so."""
-    ENDS = auto()
-    """What was so is so no longer."""
-    TELLS = auto()
-    """It says nothing of that."""
-
-
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """``said``: of ``ENDS`` what has ended, else without the words by which it calls itself a
-    correction. ``dropped``: what it says is not so; empty where it names none. ``named``: it calls
-    itself a correction."""
+    """How a statement takes back another one.
 
-    how: Taking
+    Attributes:
+        said: What of it counts: what has ended, or all without the words by which it calls itself
+            a correction.
+        corrects: It says that something was not so.
+        ends: What was so is so no longer.
+        dropped: What it says is not so; empty where it names none.
+        named: It calls itself a correction.
+    """
+
     said: str
+    corrects: bool = False
+    ends: bool = False
     dropped: str = ""
     named: bool = False
 
@@ -73,11 +69,11 @@ class Taken:
 def takes_back(draft: MemoryDraft) -> Taken:
     """How a draft takes something back, by its words or by those that a model has heard."""
     found = _taken_back(draft.judgment)
-    if draft.heard is None or found.how is Taking.CORRECTS:
+    if draft.heard is None or found.corrects:
         return found
     name = "" if draft.actor is None else draft.actor.name
     heard = _taken_back(draft.heard)
-    if heard.how is Taking.CORRECTS and not is_model_worded(draft.judgment, draft.heard, name):
+    if heard.corrects and not is_model_worded(draft.judgment, draft.heard, name):
         return replace(heard, said=draft.judgment)
     return found
 
@@ -88,11 +84,12 @@ def _taken_back(text: str) -> Taken:
     contrast = GATE["contrast"].search(said)
     dropped = next(filter(None, contrast.groups()), "") if contrast else ""
     if named or dropped:
+        rest = said if named else text
         if contrast and contrast["start"]:
-            return Taken(Taking.CORRECTS, said.removeprefix(contrast[0]), dropped, named)
-        return Taken(Taking.CORRECTS, said if named else text, dropped, named)
+            rest = said.removeprefix(contrast[0])
+        return Taken(rest, corrects=True, dropped=dropped, named=named)
     ended = " ".join(one for one in _CLAUSE.findall(text) if GATE["ended"].search(one))
-    return Taken(Taking.ENDS, ended) if ended else Taken(Taking.TELLS, text)
+    return Taken(ended or text, ends=bool(ended))
 
 
 def contradicted(
@@ -109,16 +106,17 @@ def contradicted(
         yours = _read(old)
         score = _score(mine, yours, taken, model)
         if score is not None:
-            found.append((_may_replace(new, old), score, -place, stored, yours))
+            vouched = old.provenance.vouched and not new.provenance.vouched
+            own = same_speaker(new, old) and not vouched and not new.model_worded
+            found.append((own, score, -place, stored, yours))
     if not found:
         return False, None
     (own, best, _, stored, yours), *others = sorted(found, key=lambda one: one[:3], reverse=True)
     if not own or any(best - other[1] < _AHEAD for other in others if other[0]):
         return False, stored
-    if taken.how is Taking.ENDS and best < _CERTAIN:
+    if taken.ends and best < _CERTAIN:
         return weight(mine.about & yours.about) >= _MOST * weight(yours.about), stored
-    said = taken.how is Taking.CORRECTS and _same_subject(mine, yours)
-    return best >= _CERTAIN or said, stored
+    return best >= _CERTAIN or (taken.corrects and _same_subject(mine, yours)), stored
 
 
 def _read(memory: Memory) -> Read:
@@ -127,11 +125,6 @@ def _read(memory: Memory) -> Read:
     read = Read.of(replace(memory, judgment=text), frozenset({who} - {""}))
     own = bool(who) and who in text
     return replace(read, own=own, named=frozenset({who}) if own else frozenset())
-
-
-def _may_replace(new: Memory, old: Memory) -> bool:
-    vouched = old.provenance.vouched and not new.provenance.vouched
-    return same_speaker(new, old) and not vouched and not new.model_worded
 
 
 def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
@@ -146,12 +139,12 @@ def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
     if not follows or agree(*said):
         return None
     found = features(old, new) | {"speaker": 1.0, "days": 0.5, "names": 0.5}
-    if taken.how is Taking.ENDS:
+    if taken.ends:
         ended = _ends(mine.judgment, yours.judgment, content(mine.who))
         return model.score(found) if ended else None
-    if another and taken.how is not Taking.CORRECTS:
+    if another and not taken.corrects:
         return None
-    if taken.how is Taking.TELLS and not GATE["changed"].search(mine.judgment):
+    if not taken.corrects and not GATE["changed"].search(mine.judgment):
         score = model.score(found)
         told = _same_subject(new, old) and score >= 2 * _LIKELY
         return score if told or _tell_a_value(mine.judgment, yours.judgment) else None
@@ -217,7 +210,7 @@ def _statement(said: Memory) -> Statement:
 def _is_negated(one: Words, other: Words) -> bool:
     """Whether one says that the other is not so, in the same words."""
     odd, even = (sum(word in NEGATIONS for word in words) % 2 for words in (one, other))
-    return odd != even and _weight(one) >= _LEAST and agree(_positive(one), _positive(other))
+    return odd != even and weight(one) >= _LEAST and agree(_positive(one), _positive(other))
 
 
 def _positive(words: Words) -> Words:
@@ -239,10 +232,6 @@ def _differ(one: Words, other: Words) -> bool:
     return (
         all(GATE["value"].fullmatch(words[places[0]]) for words in (one, other))
         and before[-1:] != ("第",)
-        and _weight(before) >= _LEAST
+        and weight(before) >= _LEAST
         and all(map(GATE["unit"].fullmatch, behind))
     )
-
-
-def _weight(words: Sequence[str]) -> int:
-    return sum(2 if word.isascii() else 1 for word in words)
