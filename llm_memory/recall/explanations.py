@@ -18,7 +18,7 @@ from ..models.recall import GIVEN_UP, Considered, Explained, Hit, Told, Trace
 from ..models.scope import ScopeFilter
 from ..text.normalising import preview
 from .rules.choosing import Candidate, as_hit
-from .rules.successors import predecessors
+from .rules.tell_once import predecessors
 
 KEPT = 300
 """Recalls of all conversations together. A busy one pushes out its own, no quiet one's last."""

@@ -27,7 +27,6 @@ from .rules.tell_once import (
     closed_last,
     journals_last,
     merge_same_facts,
-    records_instead,
     standing_first,
     stored_instead,
 )
@@ -96,12 +95,13 @@ class MemoryManager:
             order = self._reranking.order(ask.request.query, best, spent, trace.notes)
             best, trace.reranker = await order
             best = self._living(best, trace)
+        known = {one.key: one for one in ranked}
         record = partial(self._passages.record, scope_filter=ask.request.scope_filter)
-        told = stored_instead(records_instead(best, record), self._passages.copied)
-        trace.dropped[DropReason.SAID] = again = len(best) - len(told)
-        trace.holding = max(trace.holding - again, 0)
-        known = {one.key: one for one in (*ranked, *told)}
-        best = merge_same_facts(closed_last(told, known, self._passages.get))
+        stored = stored_instead(best, self._passages.copied)
+        told = closed_last(stored, known, self._passages.get, record)
+        trace.dropped[DropReason.SAID] = max(len(best) - len(told), 0)
+        trace.holding = max(trace.holding - trace.dropped[DropReason.SAID], 0)
+        best = merge_same_facts(told)
         if not by_date:
             if not ask.times:
                 journals = [one for one in best if is_journal(one.passage)]

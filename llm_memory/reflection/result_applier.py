@@ -34,7 +34,7 @@ from ..models.deeds import DeedKind
 from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Contradiction, QueuedTurn
-from ..recall.rules.successors import replacing
+from ..recall.rules.tell_once import replacing
 from ..remember.deeds import Deeds
 from ..remember.memory_handlers import MemoryHandlers, Said
 from ..scopes.scope_book import ScopeBook

@@ -7,6 +7,7 @@ their names: the entries stay apart, for who said what, and who vouches for it, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -16,7 +17,7 @@ from ...catalogue.rules.proposals import is_accepted, is_rejected, proposal_key
 from ...catalogue.rules.talk_anchor import without_anchor
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
-from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, StoredMemory
+from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, Source, StoredMemory
 from ...models.passages import Key, NoteChunk, Passage, place_name
 from ...text.overlap import content
 from ...text.statements import agree, statement
@@ -32,25 +33,8 @@ _ALIKE: Final = 0.6
 """Share of the content of both that two texts have in common which may say the same."""
 _AS_WELL: Final = 1.0
 """In log-odds."""
-
-
-def records_instead(
-    best: Sequence[Candidate], record: Callable[[str], Passage | None]
-) -> list[Candidate]:
-    """In the place of an accepted proposal stands its record, which is what was decided.
-    ``record`` returns it by the proposal's key, if the reader sees it."""
-    known = {one.key: one for one in best}
-    ordered: dict[Key, Candidate] = {}
-    for one in best:
-        instead, passage = one, one.passage
-        if isinstance(passage, StoredMemory) and is_accepted(passage.memory):
-            there = record(proposal_key(passage.memory.memory_id)) or passage
-            instead = replace(one, passage=there)
-            instead = replace(known.get(instead.key, instead), relevance=one.relevance)
-        # Beside its proposal, which says the same, a record counts for less than it does alone.
-        before = ordered.setdefault(instead.key, instead)
-        before.relevance = max(before.relevance, instead.relevance)
-    return [*ordered.values()]
+_REPLACED: Final = re.compile("(?:取代|合并自) (m-[0-9a-z]{4,32}(?:、m-[0-9a-z]{4,32})*)")
+"""The last line of its reasons says of a memory whose place it took."""
 
 
 def stored_instead(
@@ -71,20 +55,31 @@ def closed_last(
     best: Sequence[Candidate],
     known: Mapping[Key, Candidate],
     find: Callable[[Key], Passage | None],
+    record: Callable[[str], Passage | None] = lambda _: None,
 ) -> list[Candidate]:
     """What was settled or rejected comes behind all that holds; in a memory's place stands what has
-    settled it. ``known`` is every candidate, relevant or not; ``find`` tells what lives at a place
-    under an id."""
+    settled it, and in that of an accepted proposal its record, which is what was decided.
+
+    Args:
+        known: Every candidate, relevant or not.
+        find: Tells what lives at a place under an id.
+        record: The record of a proposal, by its key, if the reader sees it.
+    """
     ordered: dict[Key, Candidate] = {}
-    behind: list[Candidate] = []
+    behind: dict[Key, Candidate] = {}
     for one in best:
-        holds = _holding(one.passage, find)
-        if holds is not one.passage:
-            behind.append(one)
+        passage = one.passage
+        if isinstance(passage, StoredMemory) and is_accepted(passage.memory):
+            passage = record(proposal_key(passage.memory.memory_id)) or passage
+        it, holds = replace(one, passage=passage), _holding(passage, find)
+        if holds is not passage:
+            behind.setdefault(it.key, known.get(it.key, it))
         if holds is not None:
             instead = replace(one, passage=holds)
-            ordered.setdefault(instead.key, known.get(instead.key, instead))
-    return [*ordered.values(), *behind]
+            # Beside its proposal, which says the same, a record counts for less than it does alone.
+            before = ordered.setdefault(instead.key, known.get(instead.key, instead))
+            before.relevance = max(before.relevance, one.relevance)
+    return [*ordered.values(), *behind.values()]
 
 
 def _holding(passage: Passage, find: Callable[[Key], Passage | None]) -> Passage | None:
@@ -206,3 +201,23 @@ def _noted(memory: Memory) -> set[str]:
 def _alike(about: frozenset[str], others: frozenset[str]) -> bool:
     shared = len(about & others)
     return shared > 0 and shared >= _ALIKE * (len(about) + len(others) - shared)
+
+
+def replacing(reasoning: str, old_id: str) -> str:
+    """The reasons of one that stands in the place of another."""
+    return f"{reasoning}\n取代 {old_id}".strip()
+
+
+def claiming_nothing(reasoning: str) -> str:
+    """What a reader gives as reasons, without lines that say whose place it took: that is told by
+    what was done."""
+    lines = reasoning.splitlines()
+    return "\n".join(line for line in lines if not _REPLACED.fullmatch(line.strip())).strip()
+
+
+def predecessors(memory: Memory) -> tuple[str, ...]:
+    """Those whose place it took, as far as it was learned from what was said."""
+    found = _REPLACED.fullmatch(memory.reasoning.rpartition("\n")[2].strip())
+    if found is None or memory.provenance.source is not Source.REFLECTION:
+        return ()
+    return tuple(found[1].split("、"))

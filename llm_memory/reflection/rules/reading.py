@@ -15,7 +15,7 @@ from ...models.conversation import Actor
 from ...models.data_models import MemoryDraft, MemoryKind, Source
 from ...models.soul import MannerWish
 from ...models.turns import Contradiction, Feedback, QueuedTurn
-from ...recall.rules.successors import claiming_nothing
+from ...recall.rules.tell_once import claiming_nothing
 from ...text.normalising import clean
 from ...text.overlap import content
 from ...text.stated import stated
