@@ -139,10 +139,9 @@ class CandidateFinder:
         trusted = [one for one in asked if self.trusts(one.ask)]
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._indexing.lag() as lag:
-            seen = [one.ask.request.scope_filter for one in asked]
             searches = (
-                self._lexical.search(one.ask.words, scopes, DEEP)
-                for one, scopes in zip(asked, seen, strict=True)
+                self._lexical.search(one.ask.words, one.ask.request.scope_filter, DEEP)
+                for one in asked
             )
             answers = await asyncio.gather(
                 *searches, *map(self._near, trusted), return_exceptions=True
@@ -150,14 +149,13 @@ class CandidateFinder:
             for one, answer in zip(asked, answers, strict=False):
                 if isinstance(answer, LexicalMatches):
                     one.words = answer
-                elif isinstance(answer, IndexUnavailable):
+                else:
                     one.trace.notes.append(f"lexical: {answer}")
             for error in answers:
                 if isinstance(error, BaseException) and not isinstance(error, IndexUnavailable):
                     raise error
-            for one in asked:
-                if one.words is None and one not in trusted:
-                    await self._near(one)
+            alone = [one for one in asked if one.words is None and not self.trusts(one.ask)]
+            await asyncio.gather(*map(self._near, alone))
         for one in found:
             if one.whole.limit is not None:
                 self._of_days(one)
@@ -419,16 +417,15 @@ def _begun(ask: Ask, whole: Whole) -> Found:
 
 def _newest(scope_filter: ScopeFilter, passages: Iterable[Passage]) -> list[Passage]:
     """The visible ones. A busy public scope must not push a family's out of sight."""
-    own: list[Passage] = []
-    others: list[Passage] = []
+    parts: dict[bool, list[Passage]] = {True: [], False: []}
     for passage in passages:
         name = place_name(passage)
         if scope_filter.admits(name):
-            (own if name == scope_filter.scopes[0].name else others).append(passage)
-    for part in (own, others):
+            parts[name == scope_filter.scopes[0].name].append(passage)
+    for part in parts.values():
         if len(part) > SCAN_LIMIT:
             part.sort(key=moment_of)
-    return own[-SCAN_LIMIT:] + others[-SCAN_LIMIT:]
+    return [one for part in parts.values() for one in part[-SCAN_LIMIT:]]
 
 
 def _says_all(passage: Passage, query: str) -> bool:

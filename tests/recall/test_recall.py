@@ -120,22 +120,6 @@ async def test_both_arms_together_are_never_worse_than_the_better_one(
             assert both == words
 
 
-async def test_where_words_mislead_an_embedder_that_is_sure_is_believed(tmp_path: Path) -> None:
-    settings = replace(QUICK, relevance_floor=0.0)
-    trust = InMemoryTrust()
-    async with running(tmp_path, embedder=Concepts(), settings=settings, trust=trust) as rig:
-        for fact, _, question in FACTS:
-            await rig.remember(fact, HERE)
-            for number in range(6):  # more than there are places, with all the words that it has
-                words = f"{question[:3]}，{question[3:]}"
-                await rig.remember(f"{words}，这件事第{number}次放到以后再说", HERE)
-        await until_ready(rig)
-        assert await right(rig, {Arm.LEXICAL}) == len(FACTS)
-        assert await right(rig, {Arm.DENSE}) == await right(rig, None) == 2 * len(FACTS)
-        recall = await rig.recall(FACTS[0][2], HERE)
-        assert recall.trace.dense_weight == 0.5, "as much as the words"
-
-
 async def test_an_embedder_is_examined_once(tmp_path: Path) -> None:
     trust = InMemoryTrust()
     async with running(tmp_path, embedder=Concepts(), trust=trust) as rig:
