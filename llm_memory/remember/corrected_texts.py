@@ -67,7 +67,7 @@ class CorrectedTexts:
         ever = self._before(turn.scope, EVER, shown=True)
         if says(named(turn.user_text, turn.who), turn.observed_at, ever, self._mark) is not None:
             return turn
-        return replace(turn, reply_text=self._reply_without(turn, ever))
+        return replace(turn, reply_text=self._less(turn.reply_text, answered, turn, ever))
 
     def told_again(self, turn: QueuedTurn) -> QueuedTurn:
         """Returns a turn out of an old chat history without what was ever corrected in its scope:
@@ -82,18 +82,17 @@ class CorrectedTexts:
         ids = copies(turn)
         for one in (one for one in near if one.deed.memory_id in ids):
             alone = one.deed.memory_id == unread_id(turn.ticket_id)
-            if alone or self._said_without(turn, [one]) == turn.user_text:
+            if alone or self._less(turn.user_text, named, turn, [one]) == turn.user_text:
                 return replace(turn, user_text="", reply_text="")
-        said = self._said_without(turn, near)
-        return replace(turn, user_text=said, reply_text=self._reply_without(turn, near))
+        said = self._less(turn.user_text, named, turn, near)
+        reply = self._less(turn.reply_text, answered, turn, near)
+        return replace(turn, user_text=said, reply_text=reply)
 
-    def _said_without(self, turn: QueuedTurn, near: Sequence[Removed]) -> str:
-        as_named = partial(named, who=turn.who)
-        return without(turn.user_text, turn.observed_at, near, self._mark, as_named=as_named)
-
-    def _reply_without(self, turn: QueuedTurn, near: Sequence[Removed]) -> str:
-        as_named = partial(answered, who=turn.who)
-        return without(turn.reply_text, turn.observed_at, near, self._mark, as_named=as_named)
+    def _less(
+        self, text: str, as_named: Callable[..., str], turn: QueuedTurn, near: Sequence[Removed]
+    ) -> str:
+        by_name = partial(as_named, who=turn.who)
+        return without(text, turn.observed_at, near, self._mark, as_named=by_name)
 
     def text_cleared(self, scope: str, text: str, since: datetime) -> str:
         """Returns a derived text without what was corrected in the scope from ``since`` on."""

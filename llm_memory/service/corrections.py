@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
@@ -22,7 +22,7 @@ from ..models.data_models import (
     is_absent,
     is_denied,
 )
-from ..models.deeds import DeedKind, Done, Requester
+from ..models.deeds import DeedKind, Done
 from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
@@ -282,9 +282,6 @@ class Corrections(Door):
             await self._corrected.drop(numbers)
         if back:
             await self._corrected.undone(done.deeds)
-            nobody = replace(view.who, person="")
-            again = Requester(nobody, done.deeds[0].door)  # by its id alone
-            await self._corrected.replaced(back[0], new, again)
         await self._follower.follow()
         if not back:
             return refused or absent(done.memory_id)

@@ -6,11 +6,13 @@ that were added before, after or between. Numbers, negations and the order of na
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from ...models.deeds import Deed
@@ -72,18 +74,14 @@ class Removed:
     @cached_property
     def parts(self) -> tuple[Statement, ...]:
         """Returns the statement, and each of its clauses that is a statement itself."""
-        said = self.deed.words
-        if not said:
-            return ()
+        found, said = list[Statement](), self.deed.words
         # People say 周六; the date is ours.
-        texts = dict.fromkeys((said, without_weekday_dates(said)))
-        return tuple(part for words in texts for part in self._parts(words))
-
-    def _parts(self, words: str) -> tuple[Statement, ...]:
-        whole = statement(named(words, self.deed.who), self.deed.said_at)
-        clauses = whole.clauses if len(whole.clauses) > 1 else ()
-        alone = (Statement((c,), whole.vague) for c in clauses if len(_heavy(c)) >= _LEAST_CLAUSE)
-        return (whole, *alone)
+        for words in dict.fromkeys((said, without_weekday_dates(said))) if said else ():
+            whole = statement(named(words, self.deed.who), self.deed.said_at)
+            clauses = whole.clauses if len(whole.clauses) > 1 else ()
+            told = [clause for clause in clauses if len(_heavy(clause)) >= _LEAST_CLAUSE]
+            found += [whole, *(Statement((clause,), whole.vague) for clause in told)]
+        return tuple(found)
 
     @cached_property
     def words(self) -> tuple[frozenset[str], ...]:
@@ -100,11 +98,10 @@ class Removed:
         of a part, or a clause with only words of the statement."""
         if not self.words:
             return bool(self.deed.marks)
-        if self.loosely and any(len(clause & self.words[0]) >= _LEAST_WORDS for clause in clauses):
-            return True
-        if any(part <= whole for part in self.words):
-            return True
-        return any(clause <= self.words[0] for clause in clauses)
+        told, least = self.words[0], _LEAST_WORDS if self.loosely else math.inf
+        return any(part <= whole for part in self.words) or any(
+            clause <= told or len(clause & told) >= least for clause in clauses
+        )
 
 
 def named(text: str, who: str) -> str:
@@ -146,10 +143,7 @@ def says(text: str, said_at: datetime, removed: Sequence[Removed], mark: Mark) -
         said_at: When it was said: relative dates in it are resolved from there.
     """
     said = statement(text, said_at)
-    for one in _near(said, removed):
-        if says_one(said, one, mark):
-            return one
-    return None
+    return next((one for one in _near(said, removed) if says_one(said, one, mark)), None)
 
 
 def without(
@@ -195,16 +189,12 @@ def says_one(said: Statement, removed: Removed, mark: Mark) -> bool:
         return True
     if removed.parts and said.words and extends(removed.parts[0], said):
         return True
-    if removed.loosely and any(
-        _says_otherwise(clause, removed) and not _is_comment(clause, said, removed)
-        for clause in said.clauses
-    ):
-        return True
-    return any(
-        _is_said(said, part) and not _is_comment(part.words, said, removed)
-        for part in removed.parts
-        if part.words
+    clauses = said.clauses if removed.loosely else ()
+    telling = chain(
+        (clause for clause in clauses if _says_otherwise(clause, removed)),
+        (part.words for part in removed.parts if part.words and _is_said(said, part)),
     )
+    return not all(_is_comment(words, said, removed) for words in telling)
 
 
 def _is_comment(clause: Words, said: Statement, removed: Removed) -> bool:
@@ -219,10 +209,8 @@ def _is_comment(clause: Words, said: Statement, removed: Removed) -> bool:
 
 
 def _is_said(said: Statement, removed: Statement) -> bool:
-    if not said.words:
-        return False
     if agree(said.words, removed.words) or extends(said, removed):
-        return True
+        return bool(said.words)
     return any(_holds(some, removed.words) for some in _runs(said))
 
 
