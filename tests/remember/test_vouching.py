@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken, VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import is_quotation
 from astrbot_plugin_scoped_memory.llm_memory.remember.vouching import Vouched, Voucher
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
@@ -75,6 +74,7 @@ def store(tmp_path: Path) -> Store:
     ("text", "quoted", "place"),
     [
         (RULE, False, "instructions.md"),
+        ("以后回答都用中文", True, "instructions.md"),
         (ORDER, True, "instructions.md"),
         (TAKEOVER, True, "entities.md"),  # it would override rules, and stays a quotation
     ],
@@ -95,6 +95,9 @@ def test_a_standing_instruction_moves_to_the_instructions(
     once = store.texts()
     assert not store.vouch().changed
     assert store.texts() == once
+    assert store.vouch(trusted=False).moved_to == "entities.md"
+    assert ("entities.md", memory(text, quoted=quoted)) in store.entries()
+    assert len(store.entries()) == 3
 
 
 def test_a_crash_between_the_two_writes_loses_nothing_and_is_mended(
@@ -116,39 +119,39 @@ def test_a_crash_between_the_two_writes_loses_nothing_and_is_mended(
         assert (name, one.provenance.trusted) == (place, trusted)
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, path: Path, edit: Callable[[], object]) -> None:
-    """An editor writes the file, once, right before it is replaced."""
-    real, edits = vault_writer.replace_durably, [edit]
+SAVED = b"\n" + render(memory("Saved meanwhile", OTHER)).encode()
+REWORDED = render(memory(RULE + ", and the tests")).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "edit", "moved", "others"),
+    [
+        (FACT, lambda raw: raw + SAVED, FACT, [OTHER]),
+        (RULE, lambda raw: raw + SAVED, RULE, [OTHER]),
+        (RULE, lambda _: REWORDED, RULE + ", and the tests", []),
+    ],
+)
+def test_what_an_editor_saves_meanwhile_is_kept_and_vouched_for_as_it_stands(
+    store: Store,
+    text: str,
+    edit: Callable[[bytes], bytes],
+    moved: str,
+    others: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path, real = store.write("entities.md", memory(text)), vault_writer.replace_durably
+    edits = [edit]
 
     def write(target: Path, payload: bytes, stamp: tuple[int, int, int]) -> None:
         if target == path and edits:
-            edits.pop()()
+            path.write_bytes(edits.pop()(path.read_bytes()))
         real(target, payload, stamp)
 
     monkeypatch.setattr(vault_writer, "replace_durably", write)
-
-
-@pytest.mark.parametrize("text", [FACT, RULE])
-def test_what_an_editor_saves_meanwhile_is_kept(
-    store: Store, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = store.write("entities.md", memory(text))
-    saved = b"\n" + render(memory("Saved meanwhile", OTHER)).encode()
-    meanwhile(monkeypatch, path, lambda: path.write_bytes(path.read_bytes() + saved))
     store.vouch()
-    assert sorted(one.memory_id for _, one in store.entries()) == sorted([MINE, OTHER])
-    assert {one.memory_id for _, one in store.entries() if one.provenance.trusted} == {MINE}
-
-
-def test_words_that_an_editor_changes_meanwhile_are_the_ones_that_move(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = store.write("entities.md", memory(RULE))
-    edited = RULE + ", and the tests"
-    meanwhile(monkeypatch, path, lambda: path.write_text(render(memory(edited)), encoding="utf-8"))
-    store.vouch()
-    ((name, moved),) = store.entries()
-    assert (name, moved.judgment) == ("instructions.md", edited)
+    trusted = [one.judgment for _, one in store.entries() if one.provenance.trusted]
+    assert trusted == [moved]
+    assert [one.memory_id for _, one in store.entries() if not one.provenance.trusted] == others
 
 
 def test_who_writes_all_the_time_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,10 +210,9 @@ facts = words.filter(bool).map(lambda text: f"The port of the {text} service is 
 kept = st.sampled_from(
     ["", "# A title\n\n", "Some words of a person's\n\n", "```\n## code\n```\n\n"]
 )
-fixture_too = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@fixture_too
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     judgments=st.lists(facts, min_size=1, max_size=4),
     chosen=st.integers(0, 3),
@@ -242,21 +244,3 @@ def test_only_the_one_entry_changes_and_taking_it_back_restores_each_byte(
     assert now.decode() == was.decode().replace("可信：否", "可信：是")
     store.vouch(mine.memory_id, trusted=False)
     assert store.texts()["entities.md"] == raw
-
-
-@fixture_too
-@given(st.sampled_from([RULE, ORDER, "以后回答都用中文", "Never deploy on Fridays"]), words)
-def test_a_rule_that_is_taken_back_is_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory, text: str, later: str
-) -> None:
-    store = Store(tmp_path_factory.mktemp("vouch"))
-    rule = f"{text} {later}".strip()
-    said = memory(rule, quoted=is_quotation([rule], trusted=False))
-    store.write("entities.md", said)
-    moved = store.vouch()
-    assert [one.memory_id for _, one in store.entries()] == [MINE]
-    assert (moved.moved_to == "instructions.md") is not moved.quoted
-    store.vouch(trusted=False)
-    ((path, last),) = store.entries()
-    assert last == said
-    assert not path.startswith("instructions")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import re
 import string
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -62,17 +60,11 @@ def test_what_is_hidden_is_found_no_second_time() -> None:
         assert [once[start:end] for _, start, end in find(once)] == [], once
 
 
-@pytest.mark.parametrize("text", ["1" * 8000, "13800138000 " * 600, "+1 " * 3000, "密码是" * 2000])
-def test_a_heap_of_digits_is_no_reason_to_fail(text: str) -> None:
-    for _, start, end in find(text):
-        assert 0 <= start < end <= len(text)
-
-
-@given(st.text(max_size=120))
+@given(st.one_of(st.text(max_size=120), st.sampled_from(["1", "13800138000 ", "+1 ", "密码是"])))
 def test_what_is_found_stands_in_order_and_apart(text: str) -> None:
-    at = 0
-    for _, start, end in find(text):
-        assert at <= start < end <= len(text)
+    at, heap = 0, text * (1 if len(text) > 12 else 600)
+    for _, start, end in find(heap):
+        assert at <= start < end <= len(heap)
         at = end
 
 
@@ -94,6 +86,10 @@ def test_every_part_of_a_draft_is_hidden_alike() -> None:
     assert passed.draft.context == "上一句：我的密码是[密码已隐藏]"
     assert passed.draft.actor == Actor("aiocqhttp:10001", "老王 [电话号码已隐藏]")
     assert set(passed.hidden) == {PrivateKind.PHONE, PrivateKind.TOKEN, PrivateKind.PASSWORD}
+    assert protect(DRAFT, PrivacyMode.OFF) == Protected(DRAFT)
+    english = protect(MemoryDraft("call Dad at +1 415-555-2671"), PrivacyMode.REDACT)
+    assert isinstance(english, Protected)
+    assert english.draft.judgment == "call Dad at [phone number hidden]"
 
 
 @pytest.mark.parametrize("part", ["judgment", "reasoning", "tags", "context", "name"])
@@ -115,16 +111,6 @@ def test_what_says_nothing_beside_its_secret_is_refused(text: str) -> None:
     assert outcome.reason is Reason.PRIVATE
 
 
-def test_off_keeps_every_character() -> None:
-    assert protect(DRAFT, PrivacyMode.OFF) == Protected(DRAFT)
-
-
-def test_a_text_is_marked_in_its_own_language() -> None:
-    passed = protect(MemoryDraft("call Dad at +1 415-555-2671"), PrivacyMode.REDACT)
-    assert isinstance(passed, Protected)
-    assert passed.draft.judgment == "call Dad at [phone number hidden]"
-
-
 @given(st.text(string.digits, min_size=2, max_size=19))
 def test_the_luhn_digit_is_the_one_that_the_standard_library_of_numbers_says(digits: str) -> None:
     luhn = pytest.importorskip("stdnum.luhn")
@@ -137,47 +123,19 @@ def test_the_digit_of_an_identity_number_is_the_one_that_it_says(front: str, las
     assert has_id_checksum(front + last) is (ric.calc_check_digit(front + "0") == last.upper())
 
 
-MIXED, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
-ISSUED = {
-    "github_token": lambda some: f"ghp_{some(MIXED, 36)}",
-    "gitlab_token": lambda some: f"glpat-{some(MIXED, 20)}",
-    "aws": lambda some: f"AKIA{some(string.ascii_uppercase + string.digits, 16)}",
-    "stripe": lambda some: f"sk_live_{some(MIXED, 24)}",
-    "slack": lambda some: (
-        f"xoxb-{some(string.digits, 11)}-{some(string.digits, 11)}-{some(MIXED, 24)}"
-    ),
-    "sendgrid": lambda some: f"SG.{some(MIXED, 22)}.{some(MIXED, 43)}",
-    "openai": lambda some: f"sk-{some(MIXED, 20)}T3BlbkFJ{some(MIXED, 20)}",
-    "discord": lambda some: f"M{some(MIXED, 23)}.{some(MIXED, 6)}.{some(MIXED, 27)}",
-    "telegram_token": lambda some: f"{some('123456789', 10)}:{some(MIXED, 35)}",
-    "square_oauth": lambda some: f"sq0csp-{some(MIXED, 43)}",
-    "azure_storage_key": lambda some: f"AccountKey={some(MIXED, 86)}==",
-    "mailchimp": lambda some: f"{some(HEX, 32)}-us7",
-    "twilio": lambda some: f"SK{some(HEX, 32)}",
-    "pypi_token": lambda some: f"pypi-AgEIcHlwaS5vcmc{some(MIXED, 80)}",
-    "basic_auth": lambda some: f"https://tom:{some(MIXED, 12)}@example.org/x",
-    "npm": lambda some: f"//registry.example.org/:_authToken=npm_{some(MIXED, 36)}",
-}
+MIX, HEX, NUMBER = "a1B2c3D4e5F6g7H8i9J0" * 5, "0f1e2d3c4b5a6978" * 2, "1234567890"
+ISSUED = (
+    *(f"{prefix}{MIX[:36]}" for prefix in ("ghp_", "glpat-", "sk_live_", "sq0csp-", "npm_", "hf_")),
+    *(f"M{MIX[:23]}.{MIX[:6]}.{MIX[:27]}", f"SG.{MIX[:22]}.{MIX[:43]}", f"sk-{MIX[:40]}"),
+    *(f"AKIA{HEX[:16].upper()}", f"xoxb-{NUMBER}1-{NUMBER}1-{MIX[:24]}", f"{NUMBER}:{MIX[:35]}"),
+    *(f"{HEX}-us7", f"SK{HEX}", f"pypi-AgEIcHlwaS5vcmc{MIX[:80]}", f"AccountKey={MIX[:86]}=="),
+    f"https://tom:{MIX[:12]}@example.org/x",
+)
 
 
-@pytest.mark.parametrize("issuer", ISSUED)
-def test_the_tokens_that_another_searcher_knows_are_found(issuer: str) -> None:
-    pytest.importorskip("detect_secrets")
-    module = import_module(f"detect_secrets.plugins.{issuer}")
-    (plugin,) = (
-        member
-        for name, member in vars(module).items()
-        if name.endswith("Detector") and getattr(member, "__module__", "") == module.__name__
-    )
-    chance = random.Random(issuer)
-
-    def some(alphabet: str, length: int) -> str:
-        return "".join(chance.choices(alphabet, k=length - 1)) + "7"
-
-    for _ in range(20):
-        token = ISSUED[issuer](some)
-        assert list(plugin().analyze_string(token)), f"{issuer} knows no {token}"
-        assert PrivateKind.TOKEN in {kind for kind, _, _ in find(f"记住 {token} 这个")}, token
+@pytest.mark.parametrize("token", ISSUED)
+def test_what_an_issuer_forms_so_is_a_token(token: str) -> None:
+    assert [kind for kind, _, _ in find(f"记住 {token} 这个")] == [PrivateKind.TOKEN]
 
 
 @pytest.mark.parametrize("marked", [*sentences("secrets"), *sentences("no_secrets")])
