@@ -101,22 +101,18 @@ def with_moved(
     """The owner's map in which each entry that names ``old`` has its new key, and the former keys
     of those."""
     there = {key: value for _, key, value in entries_of(raw)}
-    changed, moved = dict(raw), list[str]()
-    for written, former, value in entries_of(raw):
+    moved = dict[str, tuple[str, str]]()
+    for written, former, _ in entries_of(raw):
         if (to := renamed(former, old, new)) is not None:
-            if there.get(to, value) != value:
-                return Refused(Reason.NAME_TAKEN, detail=new)
-            del changed[written]
-            changed[to] = value
-            moved.append(former)
-    return changed, tuple(dict.fromkeys(moved))
+            moved[written] = former, to
+    if any(there.get(to, there[former]) != there[former] for former, to in moved.values()):
+        return Refused(Reason.NAME_TAKEN, detail=new)
+    changed = {written: value for written, value in raw.items() if written not in moved}
+    changed |= {to: there[former] for former, to in moved.values()}
+    return changed, tuple(dict.fromkeys(former for former, _ in moved.values()))
 
 
 def with_moved_back(raw: Mapping[str, object], rebinding: Rebinding) -> dict[str, object]:
     """The map in which what was moved, and still stands there, has its former keys."""
-    changed = dict(raw)
-    for key in rebinding.moved:
-        to = renamed(key, rebinding.old, rebinding.new)
-        if to in changed:
-            changed[key] = changed.pop(to)
-    return changed
+    former = {renamed(key, rebinding.old, rebinding.new): key for key in rebinding.moved}
+    return {former.get(key, key): value for key, value in raw.items()}

@@ -108,57 +108,48 @@ def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str
 
 def _by_policy(names: Sequence[ConversationId], settings: ScopeSettings) -> Resolution:
     """What the first name that the conversation had derives, which is the last of ``names``."""
-    conversation_id = names[-1]
-    match conversation_id.kind:
-        case ConversationKind.PRIVATE:
-            accounts = settings.dm_scope_by_account or {}
-            own = (name.account for name in names if name.account in accounts)
-            return _private(conversation_id, next(own, conversation_id.account), settings)
-        case ConversationKind.GROUP:
-            return _group(conversation_id, settings)
-        case ConversationKind.OTHER:
-            return _unknown_kind(conversation_id, settings)
-
-
-def _private(conversation_id: ConversationId, account: str, settings: ScopeSettings) -> Resolution:
-    """``account``: whose policy holds."""
-    policy, setting = settings.dm_policy(account), settings.dm_setting(account)
+    where = names[-1]
+    if where.kind is ConversationKind.OTHER:
+        return _unknown_kind(where, settings)
+    policy: DmScope | GroupScope | None = settings.group_scope
+    code, setting = WhyCode.GROUP_POLICY, "group_scope"
+    if where.kind is ConversationKind.PRIVATE:
+        accounts = settings.dm_scope_by_account or {}
+        own = (name.account for name in names if name.account in accounts)
+        account = next(own, where.account)
+        policy = settings.dm_policy(account)
+        code, setting = WhyCode.DM_POLICY, settings.dm_setting(account)
     if policy is None:
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_POLICY, setting))
-    why = Why(WhyCode.DM_POLICY, policy, setting)
-    if policy is DmScope.PUBLIC:
+    why = Why(code, policy, setting)
+    if policy == PUBLIC_NAME:
         return Usable(PUBLIC, why)
     if policy is DmScope.MAIN:
         return Usable(ALL_PRIVATE_CHATS, why)
-    adapter, peer = conversation_id.adapter, conversation_id.peer
-    if not adapter:
+    if not where.adapter:
         return ReadsNothing(Why(WhyCode.NO_ADAPTER, policy))
-    if not peer:
-        return Usable(_derive("dm", "nobody", ["umo", conversation_id.umo]), why)
-    link = settings.identity_links.get(f"{adapter}:{peer}")
-    person, shown = (["link", link], link) if link else (["id", adapter, peer], peer)
-    account = conversation_id.account
-    within = {DmScope.PER_CHANNEL_PEER: [adapter], DmScope.PER_PEER: []}.get(
-        policy, [account, adapter]
-    )
-    return Usable(_derive("dm", "-".join([*within, shown]), [policy, *within, *person]), why)
+    if where.kind is ConversationKind.GROUP:
+        return Usable(_of_group(where, policy), why)
+    return Usable(_of_person(where, where.adapter, policy, settings.identity_links), why)
 
 
-def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
-    policy = settings.group_scope
-    if policy is None:
-        return ReadPublicOnly(Why(WhyCode.UNKNOWN_POLICY, "group_scope"))
-    why = Why(WhyCode.GROUP_POLICY, policy)
-    if policy is GroupScope.PUBLIC:
-        return Usable(PUBLIC, why)
-    if not conversation_id.adapter:
-        return ReadsNothing(Why(WhyCode.NO_ADAPTER, policy))
-    group = conversation_id.group
-    if not group:
-        return Usable(_derive("group", "unnamed", ["umo", conversation_id.umo]), why)
+def _of_person(where: ConversationId, adapter: str, policy: str, links: Mapping[str, str]) -> Scope:
+    if not where.peer:
+        return _derive("dm", "nobody", ["umo", where.umo])
+    link = links.get(f"{adapter}:{where.peer}")
+    person = ["link", link] if link else ["id", adapter, where.peer]
+    alone = {DmScope.PER_CHANNEL_PEER: [adapter], DmScope.PER_PEER: list[str]()}
+    within = alone.get(DmScope(policy), [where.account, adapter])
+    shown = "-".join([*within, link or where.peer])
+    return _derive("dm", shown, [policy, *within, *person])
+
+
+def _of_group(where: ConversationId, policy: str) -> Scope:
+    if not where.group:
+        return _derive("group", "unnamed", ["umo", where.umo])
     # A topic shares its group's scope: both are the same people, and the map works that way, too.
-    chat = chat_of(group)
-    return Usable(_derive("group", chat, [policy, conversation_id.account, chat]), why)
+    chat = chat_of(where.group)
+    return _derive("group", chat, [policy, where.account, chat])
 
 
 def _agent(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
