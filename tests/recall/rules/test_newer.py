@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, S
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES, newer_first
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.successors import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
     predecessors,
     replacing,
 )
