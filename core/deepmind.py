@@ -14,9 +14,10 @@ from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.gate import is_off_the_record
 from ..llm_memory.service.turns import TurnRequest, TurnStart
 from .commands.scope_moves import rebind_moved
+from .host.providers import answers_itself
 from .plugin_context import PluginContext
 from .turn import events as read
-from .turn.events import FollowUps, Said, is_first, notes_of
+from .turn.events import Said, is_first, notes_of
 from .turn.first_message import announce_conversation, log_first_message, warn_admin
 from .turn.spoken_words import quoted_words, said_words
 
@@ -29,7 +30,6 @@ class DeepMind:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
         self._events = plugin.events
-        self._follow_ups = FollowUps()
 
     async def announced(self, event: AstrMessageEvent) -> None:
         """AstrBot will ask the model about a message, and gets the request ready first: what the
@@ -66,11 +66,11 @@ class DeepMind:
         plugin, config = self._plugin, self._plugin.config
         persons = self._events.is_a_persons(event)
         if said.who.spoke:
-            self._follow_ups.begins(event)
+            self._events.begins(event)
         notes = notes_of(event)
         notes.setdefault("began", plugin.clock())
         notes.setdefault("history", said.history.cid)
-        alone = plugin.reads_prompt_only(said.where)
+        alone = not answers_itself(plugin.astrbot, said.where.umo)
         unread = alone and not config.inject_into_prompt
         # A third-party runner keeps its history by itself: AstrBot's own is empty all the time.
         new_talk = said.history.empty and not alone
@@ -105,19 +105,16 @@ class DeepMind:
             plugin.spawn(log_first_message(plugin, said.where, start.contact))
         notes["view"] = notes.get("view") or start.view
         notes["recalled"] = (*notes.get("recalled", ()), *(hit.memory_id for hit in hits))
-        if start.text and plugin.reads_prompt_only(said.where):
+        if start.text and not answers_itself(plugin.astrbot, said.where.umo):
             request.prompt = f"{request.prompt or ''}\n\n{start.text}"
         elif start.text:
             # Temporary: never saved to the history. And the system prompt stays as it is, so that
             # the provider's prefix cache holds.
             request.extra_user_content_parts.append(TextPart(text=start.text).mark_as_temp())
-        say, about = plugin.texts.say, {"id": said.where, "scope": start.scope_name or "-"}
-        if start.primer.sections:
-            away = start.primer.away
-            hours = f"{away.total_seconds() / 3600:.1f}" if away else "-"
-            logger.info(say("log.primed", hours=hours, count=len(start.primer.shown), **about))
-        if hits:
-            logger.info(say("log.injected", count=len(hits), **about))
+        say, count = plugin.texts.say, len(hits) + len(start.primer.shown)
+        if count:
+            scope = start.scope_name or "-"
+            logger.info(say("log.injected", count=count, id=said.where, scope=scope))
         for fault in dict.fromkeys(start.faults):
             if isinstance(fault, TimeoutError):
                 logger.warning(say("log.deadline", ms=plugin.config.recall_deadline_ms))
@@ -133,8 +130,9 @@ class DeepMind:
             notes_of(event).setdefault("view", PAUSED_VIEW)
         if not config.engine.loop.reads_turns:
             return False
-        self._follow_ups.comes(event)
-        heard = config.observe_groups and read.is_overheard(event)
+        self._events.comes(event)
+        in_group = bool(event.get_group_id()) and not event.is_private_chat()
+        heard = config.observe_groups and in_group and not event.is_at_or_wake_command
         return heard and self._events.is_a_persons(event) and bool(said_words(event))
 
     def chat_moved(self, old: str, new: str) -> None:

@@ -16,7 +16,6 @@ from pydantic_core import to_jsonable_python
 
 from ..llm_memory import (
     CognitiveService,
-    ConversationId,
     EngineClosed,
     EngineOff,
     EnginePaths,
@@ -44,7 +43,6 @@ from .host.providers import (
     LEXICAL,
     AstrBotChat,
     AstrBotReranker,
-    answers_itself,
     choose_embedder,
     missing_providers,
 )
@@ -195,10 +193,6 @@ class PluginContext:
         name = task.get_name().removeprefix("scoped-memory-")
         self._fault = self.texts.say("log.owner_failed") if name else self._fault
         logger.error(f"{self.texts.say('log.behind_failed')} ({name})", exc_info=error)
-
-    def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
-        """True where a third-party runner answers: it gets the prompt and nothing beside it."""
-        return not answers_itself(self.astrbot, conversation_id.umo)
 
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypedDict
 from weakref import WeakValueDictionary
@@ -138,6 +138,26 @@ class Events:
     service: Callable[[], CognitiveService]
     histories: Callable[[], Any]
     texts: Texts
+    _going: WeakValueDictionary[str, AstrMessageEvent] = field(default_factory=WeakValueDictionary)
+
+    def begins(self, event: AstrMessageEvent) -> None:
+        """The model is asked for this turn."""
+        self._going[event.unified_msg_origin] = event
+
+    def comes(self, event: AstrMessageEvent) -> None:
+        """A message, before anybody has done anything with it: it is noted with the turn of the
+        same person that is going on there.
+
+        Between two tools AstrBot may put such a message into the turn that goes on: the model reads
+        it, no turn of its own comes of it, and no hook hears of it. Which ones is known when the
+        turn ends; they were said in it.
+        """
+        going = self._going.get(event.unified_msg_origin)
+        if going is None or going is event or event.get_sender_id() != going.get_sender_id():
+            return
+        held = notes_of(going).setdefault("follow_ups", [])
+        if len(held) < _MOST_FOLLOW_UPS:
+            held.append(event)
 
     async def read(self, event: AstrMessageEvent, conversation: Any = None) -> Said:
         """``conversation``: AstrBot's own, None where it is not at hand. To ask for it is to read
@@ -196,9 +216,8 @@ class Events:
             sender = event.get_sender_id()
             person = f"{event.get_platform_name()}:{sender}" if sender else ""
             return Actor(person=person, name=_name_of(event) or sender, admin=event.is_admin())
-        job = event.get_extra(_JOB)
+        job, where = event.get_extra(_JOB), await self.where(event)
         sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
-        where = await self.where(event)
         asking = self.service().conversations.on_behalf_of(where, sender)
         found = await self._asked(asking, where.umo)
         if found is None:
@@ -268,12 +287,6 @@ def is_command(event: AstrMessageEvent) -> bool:
     )
 
 
-def is_overheard(event: AstrMessageEvent) -> bool:
-    """True for a message in a group that does not address the bot."""
-    in_group = bool(event.get_group_id()) and not event.is_private_chat()
-    return in_group and not event.is_at_or_wake_command
-
-
 def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | None:
     """What the bot said: what a tool sent in the turn, then the model's answer. Empty for nothing;
     None where AstrBot says why there is no answer."""
@@ -301,32 +314,6 @@ def take_all_words(event: AstrMessageEvent) -> str:
 def command_rest(event: AstrMessageEvent, words: int) -> str:
     """The message after its first ``words`` words, with its own line breaks and blanks."""
     return (said_words(event).split(None, words)[words:] or [""])[0].strip()
-
-
-class FollowUps:
-    """Notes each message with the turn of the same person that is going on there; which of them
-    AstrBot has put into it is known when that ends.
-
-    Between two tools AstrBot may put such a message into the turn that goes on: the model reads it,
-    no turn of its own comes of it, and no hook hears of it. It is said in a finished turn all the
-    same.
-    """
-
-    def __init__(self) -> None:
-        self._going: WeakValueDictionary[str, AstrMessageEvent] = WeakValueDictionary()
-
-    def begins(self, event: AstrMessageEvent) -> None:
-        """The model is asked for this turn."""
-        self._going[event.unified_msg_origin] = event
-
-    def comes(self, event: AstrMessageEvent) -> None:
-        """A message, before anybody has done anything with it."""
-        going = self._going.get(event.unified_msg_origin)
-        if going is None or going is event or event.get_sender_id() != going.get_sender_id():
-            return
-        held = notes_of(going).setdefault("follow_ups", [])
-        if len(held) < _MOST_FOLLOW_UPS:
-            held.append(event)
 
 
 def _captured(event: AstrMessageEvent) -> list[AstrMessageEvent]:

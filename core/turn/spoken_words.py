@@ -8,7 +8,7 @@ mentions them has not said them: a mention is ``@`` and the account.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from astrbot.api.event import AstrMessageEvent
@@ -109,7 +109,8 @@ def _telegram_words(message: Any, me: str) -> str | None:
     """A message's text with accounts for names, and without the bot's own name; None where it
     mentions only user names, which are accounts. Of a member without one, AstrBot has the name in
     the plain text, and no part that says so."""
-    entities = tuple(_entities(message))
+    found = getattr(message, "entities", None) or getattr(message, "caption_entities", None) or ()
+    entities = [entity for entity in found if entity.type in ("mention", "text_mention")]
     if all(entity.type != "text_mention" for entity in entities):
         return None
     text = (message.text or message.caption or "").encode(_UTF16)
@@ -120,8 +121,3 @@ def _telegram_words(message: Any, me: str) -> str | None:
         elif text[start:end].decode(_UTF16).lower() == f"@{me}".lower():
             text = text[:start] + text[end:]
     return text.decode(_UTF16)
-
-
-def _entities(message: Any) -> Iterator[Any]:
-    found = getattr(message, "entities", None) or getattr(message, "caption_entities", None) or ()
-    yield from (entity for entity in found if entity.type in ("mention", "text_mention"))

@@ -8,7 +8,6 @@ from typing import Any
 
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
-from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.turn.events import History, Said
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Recall
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
@@ -45,11 +44,6 @@ class TurnPlugin(FakePlugin):
         """AstrBot says that the turn is over, and what goes on behind it is over, too."""
         await self.mind.finished(event, answer, overheard)
         await self.settled()
-
-    def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
-        """As the real one decides."""
-        me: Any = self
-        return PluginContext.reads_prompt_only(me, conversation_id)
 
 
 async def recalled_for_turn(plugin: TurnPlugin, query: str, where: ConversationId) -> Recall:

@@ -15,7 +15,7 @@ from astrbot.core.message.components import Image, Plain
 from astrbot.core.message.message_event_result import MessageChain
 from astrbot.core.star.filter.command import CommandFilter
 
-from astrbot_plugin_scoped_memory.core.turn.events import FollowUps, notes_of, take_all_words
+from astrbot_plugin_scoped_memory.core.turn.events import notes_of, take_all_words
 from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings, LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW
@@ -300,9 +300,7 @@ async def test_what_came_while_paused_stays_off_the_record_though_that_is_over_b
 
 async def test_a_follow_up_that_came_while_paused_is_left_out() -> None:
     event, more = FakeEvent.in_group(777, QUESTION), FakeEvent.in_group(777, "还有，别说出去")
-    follow_ups = FollowUps()
-    follow_ups.begins(cast("Any", event))
-    follow_ups.comes(cast("Any", more))
+    notes_of(cast("Any", event))["follow_ups"] = [cast("Any", more)]
     more.set_extra("_follow_up_captured", True)
     notes_of(cast("Any", more))["view"] = PAUSED_VIEW
     assert take_all_words(cast("Any", event)) == QUESTION
