@@ -29,18 +29,6 @@ from ..llm_memory.storage.workflow_file import read_workflow
 from ..llm_memory.texts import LANGUAGES, Said
 from .plugin_names import ROOT
 
-_LOADING_SHARE = 0.3
-_EMBEDDING_SHARE = 0.6
-_INDEX_SHARE = 0.25
-_RERANK_SHARE = 0.4
-_RERANKED_BY = 0.9
-"""Of the deadline; the rest is for a search without vectors, and for writing the memories down."""
-_HOST = re.compile(r"[A-Za-z0-9._:%-]+")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
-_PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
-_TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
-_COLLECTION = re.compile(r"(?!memories-)[a-zA-Z0-9._-]{3,512}")
-"""Ours hold copies of a vault, which must never be taken for a person's memories."""
 _SHOWN, _SENTENCE = 80, 1000
 """Characters of a value in a warning, and of what is said of a file."""
 _AS_THEY_ARE = (
@@ -109,11 +97,12 @@ def read_config(raw: object = None) -> PluginConfig:
         group_scope=panel.read("group_scope", GroupScope),
         identity_links=_usable(panel.table("identity_links", _link)),
         relevance_floor=panel.read("relevance_floor", _floor),
-        load_seconds=deadline * _LOADING_SHARE,
-        embed_query_seconds=deadline * _EMBEDDING_SHARE,
-        rerank_seconds=deadline * _RERANK_SHARE,
-        rerank_within_seconds=deadline * _RERANKED_BY,
-        pace=IndexPace(query_seconds=deadline * _INDEX_SHARE),
+        # What is left is for a search without vectors, and for writing the memories down.
+        load_seconds=deadline * 0.3,
+        embed_query_seconds=deadline * 0.6,
+        rerank_seconds=deadline * 0.4,
+        rerank_within_seconds=deadline * 0.9,
+        pace=IndexPace(query_seconds=deadline * 0.25),
         # Another server would build another index, somewhere else, because of a typo.
         chroma_url=panel.read("chroma_url", _server_address),
         chroma_headers=_usable(panel.table("chroma_headers", _header)),
@@ -244,7 +233,8 @@ def _link(person: str, name: str) -> str:
 
 
 def _header(name: str, value: str) -> str:
-    return _if(_HEADER.fullmatch(name) and _PLAIN.fullmatch(value), value)
+    plain = re.fullmatch(r"[!-~](?:[ -~]*[!-~])?", value)
+    return _if(plain and re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}", name), value)
 
 
 def _server_address(text: str) -> str:
@@ -254,7 +244,8 @@ def _server_address(text: str) -> str:
         return ""
     parts = urlsplit(text)
     extra = parts.query or parts.fragment or "@" in parts.netloc or parts.port == 0
-    served = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "")
+    host = re.fullmatch(r"[A-Za-z0-9._:%-]+", parts.hostname or "")
+    served = host and parts.scheme in ("http", "https")
     return _if(served and not extra, f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/"))
 
 
@@ -265,7 +256,7 @@ def _floor(text: str) -> float | None:
 
 def _local_time(text: str) -> tuple[int, int] | None:
     """Hour and minute; None for an empty text, which is never."""
-    found = _TIME.fullmatch(text)
+    found = re.fullmatch(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", text, re.ASCII)
     return (int(found[1]), int(found[2])) if found else _if(not text, None)
 
 
@@ -284,7 +275,8 @@ def _share(address: str) -> str:
 
 
 def _collection(name: str) -> str:
-    return _if(not name or _COLLECTION.fullmatch(name), name)
+    """Ours hold copies of a vault, which must never be taken for a person's memories."""
+    return _if(not name or re.fullmatch(r"(?!memories-)[a-zA-Z0-9._-]{3,512}", name), name)
 
 
 def _workflow(panel: _Panel, *, english: bool) -> Workflow | None:

@@ -21,8 +21,6 @@ from .turn.events import Said, is_first, notes_of
 from .turn.first_message import announce_conversation, log_first_message, warn_admin
 from .turn.spoken_words import quoted_words, said_words
 
-_UNKNOWN = "unknown"
-
 
 class DeepMind:
     """What happens around one request to the model."""
@@ -182,7 +180,7 @@ class DeepMind:
             return None
         recalled = tuple(dict.fromkeys(notes.get("recalled", ())))
         # Something was shown under an unknown map: that counts as another one than now.
-        view = notes.get("view") or (_UNKNOWN if recalled else "")
+        view = notes.get("view") or ("unknown" if recalled else "")
         if view == PAUSED_VIEW:  # though that may be over by now
             return None
         return Turn(

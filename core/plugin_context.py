@@ -58,9 +58,6 @@ if TYPE_CHECKING:
 
 type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
 """Closes all that one load holds, does what it is given, and makes all anew."""
-_TOLD_ELSE = frozenset({"by_scope", "left", "notices"})
-"""Of the status, in the route's answer."""
-_LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARNING": logging.WARNING}
 
 
 class PluginContext:
@@ -203,7 +200,8 @@ class PluginContext:
         """What the panel's route answers, for the owner alone: the status by the names of its
         fields."""
         status = await self.engine.status()
-        names = [one.name for one in fields(status) if one.name not in _TOLD_ELSE]
+        told_else = ("by_scope", "left", "notices")
+        names = [one.name for one in fields(status) if one.name not in told_else]
         return {
             **{name: to_jsonable_python(getattr(status, name)) for name in names},
             "version": self.version,
@@ -245,5 +243,5 @@ class PluginContext:
 
 def _forward(message: Any) -> None:
     """A record of the engine's log, with the plugin's tag."""
-    level = _LEVELS.get(message.record["level"].name, logging.ERROR)
+    level = min(message.record["level"].no, logging.ERROR)
     logger.log(level, "%s", message.record["message"])

@@ -15,12 +15,6 @@ from ...llm_memory import local_now
 from ...llm_memory.models.soul import soul_folder
 from ...llm_memory.texts import Texts
 
-_NONE = "[%None]"
-_DEFAULT = "default"
-"""AstrBot's own persona, which older versions do not list."""
-_WEB_CHAT = "webchat"
-"""The panel's own chat is no platform of the configuration, and always there."""
-
 
 def adapter_of(context: Any, account: str) -> str | None:
     """The platform's type of a bot account, None where AstrBot knows no such account now."""
@@ -63,14 +57,15 @@ class PersonaReader:
         except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
             logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
             return None
-        return "" if persona in (None, _NONE) else str(persona)
+        return "" if persona in (None, "[%None]") else str(persona)
 
     async def prompt(self, folder: str) -> str:
         """A persona's own prompt, by the folder of its soul; empty for none, for one that was
         deleted, and where AstrBot could not tell."""
         try:
             manager = self._context.persona_manager
-            names = [*(str(one["name"]) for one in manager.personas_v3), _DEFAULT, ""]
+            # Older versions do not list AstrBot's own.
+            names = [*(str(one["name"]) for one in manager.personas_v3), "default", ""]
             found = [name for name in names if soul_folder(name) == folder]
             persona = manager.get_persona_v3_by_id(found[0]) if found else None
             return str(persona["prompt"] or "") if persona else ""
@@ -92,7 +87,8 @@ def bot_accounts(context: Any) -> frozenset[str] | None:
         running = {inst.meta().id for inst in context.platform_manager.platform_insts}
     except (AttributeError, KeyError, TypeError):
         return None
-    return frozenset({_WEB_CHAT, *accounts, *(str(one) for one in running if one)})
+    # The panel's own chat is no platform of the configuration, and always there.
+    return frozenset({"webchat", *accounts, *(str(one) for one in running if one)})
 
 
 def clock_of(context: Any) -> Callable[[], datetime]:

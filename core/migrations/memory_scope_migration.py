@@ -11,14 +11,12 @@ from ...llm_memory.texts import Texts
 from ..replies.status_text import numbers_text, state_text
 
 _LOOK_SECONDS = 1.0
-_TELL_SECONDS = 30.0
-"""Between two lines about how far it is."""
 
 
 async def bring_memories(engine: Engine, texts: Texts) -> None:
     """Run the engine's migrations behind the bot, and go on listening for what admins ask, until
-    cancelled. What goes wrong stands in the status. The log hears of each change once, and now and
-    then how far it is."""
+    cancelled. What goes wrong stands in the status. The log hears of each change once, and every
+    half a minute how far it is."""
     bringing = asyncio.create_task(engine.migrate(), name="scoped-memory-migrate")
     clock = asyncio.get_running_loop().time
     said, told_at = "", clock()
@@ -30,7 +28,7 @@ async def bring_memories(engine: Engine, texts: Texts) -> None:
             idle = status.state is MigrationState.IDLE and not status.reversed
             if idle or (runs and not status.remaining and not status.waiting):
                 continue
-            if state == said and not (runs and clock() - told_at > _TELL_SECONDS):
+            if state == said and not (runs and clock() - told_at > 30.0):
                 continue
             said, told_at = state, clock()
             failed = status.state is MigrationState.FAILED

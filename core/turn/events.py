@@ -35,7 +35,6 @@ _NOTES = "scoped_memory_notes"
 _MOST_FOLLOW_UPS = 20
 _UNKNOWN = "unknown"
 """AstrBot names no history: it is taken for one that never ends."""
-_EMPTY = ("", "[]")
 _OPENING_SECONDS = 10.0
 """How long an agent waits for an engine that still opens. No person waits for such an agent."""
 
@@ -45,7 +44,6 @@ _SCHEDULER, _JOB = "cron", "cron_payload"
 # tool ``send_message_to_user`` has sent here in this turn.
 _CAPTURED, _STOPPING = "_follow_up_captured", "agent_stop_requested"
 _SENT = "_send_message_to_user_current_session_plain_texts"
-_UNNAMED, _ERROR = "Unknown", "err"
 
 
 class TurnNotes(TypedDict, total=False):
@@ -257,7 +255,7 @@ class Events:
     async def _history(self, event: AstrMessageEvent, conversation: Any) -> History:
         if conversation is not None:
             kept = str(conversation.history or "").strip()
-            return History(str(conversation.cid), kept in _EMPTY)
+            return History(str(conversation.cid), kept in ("", "[]"))
         current = None
         try:
             current = await self.histories().get_curr_conversation_id(event.unified_msg_origin)
@@ -293,7 +291,7 @@ def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | N
     sent: list[str] = event.get_extra(_SENT) or []
     if response is None or event.get_extra(_STOPPING):
         return "\n".join(sent)
-    if response.role == _ERROR:
+    if response.role == "err":
         return "\n".join(sent) or None
     said = (*sent, (response.completion_text or "").strip())
     return "\n".join(filter(None, dict.fromkeys(said)))
@@ -325,7 +323,7 @@ def _name_of(event: AstrMessageEvent) -> str:
     """What the sender is called. AstrBot's Telegram adapter calls everybody ``Unknown`` who has no
     user name; the message itself has the name that people see."""
     name: str = event.get_sender_name() or ""
-    if name != _UNNAMED:
+    if name != "Unknown":
         return name
     raw = getattr(event.message_obj, "raw_message", None)
     sender = getattr(getattr(raw, "message", None), "from_user", None)

@@ -25,12 +25,6 @@ from astrbot.api.message_components import (
 
 _OWN = (Plain, Image, Record, Video, Face)
 """What holds no words but the sender's."""
-_EVERYBODY = "all"
-_OFFICIAL = "qq_official"
-"""What AstrBot calls the bot itself on QQ's official platform."""
-_ACCOUNT = re.compile("[!-~]{1,64}")
-"""Where the platform gives no id, AstrBot may put a name in its place."""
-_TELEGRAM = "telegram"
 _UTF16 = "utf-16-le"
 """Telegram counts in its units, of two bytes."""
 
@@ -40,7 +34,7 @@ def said_words(event: AstrMessageEvent) -> str:
     said: str = event.message_str.strip()
     chain: Sequence[BaseMessageComponent] = event.get_messages()
     me = str(event.get_self_id())
-    mine = {me, _EVERYBODY, _OFFICIAL}
+    mine = {me, "all", "qq_official"}  # everybody, and the bot on QQ's official platform
     spelled = _telegram_words(_telegram_message(event), me)
     if spelled is not None:
         chain = [*(part for part in chain if not isinstance(part, Plain)), Plain(spelled)]
@@ -85,8 +79,9 @@ def _words(chain: Sequence[BaseMessageComponent], mine: Collection[str]) -> str:
 
 
 def _mention(part: At) -> str:
+    """Where the platform gives no id, AstrBot may put a name in its place."""
     account = str(part.qq)
-    return f"@{account}" if _ACCOUNT.fullmatch(account) else "@"
+    return f"@{account}" if re.fullmatch("[!-~]{1,64}", account) else "@"
 
 
 def _without_names(said: str, chain: Sequence[BaseMessageComponent]) -> str:
@@ -100,7 +95,7 @@ def _without_names(said: str, chain: Sequence[BaseMessageComponent]) -> str:
 
 
 def _telegram_message(event: AstrMessageEvent) -> Any:
-    if event.get_platform_name() != _TELEGRAM:
+    if event.get_platform_name() != "telegram":
         return None
     return getattr(getattr(event.message_obj, "raw_message", None), "message", None)
 
