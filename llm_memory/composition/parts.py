@@ -131,7 +131,7 @@ async def no_prompt(_: str) -> str:
 
 
 @dataclass(eq=False)
-class Given:
+class Told:
     """What an engine is told from outside.
 
     Attributes:
@@ -169,27 +169,39 @@ def part[T](make: Callable[[Parts], T]) -> cached_property[T]:
     return cached_property(make)
 
 
-def wired[T](kind: Callable[..., T], **rows: str) -> cached_property[T]:
-    """A row of a class that takes many others: what its constructor cannot do without are the rows
-    that are called so, but for those that ``rows`` names."""
-    return cached_property(partial(_wire, kind, rows))
+type Given = str | Callable[[Parts], object]
+"""The name of a row, or of something of it; or what is made for one alone."""
 
 
-def _wire[T](kind: Callable[..., T], rows: Mapping[str, str], parts: Parts) -> T:
-    return kind(**{name: attrgetter(row)(parts) for name, row in taken(kind, rows).items()})
+def made[T](kind: Callable[..., T], **given: Given) -> Callable[[Parts], T]:
+    """Makes one of a class that takes many others: what its constructor cannot do without are the
+    rows that are called so, but for what is ``given``."""
+    return partial(_make, kind, given)
 
 
-def taken(kind: Callable[..., object], rows: Mapping[str, str]) -> dict[str, str]:
-    """Returns which row each parameter of a class takes."""
-    found = {}
+def wired[T](kind: Callable[..., T], **given: Given) -> cached_property[T]:
+    """A row of such a class."""
+    return part(made(kind, **given))
+
+
+def _make[T](kind: Callable[..., T], given: Mapping[str, Given], parts: Parts) -> T:
+    return kind(**{name: take(parts) for name, take in taken(kind, given).items()})
+
+
+def taken(
+    kind: Callable[..., object], given: Mapping[str, Given]
+) -> dict[str, Callable[[Parts], object]]:
+    """Returns what each parameter of a class takes of the parts."""
+    found: dict[str, Callable[[Parts], object]] = {}
     for name, parameter in signature(kind).parameters.items():
         plain = name.lstrip("_")
-        if plain in rows or parameter.default is Parameter.empty:
-            found[name] = rows.get(plain, plain)
+        if plain in given or parameter.default is Parameter.empty:
+            take = given.get(plain, plain)
+            found[name] = attrgetter(take) if isinstance(take, str) else take
     return found
 
 
-class Parts(Given):
+class Parts(Told):
     """What an engine is made of: nothing is made before it is asked for, and nothing is opened.
 
     A row stands below those that it is made of; what goes the other way is a method.
@@ -249,8 +261,6 @@ class Parts(Given):
     worker = part(lambda p: chroma_worker(p.paths, p.settings))
     """Chroma's own process, and that of models; None where this Python can start none."""
     store = part(lambda p: make_vector_store(p.paths, p.settings, p.state, p.worker))
-    manifest = part(lambda p: JsonManifest(p.paths.index / MANIFEST))
-    cache = part(lambda p: SqliteVectorCache(p.paths.vectors))
     words = part(
         lambda p: SqliteLexicalIndex(
             p.paths.index / "lexical.sqlite", Tokenizer(cache=p.paths.index / "dictionary.bin")
@@ -268,17 +278,18 @@ class Parts(Given):
     # What is held in memory.
     book = wired(ScopeBook, accounts="accounts")
     catalogue = part(lambda p: Catalogue(p.vouchers.as_held) if p.vouchers else Catalogue())
-    note_source = part(lambda p: MarkdownNotes(p.paths.memory, reads_root=p.at_home))
-    note_book = part(lambda p: NoteBook(p.note_source, p.notices, p.state))
+    note_book = wired(
+        NoteBook, source=lambda p: MarkdownNotes(p.paths.memory, reads_root=p.at_home)
+    )
     pending = part(lambda p: PendingRecords(p.catalogue))
     unread = part(lambda _: UnreadTurns())
     passages = part(lambda p: Passages(p.catalogue, p.note_book, p.pending, p.unread))
     indexing = wired(
         IndexingService,
-        pace="settings.pace",
-        embed_query_seconds="settings.embed_query_seconds",
+        manifest=lambda p: JsonManifest(p.paths.index / MANIFEST),
+        cache=lambda p: SqliteVectorCache(p.paths.vectors),
     )
-    lexical = wired(LexicalService, index="words", pace="settings.pace")
+    lexical = wired(LexicalService)
     living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
     acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
     bylines = wired(Bylines, linked="book.ids_of")
@@ -288,8 +299,7 @@ class Parts(Given):
     embedder_trust = part(lambda p: EmbedderTrust(p.trust, p.settings.pace))
     uses = part(lambda p: UseCounts(p.passages, p.state, p.loop_book))
     finder = wired(CandidateFinder, trust="embedder_trust", least="settings.relevance_floor")
-    reranking = part(lambda p: Reranking(p.reranker, p.settings))
-    manager = wired(MemoryManager)
+    manager = wired(MemoryManager, reranking=lambda p: Reranking(p.reranker, p.settings))
 
     # Writing.
     checks = part(lambda p: DraftChecks(p.book, p.settings.privacy_mode))
@@ -304,8 +314,12 @@ class Parts(Given):
         Reconciler, recallable="living", pace="settings.vault_pace", mapped="book.mapped"
     )
     intents = part(lambda p: RecordIntents(p.state))
-    shared = part(lambda p: SharedFiles(p.paths.memory, english=p.english))
-    recorder = wired(Recorder, files="shared", editor="handlers", notes="note_book")
+    recorder = wired(
+        Recorder,
+        files=lambda p: SharedFiles(p.paths.memory, english=p.english),
+        editor="handlers",
+        notes="note_book",
+    )
 
     # Finished turns, and the first one after a pause.
     primer = wired(
@@ -322,18 +336,16 @@ class Parts(Given):
             SqliteStyleCounts(p.loop_file, p.pseudonym) if p.settings.loop.counts_manner else None
         )
     )
-    results = part(lambda p: ResultApplier(p.catalogue, p.handlers, p.corrected, p.book))
-    learning = wired(FeedbackApplier, style="style")
+    learning = wired(FeedbackApplier, results=made(ResultApplier), style="style")
     model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
     batches = part(lambda p: Batches(p.turns, p.paused_conversations.of_key, p.settings.loop))
-    batch_reader = wired(
-        BatchReader, applier="learning", apply="service.feedback", settings="settings.loop"
-    )
     unread_follower = wired(UnreadFollower)
     reflection = wired(
         ReflectionService,
         applier="learning",
-        reader="batch_reader",
+        reader=made(
+            BatchReader, applier="learning", apply="service.feedback", settings="settings.loop"
+        ),
         followed="unread_follower.follow",
         learns="settings.scope_filter_enabled",
     )
@@ -350,13 +362,11 @@ class Parts(Given):
             evolution=p.settings.soul_evolution,
         )
     )
-    soul_model = part(lambda p: SoulCalls(p.model_calls, p.life) if p.remembers else None)
-    verdicts = part(lambda p: SqliteProbeVerdicts(p.loop_file))
-    counted_style = part(lambda p: p.style if p.remembers else None)
     souls = wired(
         Souls,
-        model="soul_model",
-        style="counted_style",
+        model=lambda p: SoulCalls(p.model_calls, p.life) if p.remembers else None,
+        verdicts=lambda p: SqliteProbeVerdicts(p.loop_file),
+        style=lambda p: p.style if p.remembers else None,
         notes="note_book",
         archived="vault.archived_anywhere",
         evolution="settings.soul_evolution",
@@ -369,21 +379,24 @@ class Parts(Given):
     )
     overviews = wired(Overviews, primer="primer.overview")
     archive = wired(ArchiveStep, editor="handlers")
-    walks = part(
-        lambda p: {
-            "state/migration.sqlite": p.migration_store.forget,
-            **({"state/adoption/": p.staging.forget} if p.staging else {}),
-        }
-    )
-    remnants = wired(PurgeRemnants, sleep="sleep_store", words="lexical", notes="note_book")
-    fading = wired(DecayStep, book="loop_book")
-    merging = part(lambda p: MergeStep(p.sleep_store, p.catalogue, p.near, p.archive))
-    journals = wired(DayJournals, store="sleep_store")
-    questions = wired(QuestionStep, uses="uses.of")
     sleep = wired(
         ConsolidationService,
         store="sleep_store",
         book="loop_book",
+        fading=made(DecayStep),
+        merging=made(MergeStep, store="sleep_store"),
+        journals=made(DayJournals, store="sleep_store"),
+        questions=made(QuestionStep, uses="uses.of"),
+        remnants=made(
+            PurgeRemnants,
+            sleep="sleep_store",
+            words="lexical",
+            walks=lambda p: {
+                "state/migration.sqlite": p.migration_store.forget,
+                **({"state/adoption/": p.staging.forget} if p.staging else {}),
+            },
+            notes="note_book",
+        ),
         souls="souls.night",
         learns="may_learn",
     )
@@ -400,48 +413,28 @@ class Parts(Given):
     )
     holdings = wired(Holdings, store="migration_store", recallable="living")
     batch_intake = part(lambda p: BatchIntake(p.holdings, p.intake))
-    walker = wired(
-        RecordWalker,
-        store="migration_store",
-        pace="settings.walk_pace",
-        others_done="sleep.over",
-        paused="settings.migration_paused",
-    )
-    scope_migration = wired(
-        ScopeMigration,
-        collection="legacy",
-        store="migration_store",
-        intake="batch_intake",
-        words="lexical",
-        mode="settings.migration_mode",
-    )
-    adoption = wired(
-        Adoption,
-        stores="others",
-        store="migration_store",
-        intake="batch_intake",
-        words="lexical",
-        enabled="settings.adopt_legacy",
-    )
-    sources = part(
-        lambda p: [
+    walker = wired(RecordWalker, others_done="sleep.over")
+    scope_migration = wired(ScopeMigration)
+    adoption = wired(Adoption)
+    migrations = wired(
+        Migrations,
+        sources=lambda p: [
             *([p.scope_migration] if p.legacy is not None else []),
             *([p.adoption] if p.others and p.staging else []),
-        ]
+        ],
     )
-    migrations = wired(Migrations, mode="settings.migration_mode")
     former = part(lambda p: FormerScopes(p.state, p.book, p.catalogue, p.turns))
     bringing = wired(Bringing, follower="corrections", run="migrations.run_aside")
 
     # The front door.
     histories = part(lambda p: ModelHistories(p.state))
     gate = wired(Gate, paused="paused_conversations", reads_root="at_home")
-    origins = part(lambda p: Origins(p.state, p.book))
-    tasks = wired(TaskList, recallable="living", editor="handlers")
-    transfer = wired(Transfer, files="transfers")
-    role_notes = wired(RoleNotes, leases="paths.leases", mode="settings.privacy_mode")
     service = wired(
         CognitiveService,
+        origins=lambda p: Origins(p.state, p.book),
+        tasks=made(TaskList, recallable="living", editor="handlers"),
+        transfer=made(Transfer, files="transfers"),
+        role_notes=made(RoleNotes, leases="paths.leases", mode="settings.privacy_mode"),
         paused="paused_conversations",
         notes="note_book",
         primers="primer",

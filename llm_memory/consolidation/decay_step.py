@@ -40,13 +40,13 @@ class DecayStep:
 
     def __init__(
         self,
-        book: SqliteLoopFacts,
+        loop_book: SqliteLoopFacts,
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         archive: ArchiveStep,
     ) -> None:
-        self._book = book
+        self._book = loop_book
         self._vault = vault
         self._catalogue = catalogue
         self._living = living

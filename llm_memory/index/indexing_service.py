@@ -14,7 +14,7 @@ from ..errors import EmbeddingFailed, IndexUnavailable
 from ..log import logger
 from ..models.passages import Passage
 from ..models.scope import ScopeFilter
-from ..models.settings import IndexPace
+from ..models.settings import EngineSettings
 from ..models.status import IndexState, Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
 from ..vault.notes.note_book import NoteBook
@@ -53,9 +53,7 @@ class IndexingService:
         manifest: JsonManifest,
         cache: SqliteVectorCache,
         notices: NoticeBoard,
-        pace: IndexPace,
-        *,
-        embed_query_seconds: float,
+        settings: EngineSettings,
     ) -> None:
         """A query that the index's process has to embed may take ``embed_query_seconds`` longer
         than others."""
@@ -64,8 +62,8 @@ class IndexingService:
         self._manifest = manifest
         self._cache = cache
         self._notices = notices
-        self._pace = pace
-        self._embed_query_seconds = embed_query_seconds
+        pace = self._pace = settings.pace
+        self._embed_query_seconds = settings.embed_query_seconds
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._prepared = asyncio.Event()

@@ -17,7 +17,7 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.passages import Key, Passage, place_name
 from ..models.scope import ScopeFilter
-from ..models.settings import IndexPace
+from ..models.settings import EngineSettings
 from ..models.status import IndexState, Notice, NoticeCode
 from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
@@ -59,16 +59,16 @@ class LexicalService:
         note_book: NoteBook,
         pending: PendingRecords,
         unread: UnreadTurns,
-        index: LexicalIndex,
+        words: LexicalIndex,
         notices: NoticeBoard,
-        pace: IndexPace,
+        settings: EngineSettings,
     ) -> None:
         """``unread`` is searched with what the index holds, and never written into it."""
         self._passages = Passages(catalogue, note_book, pending)
         self._unread = unread
-        self._index = index
+        self._index = words
         self._notices = notices
-        self._pace = pace
+        self._pace = settings.pace
         self._queue = IndexQueue()
         self._fault: IndexUnavailable | None = None
         self._faults = 0

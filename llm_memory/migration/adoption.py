@@ -15,6 +15,7 @@ from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.migration import Job, JobState, Outcome, Tally
 from ..models.scope import QUARANTINE_NAME
+from ..models.settings import EngineSettings
 from ..models.status import Notice, NoticeCode
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
@@ -36,27 +37,26 @@ class Adoption(Source):
 
     def __init__(
         self,
-        stores: LegacyStores,
+        others: LegacyStores,
         staging: AdoptionStaging,
-        store: SqliteMigrationStore,
+        migration_store: SqliteMigrationStore,
         walker: RecordWalker,
-        intake: BatchIntake,
+        batch_intake: BatchIntake,
         catalogue: Catalogue,
-        words: LexicalService,
+        lexical: LexicalService,
         book: ScopeBook,
         notices: NoticeBoard,
         clock: Clock,
-        *,
-        enabled: bool,
+        settings: EngineSettings,
     ) -> None:
-        """``enabled``: the owner wants it. A dry run may be had at any time."""
-        super().__init__(store, walker, words, clock)
-        self._reader = LegacyReading(stores, staging, store, intake, book, clock)
+        """A dry run may be had at any time, whether or not the owner wants more."""
+        super().__init__(migration_store, walker, lexical, clock)
+        self._reader = LegacyReading(others, staging, migration_store, batch_intake, book, clock)
         self._staging = staging
-        self._intake = intake
+        self._intake = batch_intake
         self._catalogue = catalogue
         self._notices = notices
-        self._enabled = enabled
+        self._enabled = settings.adopt_legacy
 
     async def _run(self) -> None:
         """What was begun goes on; then what is new in the other plugins' stores."""

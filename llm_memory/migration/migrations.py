@@ -18,7 +18,7 @@ from ..models.migration import (
     ReverseReport,
     Tally,
 )
-from ..models.settings import MigrationMode
+from ..models.settings import EngineSettings
 from ..runtime.identifiers import Clock
 from .batch_walks import BringBack, TakeBack
 from .holdings import Holdings
@@ -43,15 +43,14 @@ class Migrations:
         sources: Sequence[Source],
         holdings: Holdings,
         clock: Clock,
-        *,
-        mode: MigrationMode,
+        settings: EngineSettings,
     ) -> None:
         self._store = holdings.store
         self.walker = walker
         self._sources = tuple(sources)
         self._holdings = holdings
         self._clock = clock
-        self._mode = mode
+        self._mode = settings.migration_mode
         self._turn = asyncio.Lock()
         self._again = asyncio.Event()
         self._walking: asyncio.Task[None] | None = None

@@ -19,7 +19,7 @@ from typing import Final
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable, VaultError
 from ..log import logger
 from ..models.migration import Fate, Job, JobState, Outcome, Tally
-from ..models.settings import WalkPace
+from ..models.settings import EngineSettings
 from .migration_store import SqliteMigrationStore
 from .ports import Walk
 
@@ -45,17 +45,15 @@ class RecordWalker:
 
     def __init__(
         self,
-        store: SqliteMigrationStore,
-        pace: WalkPace,
+        migration_store: SqliteMigrationStore,
+        settings: EngineSettings,
         others_done: Callable[[], Awaitable[None]],
-        *,
-        paused: bool,
     ) -> None:
         """Before each batch ``others_done`` waits for what else goes over all memories."""
-        self._store = store
-        self._pace = pace
+        self._store = migration_store
+        self._pace = settings.walk_pace
         self._going = asyncio.Event()
-        self.paused = paused
+        self.paused = settings.migration_paused
         self._progress: dict[str, Progress] = {}
         self._others_done = others_done
 

@@ -20,7 +20,7 @@ from ..log import logger
 from ..models.migration import Before, Fate, Job, JobState, Outcome, ReverseReport, Tally
 from ..models.passages import Key
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
-from ..models.settings import MigrationMode
+from ..models.settings import EngineSettings, MigrationMode
 from ..runtime.identifiers import Clock
 from .batch_intake import BatchIntake
 from .legacy_listing import LegacyListing, OwnThreads, as_json, lacks_scope, mark
@@ -50,31 +50,31 @@ class ScopeMigration(Source):
 
     def __init__(
         self,
-        collection: ForeignCollection,
-        store: SqliteMigrationStore,
+        legacy: ForeignCollection,
+        migration_store: SqliteMigrationStore,
         walker: RecordWalker,
-        intake: BatchIntake,
+        batch_intake: BatchIntake,
         pending: PendingRecords,
-        words: LexicalService,
+        lexical: LexicalService,
         clock: Clock,
-        mode: MigrationMode,
+        settings: EngineSettings,
     ) -> None:
-        super().__init__(store, walker, words, clock)
-        self._collection = collection
-        self._intake = intake
+        super().__init__(migration_store, walker, lexical, clock)
+        self._collection = legacy
+        self._intake = batch_intake
         self._pending = pending
         self._threads = OwnThreads()
         self._call = self._threads.call
         self._listing = LegacyListing(
-            collection,
-            intake,
+            legacy,
+            batch_intake,
             pending,
             self._threads,
             clock,
             self._rest,
-            mode,
+            settings.migration_mode,
         )
-        self._mode = mode
+        self._mode = settings.migration_mode
         self._first: frozenset[str] = frozenset()
 
     async def find(self) -> Job | None:

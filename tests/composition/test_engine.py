@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from functools import cached_property, partial
 from inspect import isclass, signature
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -80,20 +79,21 @@ async def works(root: Path) -> None:
 
 def test_each_part_is_given_what_its_constructor_says(engine: Engine) -> None:
     checked = 0
-    for row in vars(type(engine.parts)).values():
-        if not isinstance(row, cached_property) or not isinstance(row.func, partial):
-            continue
-        kind, rows = row.func.args
-        left_out = signature(kind).parameters.keys() - taken(kind, rows)
+    rows = [one for one in vars(type(engine.parts)).values() if isinstance(one, cached_property)]
+    makers: list[Any] = [row.func for row in rows if isinstance(row.func, partial)]
+    for make in makers:
+        kind, given = make.args
+        makers += [one for one in given.values() if isinstance(one, partial)]
+        left_out = signature(kind).parameters.keys() - taken(kind, given)
         assert not [one for one in left_out if hasattr(engine.parts, one.lstrip("_"))], kind
         try:
             hints = get_type_hints(kind.__init__)
         except NameError:  # it imports a type for mypy alone
             continue
-        for name, taken_from in taken(kind, rows).items():
-            hint, given = hints[name], attrgetter(taken_from)(engine.parts)
-            if isclass(hint) and not getattr(hint, "_is_protocol", False) and given is not None:
-                assert isinstance(given, hint), f"{kind.__name__}.{name} is {taken_from}"
+        for name, take in taken(kind, given).items():
+            hint, part = hints[name], take(engine.parts)
+            if isclass(hint) and not getattr(hint, "_is_protocol", False) and part is not None:
+                assert isinstance(part, hint), f"{kind.__name__}.{name} is {part}"
                 checked += 1
     assert checked > 100
 
