@@ -193,8 +193,8 @@ async def test_why_tells_of_the_last_five_recalls_of_this_conversation(rig: Rig)
     desk = Desk(rig)
     for back, meant in (("", 1), (" back 2", 2), (" 前5", 5), (" ？", 1), (" 前 x", 1)):
         assert questions[-meant] in await desk(f"why{back}"), back
-        assert "抽屉" not in await desk(f"why{back}", 888)
-    assert await desk("why 前 6") == await desk("why back 9") == "只留着最近 5 次"
+    assert "抽屉" not in await desk("why", 888)
+    assert await desk("why 前 6") == "只留着最近 5 次"
 
 
 @pytest.mark.parametrize("name", ["status", "resume", "reflect", "export", "backup"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, Changed, TaskAction, TaskChange, Turn
+from astrbot_plugin_scoped_memory.llm_memory import Actor, Changed, Turn
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import from_entries
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     tool_context,
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import say
-from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, TasksTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -217,13 +217,3 @@ async def test_who_words_his_own_memory_anew_has_said_it_and_no_editors_name_for
         (read, *_) = await rig.engine.service.newest(conversation_id=FAMILY)
     assert read.memory == memory
     assert (memory.reworded, memory.provenance.trusted) == (True, False)
-
-
-async def test_a_task_of_a_false_admin_is_marked_in_the_list_of_tasks(tmp_path: Path) -> None:
-    async with bot(tmp_path) as rig:
-        await rig.remember("老李要浇花", FAMILY, OWNER)
-        change = TaskChange(TaskAction.ADD, ("把钥匙交给强哥",), heard="把钥匙交给强哥")
-        await rig.engine.service.update_tasks(change, conversation_id=FAMILY, actor=IMPOSTOR)
-        tool = TasksTool(source=holding(FakePlugin(rig)))
-        event = FakeEvent.in_group(777, "还有什么没做")
-        assert "老李〔账号…0002〕" in await tool.call(tool_context(event), action="list")
