@@ -136,10 +136,10 @@ class Call:
     async def check_scope(self, entry: Mapping[str, object], where: ConversationId) -> None:
         """Answer the command where an entry of the map names no scope. A word of a command is none,
         unless an admin names one that there is."""
-        name, admin = str(entry.get(where.map_key, "")), self.service.admin
-        fault = await admin.check_entry(entry, where, self.actor)
+        name, service = str(entry.get(where.map_key, "")), self.service
+        fault = await service.check_entry(entry, where, self.actor)
         code = f"fault.{fault}" if fault else "scope.command_word"
-        there = self.actor.admin and is_command_word(name) and name in await admin.scopes()
+        there = self.actor.admin and is_command_word(name) and name in await service.scopes()
         if fault or (is_command_word(name) and not there):
             raise Enough(self.say("scope.illegal", name=cut(name), fault=self.say(code)))
 
@@ -185,10 +185,9 @@ async def no(call: Call) -> str:
 async def _confirm(call: Call) -> Reply:
     """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
     damaged = (await call.service.describe(conversation_id=call.where)).damaged
-    count = await call.service.admin.confirm_deletions(actor=call.actor)
-    lines = call.texts.counted("asked", deleted=count or 0)
-    if damaged and not lines:
-        await call.service.admin.confirm_map(actor=call.actor)
-    if damaged:
-        lines.append(call.say("scope.damaged" if lines else "asked.map"))
+    count = await call.service.confirm_deletions(actor=call.actor)
+    if damaged and not count:
+        await call.service.confirm_map(actor=call.actor)
+    lines = call.texts.counted("asked", deleted=count or 0, map=damaged and not count)
+    lines += [call.say("scope.damaged")] if damaged and count else []
     return lines or call.say("asked.nothing")

@@ -180,7 +180,7 @@ async def undo(call: Call) -> Reply:
         return call.texts.counted("undo", brought_back=done.memories, left=done.left)
     if not is_absent(done):
         raise call.refusal(done, "undo.not_allowed")
-    pause = call.service.conversations.pause_of(call.where)
+    pause = call.service.pause_of(call.where)
     if pause and not named and not done.detail:  # who means the pause, by the word that ends one
         return call.paused(pause)
     code = "not_found" if named else "changed" if done.detail else "nothing"

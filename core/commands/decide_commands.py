@@ -48,7 +48,15 @@ _ANYWAY: Final = frozenset({"anyway", "仍要"})
 _EVERYBODY: Final = frozenset({"everyone", "everybody", "大家"})
 _OPTION: Final = re.compile(r"(issue|pr|to)=(\S+)", re.IGNORECASE)
 _WHY: Final = re.compile(r"\s+(?:why|理由)[=＝]\s*", re.IGNORECASE)
-_NUMBER: Final = re.compile(r"D-(\d{1,9})(?!\S)", re.IGNORECASE)
+_ONE: Final = r"(?P<named>\S+)(?P<more>.*)"
+_NUMBER: Final = r"D-(?P<number>\d{1,9})(?!\S)\s*"
+_FORMS: Final = {
+    "accept": re.compile(f"(?P<number>){_ONE}", re.DOTALL),
+    "reject": re.compile(f"(?P<number>){_ONE}", re.DOTALL),
+    "supersede": re.compile(_NUMBER + _ONE, re.IGNORECASE | re.DOTALL),
+    "withdraw": re.compile(rf"{_NUMBER}(?P<named>)(?P<more>.*)", re.IGNORECASE | re.DOTALL),
+}
+"""What stands behind each action."""
 _SOUL: Final = {
     "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "撤销": "undo",
     "退回": "undo", "回滚": "undo", "rollback": "undo",
@@ -88,24 +96,25 @@ async def decide(call: Call) -> Reply:
 
 def _change(call: Call, action: str, words: str, to: RecordFile | None) -> DecisionChange:
     """The change that is asked for; for words that ask for none, the command is answered so."""
-    found = _NUMBER.match(words) if action in ("supersede", "withdraw") else None
-    number, words = (int(found[1]), words[found.end() :]) if found else (0, words)
-    if action == "withdraw" and number:
-        return Withdraw(number, words.strip())
-    first, more = first_word(words)
-    takes_one = first and (action in ("accept", "reject") or (action == "supersede" and number))
-    named = named_one(call, first) if takes_one else None
-    if takes_one and named is None:
-        raise Enough(call.say("decide.no_such", word=cut(first)))
-    if named is not None and action == "reject":
-        return Reject(named, more)
+    form = _FORMS.get(action)
+    asked = form.fullmatch(words) if form else None
+    if asked is None:
+        raise Enough(call.say("decide.usage"))
+    number, named, more = int(asked["number"] or 0), asked["named"], asked["more"].strip()
+    if action == "withdraw":
+        return Withdraw(number, more)
+    memory_id = named_one(call, named)
+    if memory_id is None:
+        raise Enough(call.say("decide.no_such", word=cut(named)))
+    if action == "reject":
+        return Reject(memory_id, more)
     left = more.split()
     options = {one[1].lower(): one[2] for word in left if (one := _OPTION.fullmatch(word))}
     anyway, file = not _ANYWAY.isdisjoint(left), options.get("to", to or "").lower()
-    if named is None or len(options) + anyway < len(left) or file not in ("", *RecordFile):
+    if len(options) + anyway < len(left) or file not in ("", *RecordFile):
         raise Enough(call.say("decide.usage"))
     return Accept(
-        named,
+        memory_id,
         Reference(options.get("issue", ""), options.get("pr", "")),
         to=RecordFile(file) if file else None,
         supersedes=number,
@@ -133,9 +142,9 @@ async def soul(call: Call) -> Reply:
     action = _SOUL.get(word, word.lower())
     request = soul_replies.request_of(action, rest)
     if request is None:
-        said = call.say("soul.unclear", said=cut(call.rest, 40))
-        usage = action in ("help", "帮助", "propose") and not rest
-        return ["" if usage else said, call.say("soul.usage")]
+        clear = action in ("help", "帮助", "propose") and not rest
+        unclear = "" if clear else call.say("soul.unclear", said=cut(call.rest, 40))
+        return [unclear, call.say("soul.usage")]
     if request.action is not SoulAction.SHOW:
         call.for_admins()
     persona, souls, texts = call.where.persona, call.service.souls, call.texts
@@ -151,11 +160,11 @@ async def soul(call: Call) -> Reply:
         return [f"“{cut(request.wish, _WISH)}”", said]
     if not isinstance(outcome, SoulProposed):
         return said
-    number = outcome.proposal.number
-    diff = await souls.ask(SoulRequest(SoulAction.DIFF, number), persona, call.actor)
+    asked = SoulRequest(SoulAction.DIFF, outcome.proposal.number)
+    diff = await souls.ask(asked, persona, call.actor)
     lines = [said, soul_replies.outcome_words(texts, diff, how)]
-    apply = partial(_apply, number=number)
-    return call.ask(lines, apply, short=call.say("soul.deed"))
+    do = partial(_apply, number=outcome.proposal.number)
+    return call.ask(lines, do, short=call.say("soul.deed"))
 
 
 async def _apply(call: Call, *, number: int) -> Reply:

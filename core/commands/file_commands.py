@@ -97,13 +97,15 @@ async def restore(call: Call) -> Reply:
     changes = await _changes(call, plan)
     if not plan.memories and not plan.files and not changes:
         return [call.say("moving.nothing"), *_beside(call.texts, plan)]
-    lines = counted("moving", plan=plan.memories, plan_known=plan.known, plan_files=plan.files)
     # The bot will go by these words: they are read before they are restored.
-    for place, text in plan.ruling[:_RULES]:
-        words = cut(text, _WORDS)
-        lines.append(call.say("moving.plan_ruling", place=safe(place.lstrip("@")), text=words))
-    lines += counted("moving", plan_more_ruling=len(plan.ruling[_RULES:]))
-    lines += [*await _setting_lines(call, changes), *_beside(call.texts, plan)]
+    ruling = [(safe(place.lstrip("@")), cut(text, _WORDS)) for place, text in plan.ruling]
+    lines = [
+        *counted("moving", plan=plan.memories, plan_known=plan.known, plan_files=plan.files),
+        *(call.say("moving.plan_ruling", place=of, text=text) for of, text in ruling[:_RULES]),
+        *counted("moving", plan_more_ruling=len(ruling[_RULES:])),
+        *await _setting_lines(call, changes),
+        *_beside(call.texts, plan),
+    ]
     do = partial(_restore, file=file, anyway=anyway)
     return call.ask(lines, do, short=call.say("moving.deed"))
 
@@ -111,19 +113,18 @@ async def restore(call: Call) -> Reply:
 async def _setting_lines(call: Call, changes: dict[str, object]) -> list[str]:
     """The settings that change, with how many entries a table gains; the scopes that are here
     already, and that the map opens to other conversations."""
-    panel, names = call.plugin.panel_map, list[str]()
+    panel, say, names, mapped = call.plugin.panel_map, call.say, list[str](), changes.get(MAP_KEY)
     for name, value in changes.items():
         new = len(value) - len(panel.table(name)) if isinstance(value, dict) else 0
-        names.append(call.say("moving.entries", name=name, count=new) if new else name)
-    lines = [call.say("moving.plan_settings", names=tuple(names))] if names else []
-    mapped, former = changes.get(MAP_KEY), panel.read()
+        names.append(say("moving.entries", name=name, count=new) if new else name)
+    held, former = (await call.plugin.engine.status()).by_scope, panel.read()
     opened = mapped.items() if isinstance(mapped, dict) else ()
-    held = (await call.plugin.engine.status()).by_scope if opened else {}
     scopes = [str(scope) for key, scope in opened if key not in former and held.get(scope)]
-    if scopes:
-        places = tuple(sorted({place_text(call.texts, cut(one)) for one in scopes}))
-        lines.append(call.say("moving.plan_opens", count=len(scopes), scopes=places))
-    return lines
+    places = tuple(sorted({place_text(call.texts, cut(one)) for one in scopes}))
+    return [
+        say("moving.plan_settings", names=tuple(names)) if names else "",
+        say("moving.plan_opens", count=len(scopes), scopes=places) if scopes else "",
+    ]
 
 
 async def _restore(call: Call, *, file: Path, anyway: bool) -> Reply:

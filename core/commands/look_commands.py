@@ -39,7 +39,7 @@ async def status(call: Call) -> Reply:
         here = [error_text(call.texts, error)]
     found = await plugin.engine.status()
     embedder, index = found.embedder or say("status.no_embedder"), say(f"index.{found.index}")
-    pause, warnings = call.service.conversations.pause_of(call.where), plugin.warnings(found)
+    pause, warnings = call.service.pause_of(call.where), plugin.warnings(found)
     head = say("status.head", version=plugin.version, embedder=embedder, index=index)
     lines = [head, *here, call.paused(pause) if pause else ""]
     if not call.actor.admin:

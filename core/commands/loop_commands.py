@@ -3,14 +3,13 @@ reflect``, ``letters``, ``sleep`` and ``migrate``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 
 from ...llm_memory import Postponed, SleepReport
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.status_text import fault_words, moment, numbers_text, resting_text, state_text
-from .call import Call, Handler, Reply
+from .call import Call, Reply
 
 _LETTERS = 10
 _ERRORS = 5
@@ -19,6 +18,14 @@ _JUST_NOW = timedelta(minutes=10)
 _NOW = frozenset({"now", "again", "再来", "再来一次", "立即", "一下", "马上", "现在"})
 _LETTER = {"": "list", "retry": "retry", "重试": "retry", "drop": "drop", "丢弃": "drop"}
 _STATUS = frozenset({"status", "状态"})
+_MIGRATE = {
+    **dict.fromkeys(("", "status", "状态"), "status"),
+    **dict.fromkeys(("dry-run", "dryrun", "试算"), "dry-run"),
+    **dict.fromkeys(("start", "开始", "继续", "重新开始"), "start"),
+    **dict.fromkeys(("undo", "撤销", "reverse", "还原"), "undo"),
+    **dict.fromkeys(("take-back", "takeback", "收回"), "take-back"),
+    **dict.fromkeys(("broken", "坏的"), "broken"),
+}
 
 
 async def pause(call: Call) -> str:
@@ -40,7 +47,7 @@ async def resume(call: Call) -> str:
 async def reflect(call: Call) -> Reply:
     """Read at once what waits of this conversation: that costs money."""
     await call.plugin.engine.life.ready()  # the loop itself does not wait for the engine
-    if pause := call.service.conversations.pause_of(call.where):
+    if pause := call.service.pause_of(call.where):
         return call.paused(pause)
     report = await call.plugin.engine.reflection.reflect(conversation=call.where.umo)
     texts, error = call.texts, fault_words(call.texts, report.error)
@@ -125,11 +132,35 @@ async def migrate(call: Call) -> Reply:
     """``status`` (or nothing), ``dry-run``, ``start``, ``undo``, ``take-back <batch>``,
     ``broken``. It tells of all scopes."""
     await call.plugin.engine.life.ready()  # it tells why the engine is off
-    word, more = call.split()
-    handler = _MIGRATE.get(word.lower())
-    if handler is None or (handler is _take_back and not more):
-        return call.say("migrate.usage")
-    return await handler(call.with_rest(more))
+    (word, more), say, texts = call.split(), call.say, call.texts
+    migrations = call.plugin.engine.migrations
+    match _MIGRATE.get(word.lower(), ""):
+        case "status":
+            return await _migrated(call)
+        case "dry-run":
+            tally = await migrations.dry_run()
+            numbers = numbers_text(texts, tally, tally.scanned) or say("migrate.state_idle")
+            return [say("migrate.dry_run"), numbers]
+        case "start":
+            await migrations.begin_again()
+            return say("migrate.started")
+        case "undo":
+            report = await migrations.reverse()
+            done = texts.listed("migrate", restored=report.restored, gone=report.left)
+            return say("migrate.reverted", done=done) if done else say("counts.nothing")
+        case "take-back" if more:
+            taken = await migrations.take_back(more)
+            if taken is None:
+                return say("migrate.no_batch", batch=cut(more))
+            back = say("migrate.taken_back", count=taken.restored)
+            return [back, *texts.counted("undo", left=taken.left)]
+        case "broken":
+            found = await migrations.dead_letters(_LETTERS)
+            lines = [
+                say("migrate.letter", id=cut(one.record_id), reason=one.reason) for one in found
+            ]
+            return lines or say("migrate.none_broken")
+    return say("migrate.usage")
 
 
 async def _migrated(call: Call) -> Reply:
@@ -142,44 +173,3 @@ async def _migrated(call: Call) -> Reply:
         numbers_text(call.texts, status.tally, status.remaining),
         *(say("migrate.batch", batch=batch, source=source) for batch, source in batches),
     ]
-
-
-async def _dry_run(call: Call) -> Reply:
-    tally = await call.plugin.engine.migrations.dry_run()
-    numbers = numbers_text(call.texts, tally, tally.scanned)
-    return [call.say("migrate.dry_run"), numbers or call.say("migrate.state_idle")]
-
-
-async def _begin(call: Call) -> Reply:
-    await call.plugin.engine.migrations.begin_again()
-    return call.say("migrate.started")
-
-
-async def _reverse(call: Call) -> Reply:
-    report = await call.plugin.engine.migrations.reverse()
-    done = call.texts.listed("migrate", restored=report.restored, gone=report.left)
-    return call.say("migrate.reverted", done=done) if done else call.say("counts.nothing")
-
-
-async def _take_back(call: Call) -> Reply:
-    report = await call.plugin.engine.migrations.take_back(call.rest)
-    if report is None:
-        return call.say("migrate.no_batch", batch=cut(call.rest))
-    taken = call.say("migrate.taken_back", count=report.restored)
-    return [taken, *call.texts.counted("undo", left=report.left)]
-
-
-async def _broken(call: Call) -> Reply:
-    found = await call.plugin.engine.migrations.dead_letters(_LETTERS)
-    lines = [call.say("migrate.letter", id=cut(one.record_id), reason=one.reason) for one in found]
-    return lines or call.say("migrate.none_broken")
-
-
-_MIGRATE: Mapping[str, Handler] = {
-    **dict.fromkeys(("", "status", "状态"), _migrated),
-    **dict.fromkeys(("dry-run", "dryrun", "试算"), _dry_run),
-    **dict.fromkeys(("start", "开始", "继续", "重新开始"), _begin),
-    **dict.fromkeys(("undo", "撤销", "reverse", "还原"), _reverse),
-    **dict.fromkeys(("take-back", "takeback", "收回"), _take_back),
-    **dict.fromkeys(("broken", "坏的"), _broken),
-}

@@ -69,9 +69,9 @@ async def _list(call: Call) -> Reply:
     """The scopes and their conversations, for admins; to others, what they see."""
     if not call.actor.admin:
         return await _describe(call)
-    raw, met = call.plugin.panel_map.read(), await call.service.conversations.met()
+    raw, met = call.plugin.panel_map.read(), await call.service.met()
     lines = []
-    for name, count in (await call.service.admin.scopes()).items():
+    for name, count in (await call.service.scopes()).items():
         keys = sorted(with_renamed(raw, name, name)[1])
         found = [(key, named(key, met, {}).places.get(key)) for key in keys[:_MOST]]
         places = [place_name(call, *place) if place else safe(key) for key, place in found]
@@ -89,7 +89,7 @@ async def _set(call: Call, *, new: bool = False) -> Reply:
     name = None if folded_word(word) in _OFF else scope_named(word)
     where, called, asked, count = call.where, "", list[str](), 0
     if name is not None and name != PUBLIC:
-        scopes = await call.service.admin.scopes()
+        scopes = await call.service.scopes()
         if not new and name not in scopes:
             name, asked = await _meant(call, name, scopes)
         count = scopes.get(name, 0)
@@ -111,7 +111,7 @@ async def _meant(call: Call, name: str, scopes: Mapping[str, int]) -> tuple[str,
     if near := near_name(name, scopes):
         return near, [call.say("scope.near", name=cut(name), scope=near)]
     await call.check_scope({call.where.map_key: name}, call.where)
-    met = await call.service.conversations.met()
+    met = await call.service.met()
     like = named(name, met, call.plugin.config.engine.identity_links)
     alike = [call.say("scope.called_alike", scope=safe(name))]
     return name, alike if like.persons or like.places else []
@@ -123,7 +123,7 @@ async def _elsewhere(
     """The one conversation that a person's or a group's name means, as people call it; and what is
     to be asked before a scope is opened to it: anybody can take a name. Where none or several are
     meant, the command is answered so."""
-    met, links = await call.service.conversations.met(), call.plugin.config.engine.identity_links
+    met, links = await call.service.met(), call.plugin.config.engine.identity_links
     found, shown = named(who, met, links), cut(who)
     if not found.places:
         code = "scope.never_private" if found.persons else "scope.unmet"
@@ -168,9 +168,7 @@ async def set_scope(
         changed = with_entry(raw, where, name)
         await call.check_scope(changed, where)
         await panel_map.save(changed)
-        outcome = await call.service.admin.change_map(
-            changed, conversation_id=where, actor=call.actor
-        )
+        outcome = await call.service.change_map(changed, conversation_id=where, actor=call.actor)
     change = call.done(outcome)
     if elsewhere:
         told = call.say("scope.told", change=_changed(call, change, name, here))
@@ -228,7 +226,7 @@ async def join(call: Call) -> Reply:
     asker = ("", call.actor.person or where.umo)
     if (before := call.asked.get(asker)) is not None and not before.late:
         return call.say("join.waiting")
-    met, scopes = await call.service.conversations.met(), await call.service.admin.scopes()
+    met, scopes = await call.service.met(), await call.service.scopes()
     scope = scope if scope in scopes else near_name(scope, scopes) or scope
     _, title = named(where.map_key, met, {}).places.get(where.map_key, (where, ""))
     called = call.actor.name if is_private_chat(where.umo) else where.title or title

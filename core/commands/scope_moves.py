@@ -30,7 +30,7 @@ async def bring(call: Call, *, names: Sequence[str] | None = None) -> Reply:
     """What this conversation left in former scopes, or that of the former scopes that are named.
     Where others see the target, too, it is asked about first: ``names`` with it are a yes."""
     names = call.rest.split() if names is None else names
-    done = await call.service.admin.bring(names, conversation_id=call.where, actor=call.actor)
+    done = await call.service.bring(names, conversation_id=call.where, actor=call.actor)
     if isinstance(done, Refused):
         raise call.refusal(done)
     if isinstance(done, MustBeNamed):
@@ -73,7 +73,7 @@ async def rename(call: Call) -> Reply:
     old, new = names
     await call.check_scope({call.where.map_key: new}, call.where)
     _, moved = with_renamed(call.plugin.panel_map.read(), old, new)
-    exists = call.done(await call.service.admin.plan_rename(old, new, moved))
+    exists = call.done(await call.service.plan_rename(old, new, moved))
     do = partial(_rename, old=old, new=new)
     asked = call.say("scope.merges", source=old, target=new, count=len(moved))
     short = call.say("scope.merge", source=old, target=new)
@@ -86,7 +86,7 @@ async def _rename(call: Call, *, old: str, new: str) -> Reply:
         changed, moved = with_renamed(panel_map.read(), old, new)
         if moved:
             await panel_map.save(changed)
-        done = await call.service.admin.rename(
+        done = await call.service.rename(
             old, new, changed, moved, conversation_id=call.where, actor=call.actor
         )
     return _brought(call.texts, call.done(done), len(moved))
@@ -118,7 +118,7 @@ async def rebind_moved(plugin: PluginContext, old: str, new: str) -> None:
 
 
 async def _rebind(plugin: PluginContext, old: str, new: str, *, told: bool = False) -> str:
-    service, panel, texts = plugin.service.admin, plugin.panel_map, plugin.texts
+    service, panel, texts = plugin.service, plugin.panel_map, plugin.texts
     async with panel.changing:
         raw = panel.read()
         policy = str(panel.table(f"{_GROUP}.{_POLICIES}").get(old, ""))
@@ -137,7 +137,7 @@ async def _rebind(plugin: PluginContext, old: str, new: str, *, told: bool = Fal
 
 
 async def _undo(call: Call) -> str:
-    service, panel = call.service.admin, call.plugin.panel_map
+    service, panel = call.service, call.plugin.panel_map
     async with panel.changing:
         last = await service.last_rebinding()
         if last is None:

@@ -107,18 +107,16 @@ def state_text(texts: Texts, status: MigrationStatus) -> str:
 
 def notice_text(texts: Texts, notice: Notice) -> str:
     """The notice in the owner's language."""
-    params = dict(notice.params)
-    for name, group in (("fault", "fault"), ("reason", "file"), ("cause", "cause")):
-        if code := params.get(name):
-            params[name] = texts.say(f"{group}.{code}")
+    params, say = dict(notice.params), texts.say
+    groups = {"fault": "fault", "reason": "file", "cause": "cause"}.items()
+    params |= {name: say(f"{of}.{params[name]}") for name, of in groups if params.get(name)}
     if notice.code is NoticeCode.EMBEDDER_FAILING:
         rung, code = (str(params[name]).partition(":")[0] for name in ("embedder", "detail"))
         if texts.knows(remedy := f"{rung}.{code}"):  # what the owner can do
-            params["detail"] += texts.say(remedy, name=bundled_model_for_here())
+            params["detail"] += say(remedy, name=bundled_model_for_here())
     if odd := params.get("odd"):
-        params["odd"] = texts.say(f"map_key.{odd}", **params)
+        params["odd"] = say(f"map_key.{odd}", **params)
     if (role := params.get("role")) is not None:
         there = "there_without" if role == NO_PERSONA else "there"
-        params["who"] = persona_words(texts, role)
-        params["there"] = texts.say(f"soul_view.{there}")
-    return texts.say(f"notice.{notice.code}", **params)
+        params |= {"who": persona_words(texts, role), "there": say(f"soul_view.{there}")}
+    return say(f"notice.{notice.code}", **params)
