@@ -80,14 +80,12 @@ class Bylines:
         not of one whose name another bears there."""
         found: list[tuple[str, ...]] = []
         for name in names_in(text):
-            people = self._bearers(name.replace(" ", ""), scope_filter.names)
+            joined, places = name.replace(" ", ""), scope_filter.names
+            people = set[str]().union(*(one.bearers(joined, places) for one in self._heard))
             if people and people <= {*self._linked(person := min(people))}:
                 names = self.names(person, scope_filter)
                 found += [(name, *names)] if len(names) > 1 else []
         return found
-
-    def _bearers(self, name: str, places: Iterable[str]) -> set[str]:
-        return set().union(*(speakers.bearers(name, places) for speakers in self._heard))
 
     def participants(
         self, scope: Scope, conversation: str, asker: Actor | None = None

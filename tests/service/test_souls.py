@@ -416,29 +416,6 @@ async def test_a_soul_travels_byte_for_byte_and_its_chain_is_right_at_the_new_pl
             await other.close()
 
 
-class Costly(ProbedChat):
-    """Says nothing of its cost, which is estimated then."""
-
-    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
-        said = await super().complete(prompt, system=system, conversation=conversation)
-        return Completion(said.text)
-
-
-async def test_no_call_is_made_where_the_day_has_no_tokens_for_a_whole_evaluation(
-    tmp_path: Path,
-) -> None:
-    async def long(role: str) -> str:
-        return "你是一只猫娘。" * 800
-
-    options: dict[str, Any] = {"chat": Costly(ProbedModel(SOFT)), "persona_prompt": long}
-    async with engine(tmp_path, SoulEvolution.AUTO, clock=StandingClock(), **options) as rig:
-        await proposed(rig)
-        await night(rig)
-        assert await ask(rig, SoulAction.APPLY) == SoulRefused(SoulFault.BUDGET)
-        assert (await rig.engine.status()).loop.spent.calls == 0
-        assert (await soul_of(rig)).state is SoulState.PROPOSED
-
-
 class Silent(ProbedChat):
     """Never answers what is asked for an evaluation."""
 

@@ -66,7 +66,8 @@ async def test_a_wish_in_a_models_words_is_shown_kept_and_comes_into_force(
     rig: tuple[Rig, ProbedChat],
 ) -> None:
     opened, chat = rig
-    night = await opened.engine.parts.token_budget.left_for_the_night()
+    budget = opened.engine.parts.model_calls.token_budget
+    night = await budget.left_for_the_night()
     made = await ask(opened, SoulAction.PROPOSE, wish=WISH)
     assert (made.worded, made.tokens) == (RULE, 10)
     assert made.proposal.text == worded(seed("zh"), RULE)
@@ -74,7 +75,7 @@ async def test_a_wish_in_a_models_words_is_shown_kept_and_comes_into_force(
     written = file.read_text("utf-8").splitlines()
     assert {f"aim: {RULE}", "reason: worded by scripted", f"- {RULE}"} <= {*written}
     assert (await opened.engine.status()).loop.spent.tokens == 10
-    assert await opened.engine.parts.token_budget.left_for_the_night() == night
+    assert await budget.left_for_the_night() == night
     assert isinstance(await ask(opened, SoulAction.APPLY), SoulChanged)
     assert opened.engine.service.souls.injected(CAT) == f"\n# 学到的说话习惯\n- {RULE}\n"
     assert [json.loads(one) for one in chat.worded] == [{"rules": [], "wish": WISH}]
@@ -115,17 +116,6 @@ async def test_what_the_rules_refuse_in_a_models_words_is_refused_as_it_was_type
         chat.probed.words = lambda wish, said=said: said
         assert await refused(opened) == (typed, 10)
     assert len(chat.worded) == 5
-
-
-async def test_a_models_words_give_up_no_boundary(rig: tuple[Rig, ProbedChat]) -> None:
-    opened, chat = rig
-    page = opened.root / "memory" / "roles" / CAT / "SOUL.md"
-    await ask(opened, SoulAction.VETO, 1)  # the first look writes the page
-    kept, opposite = "回答短一些，先说结论。", "回答详细一些，把步骤和理由讲清楚。"
-    page.write_text(seed("zh").replace("## 边界\n", f"## 边界\n- {kept}\n"), "utf-8")
-    assert isinstance(await ask(opened, SoulAction.ADOPT), SoulChanged)
-    chat.probed.words = lambda wish: f"- {opposite}"
-    assert (await refused(opened))[1] == 10
 
 
 @pytest.mark.parametrize(
