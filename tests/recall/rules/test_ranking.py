@@ -44,14 +44,6 @@ def choice(*best: Candidate, limit: int = 10, budget: int = 10_000, width: int =
     return choose(best, limit=limit, token_budget=budget, preview_chars=width)
 
 
-def test_what_does_not_fit_the_budget_is_skipped_and_the_next_tried() -> None:
-    hits, dropped, _ = choice(candidate(1, 0.9, text="长" * 200), candidate(2, 3.0), budget=60)
-    assert [(hit.pointer, hit.who, hit.scope_name, hit.relevance) for hit in hits] == [
-        ("entities.md#m-0002", "小明", "public", 1.0)
-    ]
-    assert dropped == {DropReason.BUDGET: 1}
-
-
 numbers = st.lists(st.tuples(st.floats(-1, 2), st.text(max_size=300)), max_size=20)
 
 
