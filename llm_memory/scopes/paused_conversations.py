@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,7 @@ type Renamed = Callable[[str], str | None]
 """What a conversation is called by now, by what it was called; None where that is the same."""
 
 
+@dataclass(eq=False)
 class PausedConversations:
     """Asked by the cognitive service alone. What is known is held here, so that no turn waits.
 
@@ -32,22 +33,22 @@ class PausedConversations:
     ``memory/.pauses.json``. Where that file cannot be read, every conversation is paused.
     """
 
-    def __init__(self, folder: Path, notices: NoticeBoard, clock: Clock) -> None:
-        """``folder``: where the memories lie."""
-        self._path = folder / NAME
-        self._notices = notices
-        self._clock = clock
-        self._paused: Mapping[str, Pause] = {}  # replaced as a whole: threads read it, too
-        self._all: Pause | None = None
-        self._writing = asyncio.Lock()
+    _folder: Path
+    """Where the memories lie."""
+    _notices: NoticeBoard
+    _clock: Clock
+    _paused: Mapping[str, Pause] = field(default_factory=dict, init=False)
+    """Replaced as a whole: threads read it, too."""
+    _all: Pause | None = field(default=None, init=False)
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def load(self) -> None:
         """Read the pauses, and post that they cannot be read."""
         try:
-            self._paused = await asyncio.to_thread(_read, self._path)
+            self._paused = await asyncio.to_thread(_read, self._folder / NAME)
         except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
             self._all = Pause("", self._clock())
-            params = {"path": str(self._path), "detail": str(error) or repr(error)}
+            params = {"path": str(self._folder / NAME), "detail": str(error) or repr(error)}
             self._notices.post(
                 Notice(NoticeCode.PAUSES_UNREAD, params=params, severity=Severity.ERROR)
             )
@@ -113,17 +114,12 @@ class PausedConversations:
         if self._all is not None:
             raise StateUnavailable("unreadable", NAME)
         paused = change(self._now())
-        told = {
-            key: {
-                "scope": one.scope,
-                "since": one.since.isoformat(),
-                "until": one.until.isoformat() if one.until else None,
-            }
-            for key, one in sorted(paused.items())
-        }
-        content = json.dumps({"paused": told}, ensure_ascii=False, indent=1) + "\n"
+        told = {key: asdict(one) for key, one in sorted(paused.items())}
+        content = json.dumps(
+            {"paused": told}, ensure_ascii=False, indent=1, default=datetime.isoformat
+        )
         try:
-            await asyncio.to_thread(replace_durably, self._path, content.encode())
+            await asyncio.to_thread(replace_durably, self._folder / NAME, f"{content}\n".encode())
         except VaultWriteFailed as error:
             raise StateUnavailable(str(error), NAME) from error
         self._paused = change(self._now())  # one may have got another name meanwhile
