@@ -78,6 +78,7 @@ class ScopeBook:
         a folder. What may have been lost is published only once an admin confirms the map."""
         self._seen |= self._state.seen_conversations()
         self._rename(self._state.rebindings())
+        self._present = self.accounts()
         self._go_by(*self._read(self._raw or {}, folders, self._state.map_past()))
         policies = {
             "dm_scope": self._scopes.dm_scope,
@@ -109,26 +110,24 @@ class ScopeBook:
 
     def _read(
         self, raw: Mapping[str, object], folders: Collection[str], past: MapPast
-    ) -> tuple[ScopeMap, MapPast]:
-        """Read a map, compare it and note that. Blocks."""
-        self._folders = frozenset(filter(may_be_given, folders))
-        self._present = self.accounts()
-        scope_map = replace(read_scope_map(raw, folders), rebound=self.rebound)
-        scope_map, past = self._judged(scope_map, past)
+    ) -> tuple[ScopeMap, MapPast, frozenset[str]]:
+        """Read a map, compare it and note that. Blocks; changes nothing of the book's own."""
+        standing = frozenset(filter(may_be_given, folders))
+        scope_map = read_scope_map(raw, folders)
+        scope_map, past = judge_map(scope_map, past, standing, self._seen, self._present)
         self._state.put_map_past(past)
-        return scope_map, past
+        return scope_map, past, standing
 
-    def _judged(self, scope_map: ScopeMap, past: MapPast) -> tuple[ScopeMap, MapPast]:
-        return judge_map(scope_map, past, self._folders, self._seen, self._present)
-
-    def _go_by(self, scope_map: ScopeMap, past: MapPast) -> None:
-        self._past = past
+    def _go_by(self, scope_map: ScopeMap, past: MapPast, folders: frozenset[str]) -> None:
+        self._past, self._folders = past, folders
+        scope_map = replace(scope_map, rebound=self.rebound)
         self._scopes = replace(self._scopes, scope_map=scope_map)
         self._report()
 
     def _judge(self) -> None:
         """Compare the map anew: something else than the map has changed."""
-        self._go_by(*self._judged(self._map, self._past))
+        now = judge_map(self._map, self._past, self._folders, self._seen, self._present)
+        self._go_by(*now, self._folders)
 
     def _settings_now(self) -> ScopeSettings:
         """Bot accounts come and go while the bot runs."""
