@@ -336,7 +336,11 @@ class Parts(Told):
             SqliteStyleCounts(p.loop_file, p.pseudonym) if p.settings.loop.counts_manner else None
         )
     )
-    learning = wired(FeedbackApplier, results=made(ResultApplier), style="style")
+    learning = wired(
+        FeedbackApplier,
+        results=made(ResultApplier),
+        count_manner=lambda p: p.style.count if p.style else None,
+    )
     model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
     batches = part(lambda p: Batches(p.turns, p.paused_conversations.of_key, p.settings.loop))
     unread_follower = wired(UnreadFollower)

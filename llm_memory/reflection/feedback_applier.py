@@ -7,8 +7,9 @@ trusted: not who spoke, not which memories it may change, and never a scope.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
@@ -16,10 +17,10 @@ from ..log import logger
 from ..models.data_models import Reason, Refused, RememberOutcome, StoredMemory
 from ..models.loop import Batch, BatchState
 from ..models.scope import Scope
+from ..models.soul import MannerWish
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..recall.use_counts import UseCounts
 from ..runtime.identifiers import Clock
-from ..soul.style_counts import SqliteStyleCounts
 from ..text.normalising import derived_id
 from ..text.overlap import content
 from ..vault.markdown_vault import MarkdownVault
@@ -34,6 +35,9 @@ _MOST_KNOWN = 30
 _MOST_COMPARED = 3_000
 _MOST_OF_A_RULE = 0.6
 
+type CountManner = Callable[[str, str, datetime, Sequence[MannerWish]], None]
+"""Counts wishes by scope, persona and time. It blocks, and raises StateUnavailable."""
+
 
 class FeedbackApplier:
     """Settles tickets one at a time. After a crash the ticket is settled again, idempotently."""
@@ -47,7 +51,7 @@ class FeedbackApplier:
         uses: UseCounts,
         unread: UnreadTurns,
         clock: Clock,
-        style: SqliteStyleCounts | None = None,
+        count_manner: CountManner | None = None,
     ) -> None:
         self._turns = turns
         self._vault = vault
@@ -56,7 +60,7 @@ class FeedbackApplier:
         self._uses = uses
         self._unread = unread
         self._clock = clock
-        self._style = style
+        self._count_manner = count_manner
         self._lock = asyncio.Lock()
 
     async def scope_of(self, name: str) -> Scope | None:
@@ -129,8 +133,8 @@ class FeedbackApplier:
         """Count what was asked of the bot's manner, by those who spoke."""
         persons = {turn.person for turn in turns}
         wishes = [wish for wish in feedback.manner if wish.person in persons]
-        if self._style is not None and wishes:
-            first, count = turns[0], self._style.count
+        if self._count_manner is not None and wishes:
+            first, count = turns[0], self._count_manner
             await asyncio.to_thread(count, scope.name, first.persona, first.observed_at, wishes)
 
     def _put_aside(self, turns: Sequence[QueuedTurn]) -> None:
