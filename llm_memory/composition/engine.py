@@ -283,7 +283,13 @@ class Engine:
 
     async def _forget(self) -> None:
         parts = self.parts
-        for part in (parts.note_book, parts.manager, parts.primer, parts.unread):
+        for part in (
+            parts.note_book,
+            parts.scanner,
+            parts.explanations,
+            parts.primer,
+            parts.unread,
+        ):
             part.clear()
 
     async def status(self) -> EngineStatus:
@@ -298,7 +304,7 @@ class Engine:
             backlog=parts.indexing.backlog,
             leaving=parts.indexing.leaving,
             queue=loop.queue.waiting,
-            scope_check_drops=parts.manager.scope_check_drops,
+            scope_check_drops=parts.finder.scope_check_drops,
             words=parts.lexical.state,
             notices=self.notices,
             migration=self.migrations.status(),

@@ -52,6 +52,7 @@ from ..models.settings import EngineSettings
 from ..models.status import IndexState, Notice
 from ..primer.primer_service import PrimerService
 from ..recall.embedder_trust import EmbedderTrust, JsonTrustBook
+from ..recall.explanations import Explanations
 from ..recall.find import CandidateFinder
 from ..recall.memory_manager import MemoryManager
 from ..recall.reranking import Reranker, Reranking
@@ -299,6 +300,7 @@ class Parts(Told):
     embedder_trust = part(lambda p: EmbedderTrust(p.trust, p.settings.pace))
     uses = part(lambda p: UseCounts(p.passages, p.state, p.loop_book))
     finder = wired(CandidateFinder, trust="embedder_trust", least="settings.relevance_floor")
+    explanations = wired(Explanations)
     manager = wired(MemoryManager, reranking=lambda p: Reranking(p.reranker, p.settings))
 
     # Writing.

@@ -4,7 +4,6 @@ bounded; gone with the engine."""
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from ..models.data_models import StoredMemory
 from ..models.passages import Key
 from ..models.recall import GIVEN_UP, Considered, Explained, Hit, Told, Trace
 from ..models.scope import ScopeFilter
+from ..models.settings import EngineSettings
 from ..text.normalising import preview
 from .rules.choosing import Candidate, as_hit
 from .rules.tell_once import predecessors
@@ -34,7 +34,7 @@ class Explanations:
     asker's view."""
 
     _passages: Passages
-    _preview_chars: int
+    _settings: EngineSettings
     _clock: Callable[[], datetime]
     _log: list[Told] = field(default_factory=list)
 
@@ -55,14 +55,11 @@ class Explanations:
         self, conversation: str, query: str, scope_filter: ScopeFilter
     ) -> Iterator[None]:
         """A recall that comes to no end is noted, too: why nothing came is what one asks most."""
-        began = time.perf_counter()
         try:
             yield
         except BaseException as error:
             why = GIVEN_UP if isinstance(error, asyncio.CancelledError) else type(error).__name__
-            spent = (time.perf_counter() - began) * 1000
-            trace = Trace(scopes=scope_filter.names, notes=[why], milliseconds=spent)
-            self.note(conversation, query, trace)
+            self.note(conversation, query, Trace(scopes=scope_filter.names, notes=[why]))
             raise
 
     def of(self, conversation: str, scope_filter: ScopeFilter) -> list[Explained]:
@@ -90,7 +87,7 @@ class Explanations:
         for considered in told.trace.considered:
             key = Key(considered.scope_name, considered.memory_id)
             passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
-            hit = as_hit(Candidate(passage), self._preview_chars) if passage else None
+            hit = as_hit(Candidate(passage), self._settings.preview_chars) if passage else None
             candidates.append((considered, hit))
             if isinstance(passage, StoredMemory):
                 instead_of[key.memory_id] = predecessors(passage.memory)

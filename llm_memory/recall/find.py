@@ -403,10 +403,6 @@ class CandidateFinder:
         if self.trusts(ask) and not of_days and stands_alone(ask.text, ask.subject):
             await self._indexing.announce(ask.embedded)
 
-    def clear(self) -> None:
-        """Let go of what a scan keeps."""
-        self._scanner.clear()
-
 
 def _begun(ask: Ask, whole: Whole) -> Found:
     trace = Trace(scopes=ask.request.scope_filter.names, talk=ask.talk.used, arm=Arm.DATES)

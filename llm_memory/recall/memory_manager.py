@@ -42,14 +42,11 @@ class MemoryManager:
     _passages: Passages
     _finder: CandidateFinder
     _reranking: Reranking
+    explanations: Explanations
     uses: UseCounts
     _settings: EngineSettings
     _clock: Callable[[], datetime]
     _weights: RecallWeights
-
-    def __post_init__(self) -> None:
-        chars = self._settings.preview_chars
-        self.explanations = Explanations(self._passages, chars, self._clock)
 
     async def comprehensive_recall(self, request: RecallRequest) -> Recall:
         """The best visible passages for a query, within limit and budget. Never raises for a
@@ -127,22 +124,12 @@ class MemoryManager:
                 living.append(one)
         return living
 
-    @property
-    def scope_check_drops(self) -> int:
-        """How many records the indexes have named that their filter should have kept back."""
-        return self._finder.scope_check_drops
-
     async def announce(self, query: str, scope_filter: ScopeFilter) -> None:
         """A question comes in a moment: have it embedded, where an embedder will be asked it.
         Never raises for a broken index or embedder."""
         request = RecallRequest(query, scope_filter, 1, 0)
         for ask in read(request, self._clock(), self._settings.identity_links):
             await self._finder.announce(ask)
-
-    def clear(self) -> None:
-        """Let go of what is kept."""
-        self._finder.clear()
-        self.explanations.clear()
 
 
 def joined(each: Sequence[Found]) -> Found:

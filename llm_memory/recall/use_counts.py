@@ -37,7 +37,6 @@ class UseCounts:
     _book: SqliteLoopFacts
     _counts: Counter[Key] = field(default_factory=Counter)
     _unwritten: Counter[Key] = field(default_factory=Counter)
-    _shown: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def load(self) -> None:
         """What the state knows. Never raises for a state that cannot be read: nothing was used."""
@@ -57,8 +56,6 @@ class UseCounts:
         keys = [entry_key(one) for one in shown if isinstance(one, StoredMemory)]
         self._counts.update(keys)
         self._unwritten.update(keys)
-        if keys:
-            self._shown.set()
 
     async def feedback(
         self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]
@@ -94,13 +91,11 @@ class UseCounts:
     async def run(self) -> None:
         """Write what was shown, behind the turns, until cancelled."""
         while True:
-            await self._shown.wait()
             await asyncio.sleep(_WRITE_SECONDS)
             await self.write()
 
     async def write(self) -> None:
         """What was shown and is not written yet. Never raises: what cannot be written waits."""
-        self._shown.clear()
         shown, self._unwritten = self._unwritten, Counter()
         if shown:
             await shielded(self._write(shown))

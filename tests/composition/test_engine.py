@@ -170,7 +170,7 @@ async def test_what_runs_behind_is_seen_to_die_and_begins_again(
     "method",
     [
         "sleep.close", "life.close", "migrations.close", "uses.write",
-        "queue.close", "indexing.close", "files.close", "manager.clear", "primer.clear",
+        "queue.close", "indexing.close", "files.close", "scanner.clear", "primer.clear",
         "catalogue.release",
     ],
 )  # fmt: skip

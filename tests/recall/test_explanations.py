@@ -10,6 +10,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.index.passages import Passages
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Explained, Trace
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.recall.explanations import KEPT, SHOWN, Explanations
 
 pytestmark = pytest.mark.unit
@@ -24,7 +25,7 @@ HERE, THERE = "a:GroupMessage:1", "a:GroupMessage:2"
 def explanations(*numbers: int) -> Explanations:
     """Of so many recalls of one conversation, which named no candidate that is looked up."""
     none = cast(Passages, None)
-    made = Explanations(none, 240, lambda: datetime(2026, 11, 21, tzinfo=UTC))
+    made = Explanations(none, EngineSettings(), lambda: datetime(2026, 11, 21, tzinfo=UTC))
     for number in numbers:
         ask(made, HERE, f"第{number}问")
     return made

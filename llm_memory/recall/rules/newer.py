@@ -44,6 +44,7 @@ class Statement:
 
     memory: Memory
     about: frozenset[str]
+    asks: frozenset[str]
     values: Mapping[str, set[str]]
     named: frozenset[str]
     which: frozenset[str]
@@ -63,6 +64,7 @@ class Statement:
         return cls(
             memory,
             content(rest),
+            content(" ".join(memory.asks)),
             _values(text),
             frozenset(named) if len(names) > 1 else frozenset(),
             frozenset(
@@ -99,7 +101,6 @@ def features(old: Statement, new: Statement) -> dict[str, float]:
     rest = math.sqrt(weight(old.about - begun) * weight(new.about - begun))
     past = (new.memory.created_at - old.memory.created_at).total_seconds() / 86_400
     names = old.named | new.named
-    asks = [content(" ".join(one.memory.asks)) for one in (old, new)]
     counted = old.values.keys() & new.values.keys()
     differs = any(old.values[unit].isdisjoint(new.values[unit]) for unit in counted)
     of_both = shared / max(sum(sizes) - shared, 1)
@@ -110,7 +111,7 @@ def features(old: Statement, new: Statement) -> dict[str, float]:
         "speaker": float(_same_voice(old.memory, new.memory)),
         "names": len(old.named & new.named) / len(names) if names else 0.5,
         "days": min(math.log1p(max(past, 0.0)) / 3, 1.0),
-        "asks": weight(asks[0] & asks[1]) / max(weight(asks[0] | asks[1]), 1),
+        "asks": weight(old.asks & new.asks) / max(weight(old.asks | new.asks), 1),
         "value": of_both * cosine * differs,
         "corrects": cosine * says("corrects", new.memory.judgment[:_READ]),
     }
