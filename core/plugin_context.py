@@ -169,7 +169,10 @@ class PluginContext:
                 for one in (*self.config.warnings, *named)
             ),
             *(
-                say(f"log.package_{'installing' if name in to_come else 'missing'}", name=name)
+                say(
+                    "log.package_installing" if name in to_come else "log.package_missing",
+                    name=name,
+                )
                 for name in self._missing
             ),
         ]
@@ -189,7 +192,8 @@ class PluginContext:
             return  # a reload, or the notice has said it
         name = task.get_name().removeprefix("scoped-memory-")
         self._fault = self.texts.say("log.owner_failed") if name else self._fault
-        logger.error(f"{self.texts.say('log.behind_failed')} ({name})", exc_info=error)
+        said = self.texts.say("log.behind_failed")
+        logger.error(f"{said} ({name})", exc_info=error)
 
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""

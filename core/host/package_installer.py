@@ -81,11 +81,14 @@ class Installs:
     async def _run(self, arrived: Callable[[], Awaitable[None]]) -> None:
         await asyncio.gather(*self._others, return_exceptions=True)
         for package, wanted in [*self._wanted.items()]:
-            with suppress(Exception):  # pip's log and AstrBot's have said it
+            try:
                 if not self._others:
                     await self._install(wanted)
+                came = is_installed(package)
+            except Exception:  # noqa: BLE001  (pip's log and AstrBot's have said it)
+                came = False
             del self._wanted[package]
-            if is_installed(package):
+            if came:
                 await arrived()
 
 

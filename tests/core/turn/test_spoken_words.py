@@ -25,12 +25,10 @@ from astrbot.core.platform.platform_metadata import PlatformMetadata
 from astrbot.core.platform.sources.aiocqhttp.aiocqhttp_message_event import AiocqhttpMessageEvent
 from astrbot.core.platform.sources.aiocqhttp.aiocqhttp_platform_adapter import AiocqhttpAdapter
 from astrbot.core.platform.sources.dingtalk.dingtalk_adapter import DingtalkPlatformAdapter
-from astrbot.core.platform.sources.discord.discord_platform_adapter import DiscordPlatformAdapter
 from astrbot.core.platform.sources.lark.lark_adapter import LarkPlatformAdapter
 from astrbot.core.platform.sources.qqofficial.qqofficial_platform_adapter import (
     QQOfficialPlatformAdapter,
 )
-from astrbot.core.platform.sources.slack.slack_adapter import SlackAdapter
 from astrbot.core.platform.sources.telegram.tg_adapter import TelegramPlatformAdapter
 from astrbot.core.platform.sources.webchat.webchat_adapter import WebChatAdapter
 from botpy.message import GroupMessage
@@ -111,16 +109,6 @@ async def of_lark() -> AstrMessageEvent:
     return event_of(chain, LarkPlatformAdapter._build_message_str_from_components(chain))
 
 
-async def of_slack() -> AstrMessageEvent:
-    user = {"type": "user", "user_id": OTHER}
-    section = {
-        "type": "rich_text_section",
-        "elements": [user, {"type": "text", "text": " 欠我三百"}],
-    }
-    chain = made(SlackAdapter)._parse_blocks([{"type": "rich_text", "elements": [section]}])
-    return event_of(chain, " 欠我三百")
-
-
 async def of_telegram() -> AstrMessageEvent:
     text = f"👍 {HOSTILE} 欠我三百"
     user = {"id": int(OTHER), "is_bot": False, "first_name": HOSTILE}
@@ -166,25 +154,6 @@ async def of_dingtalk() -> AstrMessageEvent:
     return event_of(read.message, read.message_str)
 
 
-async def of_discord() -> AstrMessageEvent:
-    adapter = made(DiscordPlatformAdapter, bot_self_id=BOT)
-    adapter.client = cast("Any", SimpleNamespace(user=SimpleNamespace(id=int(BOT))))
-    other = SimpleNamespace(id=int(OTHER), display_name=HOSTILE)
-    guild = SimpleNamespace(name="群", get_member=lambda _: None)
-    message = SimpleNamespace(
-        content=f"<@{BOT}> <@{OTHER}> 欠我三百",
-        channel=SimpleNamespace(id=777, name="闲聊", guild=guild),
-        author=SimpleNamespace(id=1001, display_name="小明"),
-        mentions=[other],
-        role_mentions=[],
-        attachments=[],
-        guild=guild,
-        id=1,
-    )
-    read = await adapter.convert_message({"message": message})
-    return event_of(read.message, read.message_str)
-
-
 async def of_qq_official() -> AstrMessageEvent:
     data = {
         "id": "1",
@@ -211,10 +180,9 @@ async def of_webchat() -> AstrMessageEvent:
 @pytest.mark.parametrize(
     ("adapter", "words"),
     [
-        *((one, f"@{OTHER} 欠我三百") for one in (of_onebot, of_lark, of_slack, of_dingtalk)),
+        *((one, f"@{OTHER} 欠我三百") for one in (of_onebot, of_lark, of_dingtalk)),
         (of_telegram, f"👍 @{OTHER} 欠我三百"),
         # A platform whose text holds no nickname is taken at its word.
-        (of_discord, f"<@{OTHER}> 欠我三百"),
         (of_qq_official, f"<@{OTHER}> 欠我三百"),
         (of_webchat, "欠我三百"),
     ],
