@@ -170,11 +170,17 @@ class Deeds:
                 made.append(self._made(DeedKind.FORGOTTEN, scope, memory))
         return await self._note(made)
 
-    async def changed_by_hand(self, changes: Iterable[tuple[str, Memory, str, Memory]]) -> None:
-        """Note what a person moved to another scope's folder or reworded in the files, given as
-        former scope and entry, present scope and entry."""
+    async def changed_by_hand(
+        self, changes: Iterable[tuple[str, Memory | None, str, Memory]]
+    ) -> None:
+        """Note what a person moved to another scope's folder, reworded or put back in the files,
+        given as former scope and entry, present scope and entry."""
         made: list[Deed] = []
         async for scope, before, target, now in unhurried(changes):
+            if before is None:
+                back = self._same(DeedKind.FORGOTTEN, target, now)
+                await self.drop([one.number for one in back])
+                continue
             if scope != target:
                 made.append(replace(self._made(DeedKind.MOVED, scope, before), target=target))
             old, new = same_words(before.judgment), same_words(now.judgment)
@@ -187,13 +193,6 @@ class Deeds:
     def _is_typing(self, scope: str, memory_id: str) -> bool:
         since, known = self._clock() - TYPING, self.of_entry(scope, memory_id)
         return any(one.is_hand_edit and one.at >= since for one in known)
-
-    async def restored_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
-        """Note what a person put back into the files, given as scope and entry."""
-        back: list[int] = []
-        async for scope, memory in unhurried(entries):
-            back += [one.number for one in self._same(DeedKind.FORGOTTEN, scope, memory)]
-        await self.drop(back)
 
     async def edited(self, scope: str, memory: Memory) -> None:
         """Note that an entry got these words: they are no longer edited away."""

@@ -146,7 +146,7 @@ class ChangeApplier:
             for key, repair in changes.repairs.items()
             for known in repair.restored
         }
-        changed, back = [], []
+        changed: list[tuple[str, Memory | None, str, Memory]] = []
         for number, (file, entry, before) in enumerate(changes.living):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)  # a large file has tens of thousands of entries
@@ -154,11 +154,10 @@ class ChangeApplier:
             if (file.key, memory.memory_id) in ours or file.key in changes.copies:
                 continue
             if before is None:
-                back.append((scope, memory))
+                changed.append((scope, None, scope, memory))
             elif before.scope != scope or before.memory.judgment != memory.judgment:
                 changed.append((before.scope, before.memory, scope, memory))
         await self._record.changed_by_hand(changed)
-        await self._record.restored_by_hand(back)
 
     def _still_being_written(
         self, changes: Changes, found_files: dict[FileKey, FoundFile]

@@ -56,7 +56,7 @@ def test_it_is_what_a_restart_reads(made: list[tuple[str, str, str, int]]) -> No
             elif what == "by hand":
                 await record.forgotten_by_hand([(scope, memory)] * 3)
             elif what == "back":
-                await record.restored_by_hand([(scope, memory)])
+                await record.changed_by_hand([(scope, None, scope, memory)])
             else:
                 at = clock() + timedelta(hours=number)
                 target = SCOPES[scope == SCOPES[0]]
