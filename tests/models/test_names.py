@@ -38,7 +38,7 @@ def test_no_scope_is_called_like_a_device_of_windows(device: str, derived: bool)
     for name in (*written, f"{device}.txt", f"{device}.", f"{device} ", f"{device}:", f" {device}"):
         with pytest.raises(InvalidScope):
             Scope.parse(name, derived=derived)
-    assert Scope.parse(f"{device.strip('$¹²³')}-x", derived=derived)
+    Scope.parse(f"{device.strip('$¹²³')}-x", derived=derived)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
