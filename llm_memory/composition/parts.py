@@ -312,22 +312,16 @@ class Parts(Told):
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
     intake = wired(Intake, recallable="living", deeds="corrected")
     corrections = part(lambda p: CorrectionFollower(p.corrected, p.unread, p.handlers, p.catalogue))
-    reconciler = wired(
-        Reconciler, recallable="living", pace="settings.vault_pace", mapped="book.mapped"
-    )
+    reconciler = wired(Reconciler, pace="settings.vault_pace", mapped="book.mapped")
     intents = part(lambda p: RecordIntents(p.state))
     recorder = wired(
         Recorder,
         files=lambda p: SharedFiles(p.paths.memory, english=p.english),
-        editor="handlers",
-        notes="note_book",
     )
 
     # Finished turns, and the first one after a pause.
     primer = wired(
         PrimerService,
-        book="loop_book",
-        notes="note_book",
         settings="settings.loop",
         participants="bylines.participants",
         at_home="at_home",
@@ -387,21 +381,16 @@ class Parts(Told):
     archive = wired(ArchiveStep, editor="handlers")
     sleep = wired(
         ConsolidationService,
-        store="sleep_store",
-        book="loop_book",
         fading=made(DecayStep),
-        merging=made(MergeStep, store="sleep_store"),
-        journals=made(DayJournals, store="sleep_store"),
+        merging=made(MergeStep),
+        journals=made(DayJournals),
         questions=made(QuestionStep, uses="uses.of"),
         remnants=made(
             PurgeRemnants,
-            sleep="sleep_store",
-            words="lexical",
             walks=lambda p: {
                 "state/migration.sqlite": p.migration_store.forget,
                 **({"state/adoption/": p.staging.forget} if p.staging else {}),
             },
-            notes="note_book",
         ),
         souls="souls.night",
         learns="may_learn",
@@ -438,7 +427,7 @@ class Parts(Told):
     service = wired(
         CognitiveService,
         origins=lambda p: Origins(p.state, p.book),
-        tasks=made(TaskList, recallable="living", editor="handlers"),
+        tasks=made(TaskList),
         transfer=made(Transfer, files="transfers"),
         role_notes=made(RoleNotes, leases="paths.leases", mode="settings.privacy_mode"),
         paused="paused_conversations",

@@ -44,8 +44,8 @@ class ConsolidationService:
     """Does one run at a time. Each step is idempotent, so a run begins anew after a kill or a
     close."""
 
-    _store: SqliteSleepStore
-    _book: SqliteLoopFacts
+    _sleep_store: SqliteSleepStore
+    _loop_book: SqliteLoopFacts
     _vault: MarkdownVault
     _notices: NoticeBoard
     _clock: Clock
@@ -87,8 +87,8 @@ class ConsolidationService:
     async def load(self) -> None:
         """Read what is known of the last run: nothing where the store cannot be read."""
         try:
-            last = await asyncio.to_thread(self._store.last)
-            counted = await asyncio.to_thread(self._book.fact, _COUNTED_FROM)
+            last = await asyncio.to_thread(self._sleep_store.last)
+            counted = await asyncio.to_thread(self._loop_book.fact, _COUNTED_FROM)
         except (StateUnavailable, EngineClosed):
             return
         if last is not None:
@@ -113,7 +113,7 @@ class ConsolidationService:
 
     async def is_unfinished(self) -> bool:
         """Returns True if a run was begun and has not ended. Raises StateUnavailable."""
-        return await asyncio.to_thread(self._store.is_unfinished)
+        return await asyncio.to_thread(self._sleep_store.is_unfinished)
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
         """Do a whole run. ``postponed`` of the report says why none was made.
@@ -198,14 +198,14 @@ class ConsolidationService:
         return report
 
     async def _begin(self) -> SleepReport:
-        last = await asyncio.to_thread(self._store.last)
+        last = await asyncio.to_thread(self._sleep_store.last)
         self._since = None if last is None or last.begun is None else last.begun.date()
-        await asyncio.to_thread(self._store.begin, self.report)
+        await asyncio.to_thread(self._sleep_store.begin, self.report)
         return SleepReport()
 
     async def _end(self) -> SleepReport:
         report = self.report
-        await asyncio.to_thread(self._store.end, report)
+        await asyncio.to_thread(self._sleep_store.end, report)
         self.slept_at = report.ended
         await self._count_from(self._clock())
         return SleepReport()
@@ -251,7 +251,7 @@ class ConsolidationService:
 
     async def _count_from(self, at: datetime) -> None:
         self._counted_from = at  # a night comes, and makes its backup, where this cannot be written
-        await asyncio.to_thread(self._book.put_fact, _COUNTED_FROM, at.isoformat())
+        await asyncio.to_thread(self._loop_book.put_fact, _COUNTED_FROM, at.isoformat())
 
     def _failed(self, detail: str) -> None:
         self.error = detail

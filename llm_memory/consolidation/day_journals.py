@@ -61,7 +61,7 @@ class DayJournals:
 
     def __init__(
         self,
-        store: SqliteSleepStore,
+        sleep_store: SqliteSleepStore,
         turns: SqliteTurnStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
@@ -70,7 +70,7 @@ class DayJournals:
         acquaintances: Acquaintances,
         clock: Clock,
     ) -> None:
-        self._store = store
+        self._store = sleep_store
         self._turns = turns
         self._vault = vault
         self._catalogue = catalogue

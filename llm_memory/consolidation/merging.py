@@ -35,12 +35,12 @@ class MergeStep:
 
     def __init__(
         self,
-        store: SqliteSleepStore,
+        sleep_store: SqliteSleepStore,
         catalogue: Catalogue,
         near: NearDuplicates,
         archive: ArchiveStep,
     ) -> None:
-        self._store = store
+        self._store = sleep_store
         self._catalogue = catalogue
         self._near = near
         self._archive = archive

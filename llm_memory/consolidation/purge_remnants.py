@@ -63,14 +63,14 @@ class PurgeRemnants:
     _state: SqliteStateStore
     _turns: SqliteTurnStore
     _loop_file: SqliteLoopFile
-    _sleep: SqliteSleepStore
-    _words: LexicalService
+    _sleep_store: SqliteSleepStore
+    _lexical: LexicalService
     _indexing: IndexingService
     _walks: Mapping[str, Callable[[Collection[str]], None]]
     """By path: what removes ids from the records of walks over memories. These block."""
     _vault: MarkdownVault
     _catalogue: Catalogue
-    _notes: NoteBook
+    _note_book: NoteBook
     _living: RecallableMemories
     _corrected: Deeds
     _backup: NightlyBackup
@@ -126,7 +126,7 @@ class PurgeRemnants:
         self._left += await self._backup.change(backups.changed)
         async with self._living.writing:
             await asyncio.to_thread(self._clear_ledger, purged, gone)
-        await asyncio.to_thread(self._sleep.forget, gone)
+        await asyncio.to_thread(self._sleep_store.forget, gone)
         await asyncio.to_thread(self._state.drop_uses, gone)
         await self._clear_logs()
         traces = await self._traces(purged, gone)
@@ -174,7 +174,7 @@ class PurgeRemnants:
             ("state/vault.sqlite", self._vault.ledger),
         ):
             await self._attempt(partial(asyncio.to_thread, file.checkpoint_wal), where)
-        await self._attempt(self._words.checkpoint_wal, "index/lexical.sqlite")
+        await self._attempt(self._lexical.checkpoint_wal, "index/lexical.sqlite")
         await self._attempt(self._indexing.clear_traces, "index/embeddings.sqlite")
 
     async def _purge_archives(self) -> None:
@@ -288,7 +288,7 @@ class PurgeRemnants:
         notes, and turns since."""
         memories = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
         others = [one for one in memories if not is_digest(one)]
-        texts = [note.text for note in self._notes.all()]
+        texts = [note.text for note in self._note_book.all()]
         oldest, turns = min(one.at for one in purged), self._turns
 
         def made() -> Traces:

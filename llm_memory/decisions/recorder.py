@@ -72,8 +72,8 @@ class Recorder:
         files: SharedFiles,
         intents: RecordIntents,
         catalogue: Catalogue,
-        editor: MemoryEditor,
-        notes: NoteBook,
+        handlers: MemoryEditor,
+        note_book: NoteBook,
         notices: NoticeBoard,
         clock: Clock,
         *,
@@ -82,8 +82,8 @@ class Recorder:
         self._files = files
         self._intents = intents
         self._catalogue = catalogue
-        self._editor = editor
-        self._notes = notes
+        self._editor = handlers
+        self._notes = note_book
         self._notices = notices
         self._clock = clock
         self._english = english

@@ -59,9 +59,9 @@ class PrimerService:
     def __init__(
         self,
         catalogue: Catalogue,
-        book: SqliteLoopFacts,
+        loop_book: SqliteLoopFacts,
         pages: PagesOnDisk,
-        notes: NoteBook,
+        note_book: NoteBook,
         settings: LoopSettings,
         acquaintances: Acquaintances,
         clock: Clock,
@@ -81,10 +81,10 @@ class PrimerService:
         self._participants = participants
         self._acquaintances = acquaintances
         self._catalogue = catalogue
-        self._book = book
-        self._seen = LastSeen(book)
+        self._book = loop_book
+        self._seen = LastSeen(loop_book)
         self._pages = pages
-        self._notes = notes
+        self._notes = note_book
         self._settings = settings
         self._clock = clock
         self._primed: OrderedDict[str, Primed] = OrderedDict()

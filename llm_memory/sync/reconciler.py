@@ -50,7 +50,7 @@ class Reconciler:
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        recallable: RecallableMemories,
+        living: RecallableMemories,
         corrected: Deeds,
         notices: NoticeBoard,
         clock: Clock,
@@ -62,7 +62,7 @@ class Reconciler:
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
-        self._known_files = KnownVaultFiles(catalogue, recallable)
+        self._known_files = KnownVaultFiles(catalogue, living)
         self._reports = FileReports(notices)
         self._debounce = WriteDebounce(pace.quiet_seconds, elapsed)
         self._deletions = DeletionApplier(vault, self._known_files, corrected, self._reports, clock)

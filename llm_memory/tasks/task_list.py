@@ -76,18 +76,18 @@ class TaskList:
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        recallable: RecallableMemories,
+        living: RecallableMemories,
         notices: NoticeBoard,
         checks: DraftChecks,
-        editor: MemoryEditor,
+        handlers: MemoryEditor,
         clock: Clock,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
-        self._recallable = recallable
+        self._recallable = living
         self._notices = notices
         self._checks = checks
-        self._editor = editor
+        self._editor = handlers
         self._clock = clock
         # If two callers add the same task at once, the second finds the first one's.
         self._lock = asyncio.Lock()
