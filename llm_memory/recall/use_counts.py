@@ -96,13 +96,11 @@ class UseCounts:
 
     async def write(self) -> None:
         """What was shown and is not written yet. Never raises: what cannot be written waits."""
-        shown, self._unwritten = self._unwritten, Counter()
-        if shown:
-            await shielded(self._write(shown))
-
-    async def _write(self, shown: Counter[Key]) -> None:
+        shown, self._unwritten = self._unwritten, Counter[Key]()
+        if not shown:
+            return
         try:
-            await asyncio.to_thread(self._state.count_use, list(shown.elements()))
+            await shielded(asyncio.to_thread(self._state.count_use, list(shown.elements())))
         except StateUnavailable as error:
             logger.debug("the use counts were not written: {}", error)
             self._unwritten.update(shown)

@@ -81,18 +81,13 @@ async def test_it_is_what_the_recall_embeds(bot: Bot, monkeypatch: pytest.Monkey
         assert await bot.said(text) == []
 
 
-async def test_a_persons_message_is_and_a_command_is_not(bot: Bot) -> None:
+async def test_a_persons_message_is_and_neither_a_command_nor_what_is_paused(bot: Bot) -> None:
     assert await bot.turn(FakeEvent.in_group(777, QUESTION)) == [QUESTION]
     command = FakeEvent.in_group(777, QUESTION)
-    handler = SimpleNamespace(event_filters=[CommandFilter("吃")])
-    command.set_extra("activated_handlers", [handler])
-    assert await bot.turn(command) == []
+    command.set_extra("activated_handlers", [SimpleNamespace(event_filters=[CommandFilter("吃")])])
     echo = FakeEvent.in_group(777, QUESTION, sender="999")
-    assert await bot.turn(echo) == []
+    assert await bot.turn(command) == await bot.turn(echo) == []
     assert await bot.turn(FakeEvent.in_group(777, QUESTION), auto_inject_topk=0) == []
-
-
-async def test_nothing_of_a_paused_conversation_or_of_one_that_is_refused(bot: Bot) -> None:
     assert await bot.said(QUESTION, ConversationId("no", None, "", ConversationKind.OTHER)) == []
     await bot.rig.engine.service.pause(conversation_id=FAMILY, actor=ADMIN)
     assert await bot.turn(FakeEvent.in_group(777, QUESTION)) == []
