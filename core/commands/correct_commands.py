@@ -121,8 +121,8 @@ async def _forget_all(call: Call, *, person: str, for_good: bool) -> Reply:
     ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
     outcomes = await call.service.forget_many([*ids, *turns], **call.by, for_good=for_good)
     gone = [isinstance(one, Changed) for one in outcomes]
-    if not any(gone):  # words of other scopes; or what the disk refused, which is said
-        return _forgotten(call, outcomes[0])
+    if not any(gone):  # why, of the first one; or they are gone since
+        return _forgotten(call, outcomes[0]) if outcomes else call.say("asked.nothing")
     count = sum(gone[: len(ids)])
     done = {"purged" if for_good else "all_done": count or len(turns)}
     return call.texts.counted("forget", **done, all_left=len(ids) - count)

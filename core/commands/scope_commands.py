@@ -101,9 +101,9 @@ async def _set(call: Call, *, new: bool = False) -> Reply:
     if count and where.kind is not ConversationKind.PRIVATE and not there:
         asked.append(call.say("scope.opens", scope=shown, count=count))
     do = partial(set_scope, name=name, where=where, called=called)
-    return (
-        call.ask(asked, do, short=call.say("scope.deed", scope=shown)) if asked else await do(call)
-    )
+    if not asked:
+        return await do(call)
+    return call.ask(asked, do, short=call.say("scope.deed", scope=shown))
 
 
 async def _meant(call: Call, name: str, scopes: Mapping[str, int]) -> tuple[str, list[str]]:

@@ -106,22 +106,6 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
         assert (panel[KEY], policies) == (MAP, {ADAPTER: str(each)})
 
 
-async def test_what_cannot_be_rebound_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    panel, there = Panel(dict(MAP)), frozenset({ADAPTER, "qq2"})
-    async with running(tmp_path, follow=False, accounts=there) as rig:
-        desk = Desk(rig, panel=panel)
-        for words, key in (
-            ("a b c", "rebind.usage"),
-            (f"gone:GroupMessage:1 {NEW}", "reject.never_met"),
-            (f"{OLD} {ADAPTER}:FriendMessage:5", "reject.not_alike"),
-            (f"{OLD} {OLD}", "reject.not_alike"),
-            (f"{OLD} gone:GroupMessage:1", "reject.no_account"),
-        ):
-            said = await desk(f"scope rebind {words}")
-            assert said == desk.say(key, detail="gone:GroupMessage:1")
-    assert (panel.saved, panel[KEY]) == ([], MAP)
-
-
 async def test_what_the_platform_moved_keeps_its_scope_though_the_map_cannot_be_saved(
     tmp_path: Path,
 ) -> None:

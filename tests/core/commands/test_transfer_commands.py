@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import export_store
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import local_now
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakePlugin
 
@@ -31,8 +31,7 @@ PEANUTS = "奶奶对花生过敏"
 FILE = "house.jsonl"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_report_tells_all_that_it_knows(language: str) -> None:
+def test_a_report_tells_all_that_it_knows() -> None:
     report = Imported(
         "家人", stored=11, reinforced=12, replaced=13, known=14, passed_by=15, redacted=16,
         refused=17, stopped_at=99,
@@ -41,10 +40,9 @@ def test_a_report_tells_all_that_it_knows(language: str) -> None:
             RefusedLine(6, rejected=Refused(Reason.FILLER)),
         ),
     )  # fmt: skip
-    said = "\n".join(imported_lines(Texts(language), report))
-    for number in (11, 12, 13, 14, 15, 16, 17, 99, 5, 6):
-        assert str(number) in said
-    assert "家人" in said
+    said = "\n".join(imported_lines(Texts("zh-CN"), report))
+    told = ("家人", *map(str, (11, 12, 13, 14, 15, 16, 17, 99, 5, 6)))
+    assert [one for one in told if one not in said] == []
 
 
 class Panel(dict[str, Any]):
