@@ -102,12 +102,9 @@ class Plugin:
         self._up.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._made()
+                while self.here is None and self._task is not None and not self._task.done():
+                    await asyncio.wait([self._task])  # behind which the next may have begun
         return self.here
-
-    async def _made(self) -> None:
-        while self.here is None and self._task is not None and not self._task.done():
-            await asyncio.wait([self._task])  # behind which the next may have begun
 
     async def again(self, between: Step | None = None) -> None:
         """Close what was made and make it anew, after whatever is being made already. What fails

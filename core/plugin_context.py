@@ -31,7 +31,7 @@ from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import own
 from .commands.typing_rate import TypingRate
 from .config import read_config
-from .host.bot_facts import PersonaReader, adapter_of, bot_accounts, clock_of, is_admin
+from .host.bot_facts import PersonaReader, bot_accounts, clock_of, is_admin
 from .host.package_installer import (
     BUNDLED_MODELS,
     bundled_model_for_here,
@@ -98,13 +98,7 @@ class PluginContext:
         self.advice = ""
         """What would make recall better, for the owner; empty where there is nothing to say."""
         personas = PersonaReader(context, self.texts)
-        self.events = Events(
-            personas,
-            partial(adapter_of, context),
-            lambda: self.service,
-            lambda: context.conversation_manager,
-            self.texts,
-        )
+        self.events = Events(context, personas, lambda: self.service, self.texts)
         reader, ranker = config.reflection_provider, config.rerank_provider
         self.engine = build_engine(
             self.paths,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -75,7 +75,8 @@ class SleepSchedule:
         try:
             tried = None
             await self._due()  # a first start counts from here
-            left, seconds = await self._is_unfinished(), self.pace.catch_up_seconds
+            left = await self._is(self.engine.sleep.is_unfinished())
+            seconds = self.pace.catch_up_seconds
             self.looked.set()
             while True:
                 if self.at is not None:
@@ -92,14 +93,13 @@ class SleepSchedule:
 
     async def _due(self) -> datetime | None:
         """The hour of a night that was not made; None for none."""
-        with suppress(ScopedMemoryError):  # when the last one was is unknown; a notice has said why
-            if self.at is not None and await self.engine.sleep.missed(self.at):
-                return last_due(self.clock(), self.at)
-        return None
+        if self.at is None or not await self._is(self.engine.sleep.missed(self.at)):
+            return None
+        return last_due(self.clock(), self.at)
 
-    async def _is_unfinished(self) -> bool:
-        with suppress(ScopedMemoryError):
-            return await self.engine.sleep.is_unfinished()
+    async def _is(self, asked: Awaitable[bool]) -> bool:
+        with suppress(ScopedMemoryError):  # what is known of nights is not; a notice has said why
+            return await asked
         return False
 
     async def _is_asked(self, *, within: float) -> bool:

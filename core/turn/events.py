@@ -29,6 +29,7 @@ from ...llm_memory import (
 from ...llm_memory.catalogue.rules.talk_history import anchor
 from ...llm_memory.models.turns import PAUSED_VIEW
 from ...llm_memory.texts import Texts
+from ..host.bot_facts import adapter_of
 from .spoken_words import said_words
 
 _NOTES = "scoped_memory_notes"
@@ -127,14 +128,11 @@ class Events:
     Attributes:
         personas: The persona in force: empty for none, None if it cannot be told. From an event
             and, where it is at hand, AstrBot's conversation.
-        adapter: The platform's type of an account, None where AstrBot knows no such account now.
-        histories: AstrBot's keeper of chat histories.
     """
 
+    astrbot: Any
     personas: Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
-    adapter: Callable[[str], str | None]
     service: Callable[[], CognitiveService]
-    histories: Callable[[], Any]
     texts: Texts
     _going: WeakValueDictionary[str, AstrMessageEvent] = field(default_factory=WeakValueDictionary)
 
@@ -225,7 +223,7 @@ class Events:
 
     async def _woken_at(self, parsed: ConversationId) -> ConversationId:
         """The origin completed; ``hidden`` where what it hides cannot be told now."""
-        adapter = self.adapter(parsed.account)
+        adapter = adapter_of(self.astrbot, parsed.account)
         asking = self.service().conversations.completed(parsed, adapter)
         return await self._asked(asking, parsed.umo) or ConversationId(
             parsed.umo, adapter, parsed.account, parsed.kind, hidden=True
@@ -245,7 +243,7 @@ class Events:
         platform of its account. Then nothing but its origin is true."""
         name = event.get_platform_name()
         account = str(event.unified_msg_origin).split(":", 1)[0]
-        return bool(name == _SCHEDULER or (self.adapter(account) or name) != name)
+        return bool(name == _SCHEDULER or (adapter_of(self.astrbot, account) or name) != name)
 
     def is_a_persons(self, event: AstrMessageEvent) -> bool:
         """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
@@ -258,7 +256,8 @@ class Events:
             return History(str(conversation.cid), kept in ("", "[]"))
         current = None
         try:
-            current = await self.histories().get_curr_conversation_id(event.unified_msg_origin)
+            manager = self.astrbot.conversation_manager
+            current = await manager.get_curr_conversation_id(event.unified_msg_origin)
         except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
             logger.debug(f"which chat history is current is unknown: {error!r}")
         return History(str(current or _UNKNOWN))
@@ -269,7 +268,7 @@ class Events:
         AstrBot gives the history of that id to whoever asks, also another conversation's. Raises
         what its database raises.
         """
-        conversation = await self.histories().get_conversation(umo, history_id)
+        conversation = await self.astrbot.conversation_manager.get_conversation(umo, history_id)
         if conversation is None or conversation.user_id != umo:
             return None
         return str(conversation.history or "")

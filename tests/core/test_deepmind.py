@@ -43,7 +43,7 @@ async def family(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]
         wish = SoulRequest(SoulAction.PROPOSE, wish="说话温和一点。")
         made: Any = await rig.engine.service.souls.ask(wish, "猫娘", ADMIN)
         apply = SoulRequest(SoulAction.APPLY, made.proposal.number)
-        assert await rig.engine.service.souls.ask(apply, "猫娘", ADMIN)
+        await rig.engine.service.souls.ask(apply, "猫娘", ADMIN)
         yield rig
 
 

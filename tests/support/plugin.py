@@ -116,13 +116,6 @@ class FakePlugin:
         self.config = replace(read_config(), language=language)
         self.panel_map = PanelMap(panel)
         self.texts = Texts(language)
-        self.events = Events(
-            personas,
-            lambda _: None,
-            lambda: self.service,
-            lambda: self.astrbot.conversation_manager,
-            self.texts,
-        )
         self.histories = {"": "c1"}
         """AstrBot's current chat history of each conversation; that of the others below ``""``."""
         self.talks: dict[str, Any] = {}
@@ -131,7 +124,10 @@ class FakePlugin:
             get_curr_conversation_id=self._current_history, get_conversation=self._talk
         )
         self.advice = ""
-        self.astrbot = SimpleNamespace(conversation_manager=manager, get_config=dict)
+        self.astrbot = SimpleNamespace(
+            conversation_manager=manager, get_config=dict, get_platform_inst=lambda _: None
+        )
+        self.events = Events(self.astrbot, personas, lambda: self.service, self.texts)
         self.tasks: list[asyncio.Future[None]] = []
 
     async def _current_history(self, umo: str) -> str:

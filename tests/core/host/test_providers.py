@@ -102,7 +102,7 @@ class FakeContext:
     def get_all_embedding_providers(self) -> list[FakeProvider]:
         return self._of(ProviderType.EMBEDDING)
 
-    def get_provider_by_id(self, provider_id: str) -> FakeProvider | None:
+    def get_provider_by_id(self, provider_id: str) -> Any:
         return self.provider_manager.inst_map.get(provider_id)
 
     def get_config(self, umo: str) -> dict[str, Any]:

@@ -60,7 +60,8 @@ def no_service() -> Any:
 
 def reader(personas: Any = persona_is_butler) -> Events:
     """What reads events of an AstrBot that knows no account."""
-    return Events(personas, lambda _: None, no_service, no_service, Texts("zh-CN"))
+    astrbot = SimpleNamespace(get_platform_inst=lambda _: None)
+    return Events(astrbot, personas, no_service, Texts("zh-CN"))
 
 
 READER = reader()

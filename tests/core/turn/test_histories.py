@@ -55,7 +55,7 @@ async def test_where_no_conversation_is_at_hand_it_is_the_current_one(rig: Rig) 
     for current, found in (("c7", "c7"), ("", "unknown")):
         plugin.histories[event.unified_msg_origin] = current
         assert (await plugin.events.read(event)).history == History(found)
-    plugin.astrbot = SimpleNamespace()
+    del plugin.astrbot.conversation_manager
     assert (await plugin.events.read(event)).history == History("unknown")
 
 

@@ -98,7 +98,8 @@ async def test_astrbot_gives_a_history_to_whoever_asks_and_we_to_its_conversatio
     await database.initialize()
     await database.create_conversation(HERE, "aiocqhttp", content=said, cid="c1")
     manager, nobody = ConversationManager(database), cast("Any", None)
-    kept_history = Events(nobody, nobody, nobody, lambda: manager, nobody).kept_history
+    astrbot = SimpleNamespace(conversation_manager=manager)
+    kept_history = Events(astrbot, nobody, nobody, nobody).kept_history
     assert await manager.get_conversation("aiocqhttp:GroupMessage:888", "c1") is not None
     assert await kept_history("aiocqhttp:GroupMessage:888", "c1") is None
     assert await kept_history(HERE, "c2") is None

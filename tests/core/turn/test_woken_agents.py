@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,7 +13,6 @@ from astrbot.core.platform.astrbot_message import MessageMember
 from astrbot.core.platform.message_session import MessageSession
 from astrbot.core.platform.message_type import MessageType
 
-from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.core.turn.first_message import announce_conversation
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
@@ -78,17 +78,9 @@ class Bot(FakePlugin):
     """A plugin over an engine; AstrBot knows the account's platform."""
 
     def __init__(self, rig: Rig, adapter: str | None = "aiocqhttp", persona: str = "") -> None:
-        async def personas(_: object, __: object) -> str | None:
-            return persona
-
-        super().__init__(rig)
-        self.events = Events(
-            personas,
-            lambda _: adapter,
-            lambda: self.service,
-            lambda: self.astrbot.conversation_manager,
-            self.texts,
-        )
+        super().__init__(rig, persona=persona)
+        platform = SimpleNamespace(meta=lambda: SimpleNamespace(name=adapter))
+        self.astrbot.get_platform_inst = lambda _: platform if adapter else None
 
     async def hears(self, *events: Any) -> None:
         """Persons write, and what is noted of it is on disk."""
