@@ -27,11 +27,9 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
-from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
@@ -41,6 +39,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
     with_pace,
 )
+from astrbot_plugin_scoped_memory.tests.support.nights import OneDirection
 
 pytestmark = pytest.mark.engine
 
@@ -49,17 +48,6 @@ ME = person(10001)
 OLD, NEW = "我非常喜欢喝乌龙茶", "我爱喝乌龙茶"
 PATIENT = with_pace(replace(QUICK, embed_draft_seconds=60.0), query_seconds=60.0)
 """What is not compared in time is stored as it is: a slow moment would look like that."""
-
-
-class OneDirection(FakeEmbedder):
-    """For whom everything is alike: what keeps memories apart are the guards alone."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.merge_thresholds = MergeThresholds(0.5, 0.5)
-
-    def one(self, text: str) -> Vector:
-        return super().one("x")
 
 
 async def say(rig: Rig, text: str, where: ConversationId, who: Actor = ME) -> RememberOutcome:
