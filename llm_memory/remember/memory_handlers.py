@@ -104,7 +104,7 @@ class MemoryHandlers(MemoryEditor):
             return made
         memory, passed = made
         # Before the lock: a slow embedder must not block other writers.
-        known = self._catalogue.same_words(scope, memory)
+        known = await self._said_before(scope, memory)
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
         async with self._recallable.writing:
             wanted = memory if asked else await self._unasked(scope, memory, passed.draft.said_at)
@@ -161,7 +161,7 @@ class MemoryHandlers(MemoryEditor):
     ) -> Stored:
         wanted = Topic.DECISIONS if draft.proposed else draft.topic
         # Again: another write may have stored it while the embedder was asked.
-        known = self._catalogue.same_words(scope, memory)
+        known = await self._said_before(scope, memory)
         stored = known or (None if isinstance(near, Append) else near.stored)
         current = await self._unchanged(stored) if stored else None
         if current is not None and (known or isinstance(near, Reinforce)):
@@ -183,6 +183,17 @@ class MemoryHandlers(MemoryEditor):
         if current is not None and await self._put_away(current, new):
             return Stored(new, How.REPLACED, former=current)
         return Stored(new)
+
+    async def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
+        """Returns an entry with the same words, also if it was stored as an event or task, whose
+        bare weekdays got dates, and now is said as neither. Another week's Friday is another
+        day."""
+        known = self._catalogue.same_words(scope, memory)
+        if known or memory.quoted or memory.undated:
+            return known
+        said, at = memory.judgment, memory.created_at
+        dated = await asyncio.to_thread(resolve_dates, said, at, weekdays=True)
+        return self._catalogue.same_words(scope, replace(memory, judgment=dated))
 
     async def _reinforce(
         self, current: StoredMemory, memory: Memory, draft: MemoryDraft
