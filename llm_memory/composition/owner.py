@@ -76,8 +76,8 @@ class Owner:
             return absent()
         changed, sources = "", {report.resolution.scope.name, PUBLIC_NAME}
         for done in self._engine.parts.corrected.undoable(person=PERSON):
-            if done.source in sources and done.kind is not DeedKind.BROUGHT:
-                where = ConversationId.parse(done.deeds[0].door)
+            if done.scope in sources and done.kind is not DeedKind.BROUGHT:
+                where = ConversationId.parse(done.door)
                 outcome = await self._service.undo(done, conversation_id=where, actor=self._actor)
                 if not is_absent(outcome):
                     return outcome

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import ConversationId
 from ..models.data_models import Reason, Refused
-from ..models.deeds import DeedKind, Done, Requester
+from ..models.deeds import Deed, DeedKind, Requester
 from ..models.migration import Added
 from ..models.passages import Key
 from ..models.resolution import Brought, BroughtBack, MustBeNamed, Remainder
@@ -105,9 +105,8 @@ class Bringing:
         batch = f"bring-{source.name}:{target.name}"  # no scope's name holds a colon
         await asyncio.to_thread(self._holdings.vault.ensure, target)
         if undoable:
-            await self._corrected.note_done(
-                DeedKind.BROUGHT, source.name, batch, requester, target=target.name
-            )
+            deed = Deed(DeedKind.BROUGHT, source.name, batch, target=target.name)
+            await self._corrected.note_done(deed, requester)
         else:  # it does not go back with what is brought the same way later
             batch = f"kept-{batch}"
         # What was corrected there must not come back here with turns that were said before.
@@ -141,26 +140,25 @@ class Bringing:
         ids = {f"{_ARCHIVED}{one}" for one in archived}
         self._holdings.note(batch, [Added(target.name, one, TURN) for one in sorted(ids)])
 
-    async def take_back(self, undo_record: Done) -> BroughtBack:
+    async def take_back(self, done: Deed) -> BroughtBack:
         """Move back what is still as it was brought. Raises StateUnavailable."""
-        source = await asyncio.to_thread(self._holdings.vault.named, undo_record.source)
-        back = CarryBack(undo_record.memory_id, self._holdings, source, undo_record.target)
+        source = await asyncio.to_thread(self._holdings.vault.named, done.scope)
+        back = CarryBack(done.memory_id, self._holdings, source, done.stands_in)
         await self._run(back)
-        await asyncio.to_thread(self._take_turns_back, undo_record)
-        self._unread.drop_scope(undo_record.target)
-        await self._corrected.no_undo(undo_record.target, [undo_record.memory_id])
-        done = undo_record
-        return BroughtBack(done.source, done.target, back.done, left=back.left)
+        await asyncio.to_thread(self._take_turns_back, done)
+        self._unread.drop_scope(done.stands_in)
+        await self._corrected.no_undo(done.stands_in, [done.memory_id])
+        return BroughtBack(done.scope, done.stands_in, back.done, left=back.left)
 
-    def _take_turns_back(self, undo_record: Done) -> None:
-        added = self._holdings.store.added(undo_record.memory_id)
+    def _take_turns_back(self, done: Deed) -> None:
+        added = self._holdings.store.added(done.memory_id)
         tickets = {one.memory_id for one in added if one.digest == TURN}
         archived = {one for one in tickets if one.startswith(_ARCHIVED)}
         vault, tickets = self._holdings.vault, tickets - archived
-        target, source = vault.named(undo_record.target), vault.named(undo_record.source)
+        target, source = vault.named(done.stands_in), vault.named(done.scope)
         if target is not None and source is not None:
             ids = {one.removeprefix(_ARCHIVED) for one in archived}
             vault.move_archived(target, source, ids)
-        back = self._turns.rescope(tickets, undo_record.target, undo_record.source)
-        keys = [Key(undo_record.target, ticket) for ticket in back]
-        self._holdings.store.mark_taken_back(undo_record.memory_id, keys)
+        back = self._turns.rescope(tickets, done.stands_in, done.scope)
+        keys = [Key(done.stands_in, ticket) for ticket in back]
+        self._holdings.store.mark_taken_back(done.memory_id, keys)

@@ -105,31 +105,11 @@ class Deed:
         return tuple(place for place in self.places if place != self.target)
 
     @property
+    def stands_in(self) -> str:
+        """The scope in which the entry stands since."""
+        return self.target or self.scope
+
+    @property
     def is_hand_edit(self) -> bool:
         """True for words that a person overwrote in a file: the name is unknown."""
         return self.kind is DeedKind.EDITED and not self.by
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What one undo takes back: a deed, or entries that were forgotten together."""
-
-    deeds: tuple[Deed, ...]
-
-    @property
-    def kind(self) -> DeedKind:
-        return self.deeds[0].kind
-
-    @property
-    def memory_id(self) -> str:
-        return self.deeds[0].memory_id
-
-    @property
-    def source(self) -> str:
-        """The scope in which it stood."""
-        return self.deeds[0].scope
-
-    @property
-    def target(self) -> str:
-        """The one in which it stands since."""
-        return self.deeds[0].target or self.source

@@ -18,7 +18,7 @@ from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory
-from ..models.deeds import CORRECTIONS, Deed, DeedKind, Done, Requester
+from ..models.deeds import CORRECTIONS, Deed, DeedKind, Requester
 from ..runtime.cooperative import unhurried
 from ..runtime.identifiers import Clock, make_id
 from ..storage.deed_table import DeedTable
@@ -141,25 +141,9 @@ class Deeds:
             made.append(_by(deed, requester, after, batch) if after else deed)
         return await self._note(made)
 
-    async def note_done(
-        self,
-        kind: DeedKind,
-        scope: str,
-        memory_id: str,
-        requester: Requester,
-        *,
-        target: str = "",
-        before: str = "",
-        after: str = "",
-    ) -> None:
+    async def note_done(self, deed: Deed, requester: Requester, after: str = "") -> None:
         """Note a deed that corrects nothing, and can be undone."""
-        deed = Deed(kind, scope, memory_id, at=self._clock(), target=target, before=before)
-        await self._note([_by(deed, requester, after)])
-
-    async def replaced(self, new: StoredMemory, former: StoredMemory, requester: Requester) -> None:
-        """Note that an entry took the place of another one of its scope."""
-        scope, memory_id, before = new.scope.name, new.memory.memory_id, former.memory.memory_id
-        await self.note_done(DeedKind.REPLACED, scope, memory_id, requester, before=before)
+        await self._note([_by(replace(deed, at=self._clock()), requester, after)])
 
     async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> list[int]:
         """Note what a person deleted in the files, given as scope and entry. Returns the numbers of
@@ -292,22 +276,28 @@ class Deeds:
         """Note that a deed which was noted before was done, and can be undone."""
         await self._change([_by(self._all[number], requester, after)])
 
-    def undoable(self, *, memory_id: str = "", person: str = "", door: str = "") -> list[Done]:
+    def undoable(self, *, memory_id: str = "", person: str = "", door: str = "") -> list[Deed]:
         """Returns what was done to one memory, or by one person, in one conversation, the last
-        first. Raises StateUnavailable where the journal could not be read."""
+        first; one of those that were done together. Raises StateUnavailable where the journal could
+        not be read."""
         if self._failure is not None:
             raise self._failure
-        found: dict[str, list[Deed]] = {}
+        found: dict[str, Deed] = {}
         for one in reversed([one for one in self._all.values() if one.undoable]):
             of_entry = not memory_id or memory_id in (one.memory_id, one.before)
             if of_entry and person in ("", one.actor) and door in ("", one.door):
-                found.setdefault(one.batch or str(one.number), []).append(one)
-        return [Done(tuple(reversed(deeds))) for deeds in found.values()]
+                found.setdefault(one.batch or str(one.number), one)
+        return list(found.values())
+
+    def together(self, done: Deed) -> list[Deed]:
+        """Returns what was done together, and can be undone."""
+        found = (one for one in self._all.values() if one.undoable and one.batch == done.batch)
+        return list(found) if done.batch else [done]
 
     async def no_undo(self, scope: str, memory_ids: Collection[str]) -> None:
         """No undo of what was done to these and stands in this scope since."""
         ids = set(memory_ids)
-        there = [one for one in self._all.values() if (one.target or one.scope) == scope]
+        there = [one for one in self._all.values() if one.stands_in == scope]
         named = [one for one in there if one.memory_id in ids or one.before in ids]
         await self.undone([one for one in named if one.undoable])
 

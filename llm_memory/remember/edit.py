@@ -29,7 +29,7 @@ from ..models.data_models import (
     absent,
     shown_day,
 )
-from ..models.deeds import DeedKind, Done, Requester
+from ..models.deeds import Deed, DeedKind, Requester
 from ..models.passages import place_name
 from ..models.scope import Scope
 from ..models.status import NoticeCode
@@ -112,9 +112,8 @@ class MemoryEditor:
         amended = await self._change(stored, self._writing(made, requester.actor))
         if isinstance(amended, StoredMemory):
             bot = replace(requester, actor=replace(requester.actor, person=""))
-            scope, memory_id = amended.scope.name, amended.memory.memory_id
-            after = left_words(amended)
-            await self._deeds.note_done(DeedKind.AMENDED, scope, memory_id, bot, after=after)
+            deed = Deed(DeedKind.AMENDED, amended.scope.name, amended.memory.memory_id)
+            await self._deeds.note_done(deed, bot, left_words(amended))
         return amended
 
     async def annotate(self, stored: StoredMemory, made: Made) -> StoredMemory | Refused:
@@ -277,12 +276,12 @@ class MemoryEditor:
                 self._recallable.take(one)
         return back, refused
 
-    async def take_back(self, standing: StoredMemory, deed: Done) -> Changed | Refused:
+    async def take_back(self, standing: StoredMemory, deed: Deed) -> Changed | Refused:
         """Undo an edit or a move, unless the entry was changed since."""
-        home = self._vault.named(deed.source)
+        home = self._vault.named(deed.scope)
 
         def step(current: StoredMemory) -> StoredMemory | None:
-            if home is None or left_words(current) != deed.deeds[0].after:
+            if home is None or left_words(current) != deed.after:
                 return None
             moved = deed.kind is DeedKind.MOVED
             return self._vault.move(current, home) if moved else self._vault.unedit(current)
@@ -290,7 +289,7 @@ class MemoryEditor:
         back = await self._change(standing, step)
         if isinstance(back, Refused):
             return back
-        await self._deeds.drop([one.number for one in deed.deeds])
+        await self._deeds.drop([deed.number])
         return Changed(deed.kind, back, undone=True)
 
     async def scopes(self) -> list[Scope]:

@@ -18,6 +18,7 @@ from ..models.data_models import (
     StoredMemory,
     Topic,
 )
+from ..models.deeds import Deed, DeedKind
 from ..models.roles import Noted, NoteOutcome, RoleNote
 from ..models.tasks import TaskAction, TaskChange, TaskOutcome, TaskReport
 from ..models.transfer import Exported, Imported
@@ -81,7 +82,9 @@ class CognitiveService(DecisionDesk, Turns):
         said = Said(conversation_id.umo, conversation_id.persona or "", trusted=view.trusts(scope))
         outcome = await self._handlers.write(draft, scope, said, memory_id=memory_id, corrects=True)
         if isinstance(outcome, Stored) and outcome.former is not None:
-            await self._corrected.replaced(outcome.memory, outcome.former, view.requester)
+            new, before = outcome.memory.memory.memory_id, outcome.former.memory.memory_id
+            replaced = Deed(DeedKind.REPLACED, scope.name, new, before=before)
+            await self._corrected.note_done(replaced, view.requester)
         return outcome
 
     @deed

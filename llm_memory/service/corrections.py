@@ -22,7 +22,7 @@ from ..models.data_models import (
     is_absent,
     is_denied,
 )
-from ..models.deeds import DeedKind, Done
+from ..models.deeds import Deed, DeedKind
 from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
@@ -211,19 +211,21 @@ class Corrections(Door):
         if done is not None and done.kind is not DeedKind.FORGOTTEN:
             if done.kind is DeedKind.MOVED and not actor.admin:
                 return absent(memory_id)  # whether it still lives there is not for everybody
-            if self._catalogue.get(Key(done.target, done.memory_id)) is not None:
+            if self._catalogue.get(Key(done.stands_in, done.memory_id)) is not None:
                 return await self._undo(done, view)
             done = None
         archived = await self._archived(memory_id, view)
-        return await self._bring_back([archived], done, view) if archived else absent(memory_id)
+        if archived is None:
+            return absent(memory_id)
+        return await self._bring_back([archived], [done] if done else [], view)
 
-    def _last_deed(self, memory_id: str, view: View) -> Done | None:
+    def _last_deed(self, memory_id: str, view: View) -> Deed | None:
         """What was done last to a memory of these scopes: not that it was to be forgotten, where a
         kill came before it was."""
         names = {scope.name for scope in view.changeable}
         for done in self._corrected.undoable(memory_id=memory_id) if memory_id else ():
-            living = self._catalogue.get(Key(done.source, memory_id))
-            if done.source in names and not (living and done.kind is DeedKind.FORGOTTEN):
+            living = self._catalogue.get(Key(done.scope, memory_id))
+            if done.scope in names and not (living and done.kind is DeedKind.FORGOTTEN):
                 return done
         return None
 
@@ -240,21 +242,21 @@ class Corrections(Door):
 
     @deed
     async def undo(
-        self, done: Done, *, conversation_id: ConversationId, actor: Actor
+        self, done: Deed, *, conversation_id: ConversationId, actor: Actor
     ) -> UndoOutcome:
         """Take back this very deed, and no other one: what was done to the entry since stays.
         NOT_VISIBLE without a name where it is not the conversation's to know why."""
         return await self._undo(done, await self._gate.open(conversation_id, actor))
 
-    async def _undo(self, done: Done, view: View) -> UndoOutcome:
+    async def _undo(self, done: Deed, view: View) -> UndoOutcome:
         changeable = {scope.name: scope for scope in view.changeable}
         if done.kind is DeedKind.BROUGHT:
-            may = view.trusts(changeable.get(done.target, PUBLIC))
+            may = view.trusts(changeable.get(done.stands_in, PUBLIC))
             return await self._bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
         if done.kind is DeedKind.FORGOTTEN:
             return await self._recover(done, view)
-        standing = self._catalogue.get(Key(done.target, done.memory_id))
-        scope = changeable.get(done.source)
+        standing = self._catalogue.get(Key(done.stands_in, done.memory_id))
+        scope = changeable.get(done.scope)
         if scope is None or standing is None:
             return absent(done.memory_id if scope and view.who.admin else "")
         if done.kind is DeedKind.REPLACED:
@@ -267,9 +269,9 @@ class Corrections(Door):
         await self._follower.follow()
         return undone
 
-    async def _swap_back(self, done: Done, new: StoredMemory, view: View) -> UndoOutcome:
+    async def _swap_back(self, done: Deed, new: StoredMemory, view: View) -> UndoOutcome:
         """Take back that an entry replaced another one."""
-        former = next(iter(await self._handlers.archived(new.scope, [done.deeds[0].before])), None)
+        former = next(iter(await self._handlers.archived(new.scope, [done.before])), None)
         if former is None:
             return absent(done.memory_id)
         if not (view.may_forget(new) and view.may_forget(former)):
@@ -281,19 +283,19 @@ class Corrections(Door):
         if not swapped:
             await self._corrected.drop(numbers)
         if back:
-            await self._corrected.undone(done.deeds)
+            await self._corrected.undone([done])
         await self._follower.follow()
         if not back:
             return refused or absent(done.memory_id)
         kind = DeedKind.REPLACED if swapped else DeedKind.FORGOTTEN
         return Changed(kind, back[0], undone=True)
 
-    async def _recover(self, done: Done, view: View) -> UndoOutcome:
+    async def _recover(self, done: Deed, view: View) -> UndoOutcome:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
-        found, changed = list[StoredMemory](), ""
+        found, changed, deeds = list[StoredMemory](), "", self._corrected.together(done)
         for scope in view.changeable:
-            ids = [one.memory_id for one in done.deeds if one.scope == scope.name]
+            ids = [one.memory_id for one in deeds if one.scope == scope.name]
             archived = {_id(one): one for one in await self._forgotten(scope, ids)}
             async for memory_id in unhurried(ids):
                 one = archived.get(memory_id)
@@ -302,10 +304,10 @@ class Corrections(Door):
                     changed = memory_id
                 else:
                     found.append(one)
-        return await self._bring_back(found, done, view) if found else absent(changed)
+        return await self._bring_back(found, deeds, view) if found else absent(changed)
 
     async def _bring_back(
-        self, archived: Sequence[StoredMemory], done: Done | None, view: View
+        self, archived: Sequence[StoredMemory], done: Sequence[Deed], view: View
     ) -> UndoOutcome:
         """Out of the archive, what this person may take back here; what comes of it for the first
         one, if that is nothing."""
@@ -317,8 +319,7 @@ class Corrections(Door):
         await self._follower.follow()
         if not back:
             return refused or absent(_id(first))
-        if done is not None:
-            await self._corrected.undone(done.deeds)
+        await self._corrected.undone(done)
         told = [one for one in back if self._unread.waiting(key_of(one)) is None] or back
         return Changed(DeedKind.FORGOTTEN, told[0], undone=True, more=len(told) - 1)
 
@@ -352,6 +353,6 @@ def _id(stored: StoredMemory) -> str:
     return stored.memory.memory_id
 
 
-def _is_left(archived: StoredMemory, done: Done) -> bool:
+def _is_left(archived: StoredMemory, done: Deed) -> bool:
     """True if it was this deed that forgot the entry."""
-    return archived.path != ARCHIVE or done.deeds[0].after in ("", left_words(archived))
+    return archived.path != ARCHIVE or done.after in ("", left_words(archived))
