@@ -121,8 +121,10 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             context=request.context,
             in_talk=True,
         )
+        # What is noted of the history is noted, also where the turn does not wait for it.
+        marking = partial(self._mark, view, request.history, empty=request.empty_history)
         parts = await asyncio.gather(
-            asyncio.wait_for(self._mark(view, request.history, empty=request.empty_history), left),
+            asyncio.wait_for(self._life.finish(marking), left),
             asyncio.wait_for(self._recall(question, view), left),
             asyncio.wait_for(self._primer(request, view, texts), left),
             return_exceptions=True,
@@ -236,17 +238,13 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
     async def _keep_off(self, view: View, history: str) -> None:
         """The history holds what was said off the record, or may."""
         if history:
-            note = partial(self._histories.off_the_record, view.where.umo, history)
-            await self._life.finish(note)
+            await self._histories.off_the_record(view.where.umo, history)
 
-    async def _is_mixed(
-        self, view: View, history: str, *, empty: bool = False, switched: bool = False
-    ) -> bool:
+    async def _is_mixed(self, view: View, history: str, **how: bool) -> bool:
         umo, scope = view.where.umo, view.scope_in_use
-        if not history or not scope:
-            return False
-        note = partial(self._histories.is_mixed, umo, history, scope, empty=empty)
-        return await self._life.finish(partial(note, switched=switched))
+        return bool(history and scope) and await self._histories.is_mixed(
+            umo, history, scope, **how
+        )
 
 
 def _said_at(stored: StoredMemory) -> datetime:
