@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from importlib import import_module
 from itertools import count
+from typing import Any
 
 from ...llm_memory import Engine, Postponed, ScopedMemoryError, SleepReport
 from ...llm_memory.consolidation.rules.schedule import last_due
@@ -21,14 +23,14 @@ class SchedulePace:
 
     Attributes:
         catch_up_seconds: A missed or interrupted run, after the start: the bot is busy then.
-        look_seconds: How often the clock is looked at. A machine may sleep through the hour, and
-            clocks are set: so it is looked at again and again, and no alarm is set.
+        look_seconds: How often the clock is looked at beside the alarm, which a machine may sleep
+            through, and a clock be set across.
         retry_seconds: A run that was postponed.
         patience: So often it is postponed because the index is built; then it runs without.
     """
 
     catch_up_seconds: float = 300.0
-    look_seconds: float = 20.0
+    look_seconds: float = 600.0
     retry_seconds: float = 600.0
     patience: int = 18
 
@@ -49,14 +51,15 @@ class SleepSchedule:
     pace: SchedulePace = SchedulePace()
     waiting: Postponed = field(default=Postponed.NO, init=False)
     looked: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    _asked: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _asked: bool = field(default=False, init=False)
     _running: bool = field(default=False, init=False)
 
     @property
     def going(self) -> bool:
         """A run goes on, or waits to be tried again, or was just asked for."""
         waits = self.waiting is not Postponed.NO
-        return self.engine.sleep.sleeping or waits or self._asked.is_set()
+        return self.engine.sleep.sleeping or waits or self._asked
 
     @property
     def report(self) -> SleepReport:
@@ -66,12 +69,14 @@ class SleepSchedule:
     def ask(self) -> bool:
         """Make a run now, or as soon as may be. False where no task can make it."""
         if self._running:
-            self._asked.set()
+            self._asked = True
+            self._woken.set()
         return self._running
 
     async def run(self) -> None:
         """Until cancelled; the step that is under way then is brought to its end."""
         self._running = True
+        alarm = await self._set_alarm()
         try:
             tried = None
             await self._due()  # a first start counts from here
@@ -90,6 +95,26 @@ class SleepSchedule:
         finally:
             self._running, self.waiting = False, Postponed.NO
             self.engine.sleep.next_at = None
+            if alarm is not None:
+                alarm.shutdown(wait=False)
+
+    async def _set_alarm(self) -> Any:
+        """APScheduler's, at the hour of the bot's clock. None where the package is missing: the
+        next look makes the night then."""
+        if self.at is None:
+            return None
+        try:
+            schedulers = await asyncio.to_thread(import_module, "apscheduler.schedulers.asyncio")
+        except ImportError:
+            return None
+        alarm = schedulers.AsyncIOScheduler(timezone=self.clock().tzinfo)
+        hour, minute = self.at
+        alarm.add_job(self._ring, "cron", hour=hour, minute=minute, misfire_grace_time=None)
+        alarm.start()
+        return alarm
+
+    async def _ring(self) -> None:  # a plain function would be called in a thread
+        self._woken.set()
 
     async def _due(self) -> datetime | None:
         """The hour of a night that was not made; None for none."""
@@ -105,9 +130,9 @@ class SleepSchedule:
     async def _is_asked(self, *, within: float) -> bool:
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
-                await self._asked.wait()
-        asked = self._asked.is_set()
-        self._asked.clear()
+                await self._woken.wait()
+        self._woken.clear()
+        asked, self._asked = self._asked, False
         return asked
 
     async def _make(self, reason: str) -> None:

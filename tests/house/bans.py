@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.tests.house.source import (
 )
 
 HEAVY = {
-    "chromadb", "jieba", "numpy", "onnxruntime",
+    "apscheduler", "chromadb", "jieba", "numpy", "onnxruntime",
     "sentence_transformers", "tokenizers", "torch", "transformers", "watchfiles",
 }  # fmt: skip
 

@@ -78,7 +78,7 @@ BANS: dict[str, Ban] = {
         heavy_imports,
         (
             "try:\n    import jieba\nexcept ImportError:\n    jieba = None",
-            "class A:\n    import watchfiles.main",
+            "class A:\n    import apscheduler.schedulers",
             "if TYPE_CHECKING:\n    pass\nelse:\n    import numpy",
         ),
     ),

@@ -6,6 +6,7 @@ import sys
 import checkout
 
 HEAVY = {
+    "apscheduler",
     "chromadb",
     "jieba",
     "numpy",

@@ -108,8 +108,8 @@ def test_what_the_slim_zip_leaves_out_is_not_missed(
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 THE_WHEELS_OWN = {"mcp", "numpy"}
 """AstrBot or chromadb brings them to a bot."""
-THE_PLUGINS_OWN = {"sentence-transformers"}
-"""What an owner of local models installs."""
+THE_PLUGINS_OWN = {"apscheduler", "sentence-transformers"}
+"""What core/ alone imports, and what an owner of local models installs."""
 
 
 def test_the_wheel_is_the_engine_and_says_what_the_project_says(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SchedulePace, SleepSchedule
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
@@ -148,3 +150,32 @@ async def test_a_night_that_fails_is_tried_again_in_the_next(
         assert await nights.at(NOON) == []
         for number in (1, 2):
             assert await nights.at(NIGHT + number * DAY) == ["nightly"] * number
+
+
+async def test_the_alarm_wakes_the_night_long_before_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alarms: list[AsyncIOScheduler] = []
+    start = AsyncIOScheduler.start
+
+    def started(alarm: AsyncIOScheduler) -> None:
+        alarms.append(alarm)
+        start(alarm)
+
+    monkeypatch.setattr(AsyncIOScheduler, "start", started)
+    clock, pace = Ticker(NOON), replace(QUICKLY, look_seconds=3600.0)
+    async with scheduled(tmp_path, clock, pace=pace) as (_, nights, _):
+        [job] = alarms[0].get_jobs()
+        assert job.next_run_time.astimezone(NOON.tzinfo).hour == AT[0]
+        clock.now = NIGHT + DAY
+        job.modify(next_run_time=datetime.now(UTC))
+        await until_true(lambda: nights.reasons == ["nightly"])
+    assert not alarms[0].running
+
+
+async def test_a_bot_without_an_alarm_has_its_night_at_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "apscheduler.schedulers.asyncio", None)
+    async with scheduled(tmp_path, Ticker(NOON)) as (_, nights, _):
+        assert await nights.at(NIGHT + DAY) == ["nightly"]
