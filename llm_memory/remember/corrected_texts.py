@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -20,19 +20,14 @@ EVER: Final = datetime.min.replace(tzinfo=UTC)
 """For a text whose time is unknown."""
 
 
+@dataclass(eq=False)
 class CorrectedTexts:
-    """Tells which statements a correction keeps out, and cuts them out of texts."""
+    """Tells which statements a correction keeps out, and cuts them out of texts. It is told what
+    may not return to a scope, and what was corrected of an entry."""
 
-    def __init__(
-        self,
-        removed: Callable[[str], Sequence[Removed]],
-        of_entry: Callable[[str, str], Sequence[Deed]],
-        mark: Mark,
-    ) -> None:
-        """``removed``: what may not return to a scope; ``of_entry``: what was corrected of one."""
-        self._removed = removed
-        self._of_entry = of_entry
-        self._mark = mark
+    _removed: Callable[[str], Sequence[Removed]]
+    _of_entry: Callable[[str, str], Sequence[Deed]]
+    _mark: Mark
 
     def would_revive(
         self, scope: str, memory: Memory, said_at: datetime, *, otherwise: bool = False
@@ -41,10 +36,8 @@ class CorrectedTexts:
         take milliseconds. ``otherwise``: also in other words of the same person."""
         person = memory.provenance.person if otherwise else None
         near = self._before(scope, said_at, person=person)
-        if not near:
-            return False
         text = named(memory.judgment, memory.provenance.who)
-        return says(text, memory.created_at, near, self._mark) is not None
+        return bool(near) and says(text, memory.created_at, near, self._mark) is not None
 
     def is_copied(self, scope: str, memory_ids: Iterable[str], said_at: datetime) -> bool:
         """Returns whether one of these memories was corrected in the scope since it was said."""

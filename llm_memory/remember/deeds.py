@@ -333,9 +333,7 @@ class Deeds:
             await self._durably(partial(self._table.change, deeds))
 
     async def _note(self, deeds: Sequence[Deed]) -> list[int]:
-        if not deeds:
-            return []
-        numbers = await self._durably(partial(self._table.add, deeds))
+        numbers = await self._durably(partial(self._table.add, deeds)) if deeds else []
         if numbers is None:
             numbers = [self._lowest - place for place in range(1, len(deeds) + 1)]
             self._lowest = numbers[-1]
