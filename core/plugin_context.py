@@ -21,7 +21,6 @@ from ..llm_memory import (
     EnginePaths,
     EngineStatus,
     Notice,
-    Severity,
     build_engine,
 )
 from ..llm_memory import log as engine_log
@@ -224,8 +223,8 @@ class PluginContext:
         return {"recalls": told}
 
     def _say(self, notice: Notice) -> None:
-        write = {Severity.INFO: logger.info, Severity.WARNING: logger.warning}
-        write.get(notice.severity, logger.error)(notice_text(self.texts, notice))
+        write = logger.error if notice.error else logger.warning
+        write(notice_text(self.texts, notice))
 
     async def close(self) -> None:
         """Stop the owner task, wait for it, close the engine. Idempotent."""

@@ -85,7 +85,6 @@ from .models.status import (
     Notice,
     NoticeCode,
     ScopeReport,
-    Severity,
 )
 from .models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
 from .models.transfer import (
@@ -198,7 +197,6 @@ __all__ = [
     "ScopeFault",
     "ScopeReport",
     "ScopedMemoryError",
-    "Severity",
     "Share",
     "SleepReport",
     "Source",

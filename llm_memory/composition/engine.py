@@ -25,7 +25,7 @@ from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.loop import LoopStatus
 from ..models.scope import folder_of
-from ..models.status import EngineStatus, IndexState, Notice, NoticeCode, Severity
+from ..models.status import EngineStatus, IndexState, Notice, NoticeCode
 from ..models.transfer import StoreExported
 from ..recall.embedder_trust import Trust
 from ..runtime.gc_freeze import LONG_LIVED
@@ -172,14 +172,14 @@ class Engine:
             self._tell(NoticeCode.LOOP_UNAVAILABLE, error)
             return
         if not kept:
-            self.parts.notices.post(Notice(NoticeCode.LOOP_RESET, severity=Severity.ERROR))
+            self.parts.notices.post(Notice(NoticeCode.LOOP_RESET, error=True))
         await self.sleep.load()
         with contextlib.suppress(StateUnavailable):  # the next look takes it in
             await self.reflection.follow()
 
     def _tell(self, code: NoticeCode, error: StateUnavailable) -> None:
         params = {"path": error.path, "detail": error.cause}
-        self.parts.notices.post(Notice(code, params=params, severity=Severity.ERROR))
+        self.parts.notices.post(Notice(code, params=params, error=True))
 
     async def _open_souls(self) -> None:
         if self.parts.soul_state is not self.parts.state:
@@ -356,7 +356,7 @@ def refusal(error: Exception) -> Notice | None:
             params = {"detail": str(error) or type(error).__name__}
         case _:
             return None
-    return Notice(code, params=params, severity=Severity.ERROR)
+    return Notice(code, params=params, error=True)
 
 
 def _building[**P](parts: Callable[P, Parts]) -> Callable[P, Engine]:

@@ -130,20 +130,15 @@ class NoticeCode(StrEnum):
     REFUSED_ID = "refused_id"
 
 
-class Severity(StrEnum):
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """``subject`` tells notices of one code apart (a map key, a file): one of each stands."""
+    """``subject`` tells notices of one code apart (a map key, a file): one of each stands. What is
+    no ``error`` is a warning."""
 
     code: NoticeCode
     subject: str = ""
     params: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    severity: Severity = Severity.WARNING
+    error: bool = False
 
 
 @dataclass(frozen=True, slots=True)

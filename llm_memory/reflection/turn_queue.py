@@ -16,7 +16,7 @@ from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import Refused
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
-from ..models.status import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode
 from ..models.turns import NotObserved, ObserveOutcome, QueuedTurn, Ticket, Turn
 from ..remember.rules.gate import is_confidence
 from ..runtime.identifiers import Clock, make_id
@@ -124,9 +124,7 @@ class TurnQueue:
         if len(self._held) >= _MOST_HELD:
             self._lost += 1
             params = {"count": str(self._lost)}
-            self._notices.post(
-                Notice(NoticeCode.TURNS_LOST, params=params, severity=Severity.ERROR)
-            )
+            self._notices.post(Notice(NoticeCode.TURNS_LOST, params=params, error=True))
             return NotObserved(note="not_written")
         self._held.append(said)
         self._report()
@@ -138,9 +136,7 @@ class TurnQueue:
     def _report(self) -> None:
         if self._held:
             params = {"count": str(len(self._held)), "detail": self._detail}
-            self._notices.post(
-                Notice(NoticeCode.TURNS_HELD, params=params, severity=Severity.ERROR)
-            )
+            self._notices.post(Notice(NoticeCode.TURNS_HELD, params=params, error=True))
         else:
             self._notices.clear(NoticeCode.TURNS_HELD)
 

@@ -19,7 +19,7 @@ from ..models.data_models import Memory, MemoryDraft, Reason, Refused, StoredMem
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..models.settings import PrivacyMode
-from ..models.status import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
@@ -66,7 +66,7 @@ class DraftChecks:
 def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Refused:
     """Post a notice for the owner's status. Returns the answer for the caller."""
     params = {"detail": str(error)}
-    notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR))
+    notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, error=True))
     return Refused(Reason.NOT_WRITTEN, detail=str(error))
 
 

@@ -23,7 +23,7 @@ from ..models.settings import (
     ScopeMap,
     ScopeSettings,
 )
-from ..models.status import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .rules.map_history import OF_THE_MAP, confirmed, judge_map, map_notices
@@ -89,7 +89,7 @@ class ScopeBook:
         for name in (name for name, policy in policies.items() if policy is None):
             self._notices.post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
         if not self._settings.scope_filter_enabled:
-            self._notices.post(Notice(NoticeCode.SCOPE_FILTER_OFF, severity=Severity.ERROR))
+            self._notices.post(Notice(NoticeCode.SCOPE_FILTER_OFF, error=True))
         self._strangers = {
             one
             for one in self._state.public_peers()
@@ -206,9 +206,7 @@ class ScopeBook:
         if resolution.why.code is WhyCode.MALFORMED_ID:
             params = {"id": repr(conversation_id.umo)[:200]}
             self._notices.clear(NoticeCode.REFUSED_ID)  # the latest stands, and each is said
-            self._notices.post(
-                Notice(NoticeCode.REFUSED_ID, params=params, severity=Severity.ERROR)
-            )
+            self._notices.post(Notice(NoticeCode.REFUSED_ID, params=params, error=True))
         return resolution
 
     def derived_scopes(self, conversation_id: ConversationId) -> frozenset[Scope]:

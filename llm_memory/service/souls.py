@@ -36,7 +36,7 @@ from ..models.soul_requests import (
     SoulRequest,
     SoulView,
 )
-from ..models.status import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode
 from ..reflection.model_calls import ModelCalls
 from ..reflection.rules.prompt import Prompt
 from ..runtime.identifiers import Clock
@@ -269,8 +269,7 @@ class Souls:
                 self._notices.clear(code, role)
                 continue
             params = {"role": role, "number": str(number)}
-            severity = Severity.ERROR if code is NoticeCode.SOUL_BROKEN else Severity.WARNING
-            self._notices.post(Notice(code, role, params, severity))
+            self._notices.post(Notice(code, role, params, error=code is NoticeCode.SOUL_BROKEN))
 
 
 @dataclass(eq=False)

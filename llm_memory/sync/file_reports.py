@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..errors import VaultWriteFailed
-from ..models.status import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode
 from ..models.vault_layout import folded
 from ..runtime.notice_board import NoticeBoard
 from ..vault.models import Copy, FileKey, FileReport, KnownEntry
@@ -99,9 +99,7 @@ class FileReports:
         self._keep_only(NoticeCode.VAULT_HELD, counts)
         for scope, count in counts.items():
             params = {"scope": scope, "count": str(count)}
-            self._notices.post(
-                Notice(NoticeCode.VAULT_HELD, scope, params, severity=Severity.ERROR)
-            )
+            self._notices.post(Notice(NoticeCode.VAULT_HELD, scope, params, error=True))
 
     def _keep_only(self, code: NoticeCode, subjects: Collection[str]) -> None:
         """Remove the notices of a kind whose subject is not among these."""
@@ -112,6 +110,4 @@ class FileReports:
     def not_written(self, error: VaultWriteFailed) -> None:
         """Report that the disk refused a write."""
         params = {"detail": str(error)}
-        self._notices.post(
-            Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR)
-        )
+        self._notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, error=True))

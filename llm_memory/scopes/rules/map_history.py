@@ -9,7 +9,7 @@ from typing import Final
 
 from ...models.scope import Scope
 from ...models.settings import IllegalName, MapPast, ScopeMap
-from ...models.status import Notice, NoticeCode, Severity
+from ...models.status import Notice, NoticeCode
 from .scope_map import account_of, is_conversation_key, without_account
 
 OF_THE_MAP: Final = frozenset(
@@ -131,7 +131,7 @@ def map_notices(
 
 
 def _error(code: NoticeCode, **params: str) -> Notice:
-    return Notice(code, params=params, severity=Severity.ERROR)
+    return Notice(code, params=params, error=True)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 
 from ...errors import StateUnavailable
 from ...models.scope import ROOT_NOTES
-from ...models.status import Notice, NoticeCode, Severity
+from ...models.status import Notice, NoticeCode
 from ...models.vault_layout import MEMORY_PAGE, OLDER_FOLDER, is_dated, may_be_note
 from ...models.workflow import WORKFLOW
 from ...runtime.notice_board import NoticeBoard
@@ -58,7 +58,6 @@ class RootNotices:
         self._notices = notices
         self._state = state
         self._code = NoticeCode.ROOT_READ if reads_root else NoticeCode.ROOT_UNREAD
-        self._severity = Severity.INFO if reads_root else Severity.WARNING
         self._said: bool | None = None
 
     async def post(self, files: Sequence[str]) -> None:
@@ -72,5 +71,5 @@ class RootNotices:
         if not files:
             self._notices.clear(self._code)
             return
-        notice = Notice(self._code, params={"files": named(files)}, severity=self._severity)
+        notice = Notice(self._code, params={"files": named(files)})
         self._notices.post(notice, said=bool(said))
