@@ -7,12 +7,10 @@ nowhere else.
 from __future__ import annotations
 
 import asyncio
-import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
@@ -28,15 +26,14 @@ from ..index.lexical_scan import LexicalScan
 from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory, Topic
-from ..models.passages import Key, Passage, moment_of, place_name, said_by
+from ..models.passages import Key, Passage, moment_of, place_name
 from ..models.recall import Arm, DropReason, Trace
 from ..models.scope import ScopeFilter
 from ..models.vault_layout import topic_of
 from ..runtime.cooperative import cooperative
 from ..text.normalising import estimate_tokens
-from ..text.overlap import content, holds, shortlist
+from ..text.overlap import content, shortlist
 from ..text.scripts import fold
-from ..text.stated import is_yes_or_no
 from ..text.traditional import simplified
 from .embedder_trust import EmbedderTrust
 from .patterns import says
@@ -45,16 +42,17 @@ from .rules.asked import only_asks
 from .rules.choosing import Candidate
 from .rules.order import (
     LONG,
-    SAID,
     Message,
+    asks_of_name,
     decide,
-    holds_name,
     in_time,
     is_of,
     recency,
     salience,
+    says_all,
+    speaks_of,
     stated,
-    tells_of,
+    told_first,
 )
 from .rules.talk import stands_alone
 from .use_counts import UseCounts
@@ -69,13 +67,6 @@ SHORTLIST: Final = 200
 """Passages that a scan compares: those that share the most with the query."""
 SCAN_LIMIT: Final = 5000
 """The newest that a scan looks at: of the reader's own scope, and of the others."""
-_AS_WELL: Final = 1.0
-"""Log-odds: what tells of the person may be so much behind."""
-_BEHIND: Final = 0.01
-_SEVERAL: Final = 3
-"""Memories that are alike in what they say of a question."""
-_LONGEST_NAME: Final = 3
-"""Han characters of the name of somebody who has said nothing yet."""
 _SOONER: Final = 0.45
 """Of the floor."""
 
@@ -190,43 +181,51 @@ class CandidateFinder:
         found.candidates = [Candidate(one, place=at) for at, one in enumerate(visible)]
 
     async def _described(self, found: Found, lag: Lag) -> None:
+        """Leaves as candidates what may answer, with what is known of each, and its score."""
         ask, whole, trace = found.ask, found.whole, found.trace
-        request, trace.arm = ask.request, found.arm
-        matches = found.words.found if found.words else ()
+        trace.arm = found.arm
+        # Before the texts are looked through: what is written meanwhile is known to the index.
         waiting = lag.living() if trace.arm is Arm.DENSE else ()
+        matches = found.words.found if found.words else ()
         unknown = {one.key for one in matches if one.key in lag} | {key_of(one) for one in waiting}
-        covered = {one.key: one.coverage for one in matches}
-        named = {key: self._passages.get(key) for key in (*covered, *(found.similarities or ()))}
-        others: Iterable[Passage] = ()
-        if trace.arm is Arm.SCAN:
-            others = self._passages.visible(request.scope_filter)
-        elif trace.arm is Arm.DENSE:
-            others = [*(one for one in named.values() if one), *waiting]
-        elif ask.times:
-            # Of what was said on the days asked for, all may stand behind newer words alike.
-            others = [one for one in self._whole.said_on(ask) if key_of(one) not in covered]
-        if found.words is None or ask.times:
-            for passage, share in await self._scan(ask.words, request.scope_filter, others):
-                named[key_of(passage)] = passage
-                covered[key_of(passage)] = share
+        named, covered = await self._named(found, waiting)
         # They were waited for: what was forgotten or moved meanwhile is not shown.
-        asked = {
-            key_of(one): one
-            for one in (*whole.best, *whole.beside)
-            if self._passages.get(key_of(one)) is one
-        }
+        sure = {key_of(one): one for one in (*whole.best, *whole.beside)}
+        sure = {key: one for key, one in sure.items() if self._passages.get(key) is one}
         if found.words is not None:
             trace.dropped[DropReason.SCOPE] += found.words.dropped
-            trace.holding = 0 if request.topic or request.on else found.words.holding
-        visible = self._visible(ask, named | asked, trace.dropped)
+            of_words = not (ask.request.topic or ask.request.on)
+            trace.holding = found.words.holding if of_words else 0
+        visible = self._visible(ask, named | sure, trace.dropped)
         answering = [one for one in visible if self._answers(ask, one)]
         found.candidates = self._read(found, answering, covered, unknown)
         self._decide(found)
         places = {key_of(one): at for at, one in enumerate(whole.best)}
         for candidate in found.candidates:
             candidate.place = places.get(candidate.key)
-            if candidate.key in asked:
+            if candidate.key in sure:
                 candidate.relevance, candidate.weak = max(candidate.relevance, 0.0), False
+
+    async def _named(
+        self, found: Found, waiting: Sequence[Passage]
+    ) -> tuple[dict[Key, Passage | None], dict[Key, float]]:
+        """What the indexes name, and what was looked through beside them; and how much of the
+        question each speaks of, 0 to 1."""
+        ask, seen = found.ask, found.ask.request.scope_filter
+        covered = {one.key: one.coverage for one in found.words.found} if found.words else {}
+        named = {key: self._passages.get(key) for key in (*covered, *(found.similarities or ()))}
+        if found.arm is Arm.SCAN:
+            others = self._passages.visible(seen)
+        elif found.arm is Arm.DENSE:
+            others = chain(filter(None, named.values()), waiting)
+        else:
+            # Of what was said on the days asked for, all may stand behind newer words alike.
+            others = (one for one in self._whole.said_on(ask) if key_of(one) not in covered)
+        if found.words is None or ask.times:
+            for passage, share in await self._scan(ask.words, seen, others):
+                named[key_of(passage)] = passage
+                covered[key_of(passage)] = share
+        return named, covered
 
     def _visible(
         self, ask: Ask, named: Mapping[Key, Passage | None], dropped: Counter[DropReason]
@@ -300,12 +299,16 @@ class CandidateFinder:
     def _decide(self, found: Found) -> None:
         """Scores, and whether any of them answers."""
         ask, trace, candidates = found.ask, found.trace, found.candidates
+        folded = self._passages.folded
         trust = self._trust.found.weight(ask.language) if found.similarities else 0.0
         probe = self._weights.probes.get(self._trust.model)
+        # After a question that named somebody, 来了没 asks for more of what was spoken of.
+        may_be_name = ask.request.in_talk and not ask.talk.used.carried
+        of_name = may_be_name and asks_of_name(ask.words, ask.request.query, candidates, folded)
         message = Message(
             # Where the talk before is what is asked for, the message's own length says nothing.
             tokens=LONG if ask.talk.used.carried else estimate_tokens(ask.subject),
-            asks=float(ask.asks and not self._asks_of_name(ask, candidates)),
+            asks=float(ask.asks and not of_name),
             probe=probe.log_odds(found.vector) if probe else 0.0,
         )
         asks_how = says("how", simplified(fold(ask.text)))
@@ -314,7 +317,7 @@ class CandidateFinder:
         def floor_of(one: Candidate) -> float:
             """Who asks how to do a thing is told sooner what speaks of doing it, though each says
             it in words of his own: 晚饭怎么做, 做饭少放盐."""
-            return self._floor * (_SOONER if _speaks_of(shown_text(one.passage), how) else 1.0)
+            return self._floor * (_SOONER if speaks_of(shown_text(one.passage), how) else 1.0)
 
         trace.chance, trace.values = decide(
             self._weights,
@@ -327,44 +330,8 @@ class CandidateFinder:
         )
         trace.dense_weight = trust / (1 + trust) if trace.arm is Arm.HYBRID else 0.0
         for one in candidates:
-            one.weak = one.weak and not _says_all(one.passage, ask.request.query)
-        self._told_first(ask, candidates)
-
-    def _asks_of_name(self, ask: Ask, candidates: Sequence[Candidate]) -> bool:
-        """Whether somebody is there, 小芳来了没, and the like: several memories hold the name, and
-        none of them more of the question."""
-        if ask.talk.used.carried or not ask.request.in_talk or not is_yes_or_no(ask.request.query):
-            return False
-        most = max((one.features["covered"] for one in candidates), default=0.0)
-        alike = [one.passage for one in candidates if one.features["covered"] == most]
-        asked = fold(ask.request.query)
-        texts = (content(self._passages.folded(one)) for one in alike)
-        shared = frozenset.intersection(content(asked), *texts)
-        words = {one for one in shared if len(one) > 1}
-        wide = "".join(shared - words)
-        names = [*words, *(re.findall(f"[{wide}]+", asked) if wide else ())]
-        known = {fold(said_by(one)) for one in alike}.union(*ask.words.persons, words)
-        is_name = len(names) == 1 and (len(names[0]) <= _LONGEST_NAME or names[0] in known)
-        return is_name and len(alike) >= _SEVERAL
-
-    def _told_first(self, ask: Ask, candidates: Sequence[Candidate]) -> None:
-        """What a person whom the question names only said comes behind what tells of the person
-        about as well."""
-        stored = [p for one in candidates if isinstance(p := one.passage, StoredMemory)]
-        asked, own = fold(ask.text), {*map(fold, ask.words.asker)}
-        who = {fold(one.memory.who) for one in stored} - own
-        people = [*({name} for name in who if len(name) > 1), *map(set, ask.words.persons)]
-        people = [own, *(some for some in people if any(holds_name(asked, name) for name in some))]
-        told = {
-            key_of(one): max(tells_of(one, self._passages.folded(one), some) for some in people)
-            for one in stored
-        }
-        tells = [(one, told.get(one.key, 0)) for one in candidates]
-        best = max((one.score for one, how in tells if how > SAID), default=-math.inf)
-        for one, how in tells:
-            well = one.score - one.terms["speaker"] - _AS_WELL
-            if how == SAID and well < best < one.score + _BEHIND:
-                one.score = best - _BEHIND
+            one.weak = one.weak and not says_all(shown_text(one.passage), ask.request.query)
+        told_first(ask.words, ask.text, candidates, folded)
 
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
         """What the index of words finds for a name, of its speaker or in a text."""
@@ -422,16 +389,3 @@ def _newest(scope_filter: ScopeFilter, passages: Iterable[Passage]) -> list[Pass
         if len(part) > SCAN_LIMIT:
             part.sort(key=moment_of)
     return [one for part in parts.values() for one in part[-SCAN_LIMIT:]]
-
-
-def _says_all(passage: Passage, query: str) -> bool:
-    """True for what holds every word of a question as it stands."""
-    text, words = fold(shown_text(passage)), fold(query).split()
-    return bool(words) and all(holds(text, word) for word in words)
-
-
-def _speaks_of(text: str, asked: frozenset[str]) -> bool:
-    """True for a text with two neighbouring characters, or a longer word, of what is asked."""
-    shared = content(text) & asked if asked else frozenset[str]()
-    neighbours = pairwise(fold(text))
-    return any({*two} <= shared for two in neighbours) or any(len(one) > 3 for one in shared)

@@ -12,17 +12,20 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from itertools import pairwise
 from typing import Final
 
-from ...catalogue.rules.event_day import told
+from ...catalogue.rules import event_day
 from ...catalogue.rules.passage_text import shown_text
 from ...catalogue.rules.timeline import local_day
+from ...index.lexical_port import LexicalQuery
 from ...models.data_models import StoredMemory
-from ...models.passages import Passage
+from ...models.passages import Passage, said_by
 from ...text.dates.spans import TimeSpan
 from ...text.normalising import estimate_tokens
+from ...text.overlap import content, holds
 from ...text.scripts import fold
-from ...text.stated import SENTENCE
+from ...text.stated import SENTENCE, is_yes_or_no
 from ..weights import RecallWeights
 from .choosing import Candidate
 
@@ -59,6 +62,13 @@ _USES: Final = 8.0
 _FIRST_PERSON: Final = re.compile(
     r"我(?!们)|俺|咱(?!们)|\b(?:i|i'm|i've|i'd|me|my|mine|myself)\b", re.IGNORECASE
 )
+_AS_WELL: Final = 1.0
+"""Log-odds: what tells of the person may be so much behind."""
+_BEHIND: Final = 0.01
+_SEVERAL: Final = 3
+"""Memories that are alike in what they say of a question."""
+_LONGEST_NAME: Final = 3
+"""Han characters of the name of somebody who has said nothing yet."""
 BEGINS, HOLDS, SAID = 3, 2, 1
 """How directly a memory tells of a person: it begins with the name, or the person says it of
 himself; it holds the name; the person only said it."""
@@ -112,7 +122,7 @@ def in_time(passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = N
     if not spans:
         return False
     day, text = local_day(passage, zone), shown_text(passage).casefold()
-    days = told(passage.memory) if isinstance(passage, StoredMemory) else None
+    days = event_day.told(passage.memory) if isinstance(passage, StoredMemory) else None
     return any(
         span.start <= day <= span.end
         or (not span.vague and (span.words.casefold() in text or (days and days.lying(span))))
@@ -211,3 +221,59 @@ def terms(weights: Mapping[str, float], features: Mapping[str, float]) -> dict[s
 def is_weak(chance: float, share: float, within: float, floor: float) -> bool:
     """Whether a candidate is not shown unasked, whose odds are this ``share`` of the best one's."""
     return chance < floor or (floor > 0 and share < math.exp(-within))
+
+
+def asks_of_name(
+    words: LexicalQuery,
+    query: str,
+    candidates: Sequence[Candidate],
+    folded: Callable[[Passage], str],
+) -> bool:
+    """Whether somebody is there, 小芳来了没, and the like: several memories hold the name, and none
+    of them more of the question. ``folded``: what a passage says, folded."""
+    if not is_yes_or_no(query):
+        return False
+    most = max((one.features["covered"] for one in candidates), default=0.0)
+    alike = [one.passage for one in candidates if one.features["covered"] == most]
+    shared = frozenset.intersection(content(fold(query)), *(content(folded(one)) for one in alike))
+    latin = {one for one in shared if len(one) > 1}
+    wide = "".join(shared - latin)
+    names = [*latin, *(re.findall(f"[{wide}]+", fold(query)) if wide else ())]
+    known = {fold(said_by(one)) for one in alike}.union(*words.persons, latin)
+    is_name = len(names) == 1 and (len(names[0]) <= _LONGEST_NAME or names[0] in known)
+    return is_name and len(alike) >= _SEVERAL
+
+
+def told_first(
+    words: LexicalQuery,
+    text: str,
+    candidates: Sequence[Candidate],
+    folded: Callable[[Passage], str],
+) -> None:
+    """Puts what a person whom the question names only said behind what tells of the person about as
+    well. ``folded``: what a passage says, folded."""
+    stored = [p for one in candidates if isinstance(p := one.passage, StoredMemory)]
+    asked, own = fold(text), {*map(fold, words.asker)}
+    who = {fold(one.memory.who) for one in stored} - own
+    people = [*({name} for name in who if len(name) > 1), *map(set, words.persons)]
+    people = [own, *(some for some in people if any(holds_name(asked, name) for name in some))]
+    told = {id(one): max(tells_of(one, folded(one), some) for some in people) for one in stored}
+    tells = [(one, told.get(id(one.passage), 0)) for one in candidates]
+    best = max((one.score for one, how in tells if how > SAID), default=-math.inf)
+    for one, how in tells:
+        well = one.score - one.terms["speaker"] - _AS_WELL
+        if how == SAID and well < best < one.score + _BEHIND:
+            one.score = best - _BEHIND
+
+
+def says_all(text: str, query: str) -> bool:
+    """True for what holds every word of a question as it stands."""
+    words = fold(query).split()
+    return bool(words) and all(holds(fold(text), word) for word in words)
+
+
+def speaks_of(text: str, asked: frozenset[str]) -> bool:
+    """True for a text with two neighbouring characters, or a longer word, of what is asked."""
+    shared = content(text) & asked if asked else frozenset[str]()
+    neighbours = pairwise(fold(text))
+    return any({*two} <= shared for two in neighbours) or any(len(one) > 3 for one in shared)
