@@ -122,7 +122,7 @@ class SqliteStateStore(SqliteFile):
         self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, written))
 
     def public_peers(self) -> frozenset[str]:
-        """Returns the persons who wrote privately while their chat fell to public."""
+        """Returns who wrote privately while the chat fell to public: bot accounts with persons."""
         return self._column("SELECT person FROM public_peer")
 
     def add_public_peer(self, person: str) -> None:
