@@ -13,7 +13,7 @@ from itertools import batched
 from pathlib import Path
 from typing import Any, Final
 
-from ..models.migration import Added, Before, Fate, Job, JobState, Outcome, Tally
+from ..models.migration import Added, Before, Fate, Job, MigrationState, Outcome, Tally
 from ..models.passages import Key
 from ..storage.formats.migration_schema import MIGRATION
 from ..storage.sqlite_file import SqliteFile
@@ -49,7 +49,15 @@ class SqliteMigrationStore(SqliteFile):
         """Returns all jobs that ever were begun, the oldest first."""
         rows = self.rows("SELECT * FROM job ORDER BY begun, name")
         return tuple(
-            Job(name, kind, source, batch, JobState(state), datetime.fromisoformat(begun), detail)
+            Job(
+                name,
+                kind,
+                source,
+                batch,
+                MigrationState(state),
+                datetime.fromisoformat(begun),
+                detail,
+            )
             for name, kind, source, batch, state, begun, detail in rows
         )
 

@@ -11,7 +11,6 @@ from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.migration import (
     Job,
-    JobState,
     MigrationState,
     MigrationStatus,
     Outcome,
@@ -24,13 +23,7 @@ from .batch_walks import BringBack, TakeBack
 from .holdings import Holdings
 from .ports import Walk
 from .record_walker import RecordWalker
-from .source import Phase, Source
-
-_PHASES = {
-    JobState.RUNNING: Phase.RUNNING,
-    JobState.DONE: Phase.DONE,
-    JobState.REVERSED: Phase.REVERSED,
-}
+from .source import Source
 
 
 class Migrations:
@@ -140,15 +133,15 @@ class Migrations:
                 remaining += progress.remaining
                 tally += Tally() if name in self._known else progress.tally
         phases = [source.phase for source in self._sources]
-        if not self._ran and set(phases) <= {Phase.IDLE}:  # what the last session left
-            phases = [_PHASES[job.state] for job, _ in self._known.values()]
+        if not self._ran and set(phases) <= {MigrationState.IDLE}:  # what the last session left
+            phases = [job.state for job, _ in self._known.values()]
         waiting = [source.waiting for source in self._sources if source.waiting]
         details = [self._detail, *(source.detail for source in self._sources)]
         return MigrationStatus(
             state=self._state(phases),
             tally=tally,
             remaining=remaining,
-            reversed=Phase.REVERSED in phases,
+            reversed=MigrationState.REVERSED in phases,
             waiting=next(iter((*waiting, *self.walker.waits())), ""),
             detail=next((text for text in details if text), ""),
             batches={job.batch: job.source for job in self._jobs()},
@@ -161,22 +154,22 @@ class Migrations:
         known = [job for job, _ in self._known.values()]
         return [*known, *(source.at for source in self._sources if source.at is not None)]
 
-    def _state(self, phases: Sequence[Phase]) -> MigrationState:
-        if self._detail or Phase.FAILED in phases:
+    def _state(self, phases: Sequence[MigrationState]) -> MigrationState:
+        if self._detail or MigrationState.FAILED in phases:
             return MigrationState.FAILED
-        if Phase.RUNNING in phases:
+        if MigrationState.RUNNING in phases:
             return MigrationState.PAUSED if self.walker.paused else MigrationState.RUNNING
-        if Phase.DONE in phases:
+        if MigrationState.DONE in phases:
             return MigrationState.RUNNING if self._bringing else MigrationState.DONE
         return MigrationState.IDLE
 
     async def begin_again(self) -> int:
         """Let go on what was taken back, and look for more: how many jobs begin anew."""
         async with self.interrupted():
-            jobs = [job for job, _ in self._known.values() if job.state is JobState.REVERSED]
+            jobs = [job for job, _ in self._known.values() if job.state is MigrationState.REVERSED]
             for job in jobs:
                 await self.walker.run_aside(BringBack(job.batch, self._holdings))
-                running = replace(job, state=JobState.RUNNING)
+                running = replace(job, state=MigrationState.RUNNING)
                 await asyncio.to_thread(self._store.put_job, running)
             await self._refresh()
         return len(jobs)

@@ -18,7 +18,7 @@ from typing import Final
 
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable, VaultError
 from ..log import logger
-from ..models.migration import Fate, Job, JobState, Outcome, Tally
+from ..models.migration import Fate, Job, MigrationState, Outcome, Tally
 from ..models.settings import EngineSettings
 from .migration_store import SqliteMigrationStore
 from .ports import Walk
@@ -131,7 +131,7 @@ class RecordWalker:
         The job is REVERSED from the beginning: after a crash nothing is brought anew. Only when
         all is taken back its outcomes are forgotten.
         """
-        reversed_job = replace(job, state=JobState.REVERSED)
+        reversed_job = replace(job, state=MigrationState.REVERSED)
         await asyncio.to_thread(self._store.put_job, reversed_job)
         await self.run_aside(walk)
         for name in (job.name, walk.name):

@@ -17,7 +17,7 @@ from ..errors import IndexUnavailable
 from ..index.lexical_service import LexicalService
 from ..index.pending_records import PendingRecords
 from ..log import logger
-from ..models.migration import Before, Fate, Job, JobState, Outcome, ReverseReport, Tally
+from ..models.migration import Before, Fate, Job, MigrationState, Outcome, ReverseReport, Tally
 from ..models.passages import Key
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import EngineSettings, MigrationMode
@@ -29,7 +29,7 @@ from .ports import ForeignCollection, ForeignRecord, Value
 from .record_walker import RecordWalker
 from .reversal import ScopeReversal
 from .rules.legacy_plan import Planned
-from .source import Phase, Source
+from .source import Source
 
 KIND: Final = "scope"
 _GONE: Final = "gone"
@@ -93,9 +93,9 @@ class ScopeMigration(Source):
         try:
             await super().run()
         finally:
-            if self.phase is not Phase.RUNNING:
+            if self.phase is not MigrationState.RUNNING:
                 self._listing.forget()
-        there = self._job is not None and self.phase in (Phase.DONE, Phase.IDLE)
+        there = self._job is not None and self.phase in (MigrationState.DONE, MigrationState.IDLE)
         if self._mode is MigrationMode.ON and there:
             self._listing.go_on_looking(await self._call(self._store.ids_with_outcome, self.name))
 
@@ -108,14 +108,14 @@ class ScopeMigration(Source):
         self._first = frozenset()
         job = await self._found()
         if job is None:
-            self.phase = Phase.IDLE
+            self.phase = MigrationState.IDLE
             return
-        if job.state is JobState.REVERSED:
+        if job.state is MigrationState.REVERSED:
             if job.detail == _RESTORING:
                 await self.reverse(job)
-            self.phase = Phase.REVERSED
+            self.phase = MigrationState.REVERSED
             return
-        self.phase = Phase.RUNNING
+        self.phase = MigrationState.RUNNING
         for _ in range(_ROUNDS):
             before = await self._call(self._store.tally, job.name)
             after = await self._walker.run(self)
@@ -124,10 +124,10 @@ class ScopeMigration(Source):
             # What was changed while we looked at it has no outcome yet.
         await self._until_in_words()
         if (await self._call(self._store.tally, job.name)).scanned:
-            await self._call(self._store.put_job, replace(job, state=JobState.DONE))
-            self.phase = Phase.DONE
+            await self._call(self._store.put_job, replace(job, state=MigrationState.DONE))
+            self.phase = MigrationState.DONE
         else:
-            self.phase = Phase.IDLE
+            self.phase = MigrationState.IDLE
 
     async def _found(self) -> Job | None:
         failures = 0
@@ -137,7 +137,7 @@ class ScopeMigration(Source):
             except IndexUnavailable as error:
                 self.waiting = error.code
                 if await self._call(self._is_begun):
-                    self.phase = Phase.RUNNING
+                    self.phase = MigrationState.RUNNING
                 await asyncio.sleep(self._walker.retry(failures))
                 failures += 1
             else:
@@ -147,7 +147,7 @@ class ScopeMigration(Source):
     def _is_begun(self) -> bool:
         """Whatever is there, some of it was brought, and not all. Blocks."""
         jobs = self._store.jobs()
-        return any(job.kind == KIND and job.state is JobState.RUNNING for job in jobs)
+        return any(job.kind == KIND and job.state is MigrationState.RUNNING for job in jobs)
 
     async def _rest(self, began: float) -> None:
         """Between two slices of a listing. What the index of words does not hold yet is looked
@@ -165,7 +165,7 @@ class ScopeMigration(Source):
         self._first = await self._listing.make(settled, self._first)
         listed = self._listing.listed
         if listed and self._job is not None:
-            self.at = replace(self._job, state=JobState.RUNNING)
+            self.at = replace(self._job, state=MigrationState.RUNNING)
             await self._call(self._store.put_job, self.at)
             logger.info("walk_begun", walk=self._collection.label, count=len(listed))
         return list(listed)
@@ -248,14 +248,14 @@ class ScopeMigration(Source):
         found = await self.find() if job.kind == KIND else None
         if found is None or found.name != job.name:
             return None
-        self.phase = Phase.REVERSED
+        self.phase = MigrationState.REVERSED
         self._listing.forget()
         walk = ScopeReversal(self._collection, self._store, found)
         await self._walker.undo(replace(found, detail=_RESTORING), walk)
         refused = len(await self._call(self._store.before, found.name))
         if not refused:  # else the next start tries again
             await self._call(
-                self._store.put_job, replace(found, state=JobState.REVERSED, detail="")
+                self._store.put_job, replace(found, state=MigrationState.REVERSED, detail="")
             )
         return ReverseReport(walk.restored, walk.left + refused)
 

@@ -5,28 +5,16 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import ClassVar, Final
 
 from ..errors import EngineClosed
 from ..index.lexical_service import LexicalService
-from ..models.migration import Job, JobState, Outcome, ReverseReport, Tally
+from ..models.migration import Job, MigrationState, Outcome, ReverseReport, Tally
 from ..runtime.identifiers import Clock, make_id
 from .migration_store import SqliteMigrationStore
 from .record_walker import RecordWalker
 
 _WORDS_SECONDS: Final = 0.1
-
-
-class Phase(StrEnum):
-    """Where a source stands in this session."""
-
-    IDLE = "idle"
-    """There is nothing to bring."""
-    RUNNING = "running"
-    DONE = "done"
-    REVERSED = "reversed"
-    FAILED = "failed"
 
 
 class Source(ABC):
@@ -56,7 +44,7 @@ class Source(ABC):
         self._words = words
         self._clock = clock
         self._job: Job | None = None
-        self.phase = Phase.IDLE
+        self.phase = MigrationState.IDLE
         self.waiting = ""
         self.detail = ""
         self.at: Job | None = None
@@ -90,7 +78,8 @@ class Source(ABC):
         except (asyncio.CancelledError, EngineClosed):
             raise
         except Exception as error:
-            self.phase, self.detail = Phase.FAILED, f"{type(error).__name__}: {error}"[:200]
+            self.phase = MigrationState.FAILED
+            self.detail = f"{type(error).__name__}: {error}"[:200]
             raise
 
     @abstractmethod
@@ -122,7 +111,7 @@ class Source(ABC):
         known = [*await asyncio.to_thread(self._store.jobs), *([self._job] if self._job else ())]
         now = self._clock()
         self._job = next((job for job in known if job.name == name), None) or Job(
-            name, self.kind, source, batch or make_id("b", now), JobState.RUNNING, now
+            name, self.kind, source, batch or make_id("b", now), MigrationState.RUNNING, now
         )
         return self._job
 

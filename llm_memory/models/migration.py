@@ -79,13 +79,16 @@ class Tally:
         return Tally(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-class JobState(StrEnum):
-    """Where a job stands, as it is stored: a running one goes on at the next start; one that a
-    person took back does not begin again by itself."""
+class MigrationState(StrEnum):
+    """Where a walk, a source or all of them stand. A running walk goes on at the next start; one
+    that a person took back does not begin again by itself."""
 
+    IDLE = "idle"
     RUNNING = "running"
+    PAUSED = "paused"
     DONE = "done"
     REVERSED = "reversed"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +100,9 @@ class Job:
     kind: str
     source: str
     batch: str
-    state: JobState
+    state: MigrationState
     begun: datetime
     detail: str = ""
-
-
-class MigrationState(StrEnum):
-    IDLE = "idle"
-    RUNNING = "running"
-    PAUSED = "paused"
-    DONE = "done"
-    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
