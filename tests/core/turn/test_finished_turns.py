@@ -167,8 +167,12 @@ async def test_a_turn_whose_engine_closes_under_it_is_queued_by_the_next_one(
     assert said(tmp_path) == [(QUESTION, "不能吃")]
 
 
-async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
+async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it_and_when_it_began(
+    tmp_path: Path,
+) -> None:
+    """However long the answer takes."""
+    clock = Ticker(datetime(2026, 11, 21, 23, 59, 50, tzinfo=UTC))
+    async with running(tmp_path, clock=clock, follow=False) as rig:
         plugin = TurnPlugin(rig)
         mind, asked = plugin.mind, FakeEvent.in_group(777, QUESTION)
         early = FakeEvent.in_group(777, "早前的一句")
@@ -182,23 +186,13 @@ async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it(tmp_path: Pat
             assert not mind.listens_to(event)
         for event in (early, *into, stranger, elsewhere):
             event.set_extra("_follow_up_captured", {"target_run_id": "1"})
+        clock.now += timedelta(minutes=3)
         for event in (asked, next_turn):
             await plugin.finished(event, answer())
-    first = (f"{QUESTION}\n还有腰果\n和核桃", "不能吃")
-    assert said(tmp_path) == [first, ("那杏仁呢", "不能吃")]
-
-
-async def test_a_turn_was_said_when_it_began_however_long_the_answer_takes(
-    tmp_path: Path,
-) -> None:
-    clock = Ticker(datetime(2026, 11, 21, 23, 59, 50, tzinfo=UTC))
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, "我明天要去体检")
-        await plugin.mind.before_request(event, ProviderRequest(prompt=event.message_str))
-        clock.now += timedelta(minutes=3)
-        await plugin.finished(event, answer())
-    (turn,) = queued(tmp_path)
-    assert turn.observed_at.date() == date(2026, 11, 21)
+    first, then = queued(tmp_path)
+    assert first.user_text == f"{QUESTION}\n还有腰果\n和核桃"
+    assert then.user_text == "那杏仁呢"
+    assert first.observed_at.date() == date(2026, 11, 21)
 
 
 async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(tmp_path: Path) -> None:

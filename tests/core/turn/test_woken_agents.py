@@ -152,6 +152,11 @@ async def test_it_is_told_after_a_restart_too_unless_the_account_is_of_another_p
         there = await Bot(rig).events.where(woken(FAMILY_UMO))
         assert (there.group, there.hidden) == ("777", False)
         assert (await Bot(rig, "telegram").events.where(woken(FAMILY_UMO))).hidden
+        bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
+        await rig.engine.close()  # it costs no agent its run
+        assert (await bot.events.where(timer)).hidden
+        assert await bot.events.who(timer) == NOBODY
+        assert (await remembered(bot, timer, GATE)).startswith("error")
 
 
 async def test_a_conversation_in_which_nobody_has_spoken_reads_public_only(tmp_path: Path) -> None:
@@ -195,7 +200,9 @@ async def test_an_origin_that_tells_no_conversation_is_hidden_and_stores_nothing
 NOBODY = Actor("", "机器人", spoke=False)
 
 
-async def test_in_a_group_the_job_says_for_whom(tmp_path: Path) -> None:
+async def test_it_acts_for_the_person_whose_session_it_is_or_whom_the_job_names(
+    tmp_path: Path,
+) -> None:
     wen, ming = (
         message(MessageType.GROUP_MESSAGE, "777", group="777", sender=one, account=ACCOUNT)
         for one in (WEN, MING)
@@ -203,27 +210,19 @@ async def test_in_a_group_the_job_says_for_whom(tmp_path: Path) -> None:
     umo = f"{ACCOUNT}:GroupMessage:777"
     async with running(tmp_path, FAMILY) as rig:
         bot = Bot(rig)
-        await bot.hears(wen)
-        assert await bot.events.who(woken(umo)) == NOBODY
-        await bot.hears(ming)
-        assert await bot.events.who(woken(umo)) == NOBODY
+        for said in (wen, ming):
+            await bot.hears(said)
+            assert await bot.events.who(woken(umo)) == NOBODY
         # A timer that a woken agent has set names the session.
         assert await bot.events.who(woken(umo, sender_id="777")) == NOBODY
         for sender, name in (("1001", "小明"), ("1003", "1003")):
             found = await bot.events.who(woken(umo, sender_id=sender))
             assert found == Actor(f"aiocqhttp:{sender}", f"机器人代{name}", spoke=False)
-
-
-async def test_in_a_session_of_ones_own_it_is_that_person_called_by_no_name_of_another_scope(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, FAMILY) as rig:
-        bot = Bot(rig)
-        await bot.hears(in_family())
+        await bot.hears(in_family())  # a session of her own
         for payload in ({}, {"sender_id": "1002_777"}, {"origin": "api"}):
             actor = await bot.events.who(woken(FAMILY_UMO, **payload))
             assert actor == Actor("aiocqhttp:1002", "机器人代小雯", spoke=False)
-    async with running(tmp_path, {f"{ACCOUNT}:GroupMessage:777": "公司"}) as rig:
+    async with running(tmp_path, {umo: "公司"}) as rig:  # by no name of another scope
         assert (await Bot(rig).events.who(woken(FAMILY_UMO))).name == "机器人代1002"
 
 
@@ -322,13 +321,3 @@ async def test_a_pause_and_a_held_key_of_its_group_bind_it(tmp_path: Path) -> No
     async with running(tmp_path, {}) as rig:  # the map has lost all it had
         assert (await remembered(Bot(rig), timer, "甲乙丙丁")).startswith("error")
     assert "甲乙丙丁" not in entries(tmp_path, "public")
-
-
-async def test_an_engine_that_is_closed_costs_no_agent_its_run(tmp_path: Path) -> None:
-    async with running(tmp_path, FAMILY) as rig:
-        bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
-        await bot.hears(in_family())
-        await rig.engine.close()
-        assert (await bot.events.where(timer)).hidden
-        assert await bot.events.who(timer) == NOBODY
-        assert (await remembered(bot, timer, GATE)).startswith("error")
