@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -11,6 +13,7 @@ from astrbot.api.event import AstrMessageEvent
 
 from ...llm_memory import (
     Actor,
+    ConversationKind,
     EngineClosed,
     How,
     MemoryDraft,
@@ -26,6 +29,7 @@ from ...llm_memory.text.safe_text import cut
 from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
+from ..plugin_names import ROOT
 from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
 from ..turn.first_message import announce_conversation, news_beside, tell
@@ -57,7 +61,10 @@ _NO_MATTER = frozenset({"", "一下", "吧", "了", "now", "please", "现在", "
 async def help_(call: Call) -> Reply:
     """List the commands; for an unknown word, suggest the nearest ones."""
     if call.actor.admin and (page := _MORE.get(call.rest.lower())):
-        return call.say(f"help.{page}")
+        alone = page == "moving" and call.where.kind is ConversationKind.PRIVATE
+        python, folder = shlex.quote(sys.executable), shlex.quote(str(ROOT))
+        line = f"cd {folder} && {python} -m llm_memory restore"
+        return [call.say(f"help.{page}"), call.say("help.moving_line", line=line) if alone else ""]
     if call.rest and (said := unknown_text(call.texts, call.rest, admin=call.actor.admin)):
         return said
     return [call.say("help.text"), call.say("help.admin") if call.actor.admin else ""]

@@ -65,7 +65,7 @@ def _for_admins(call: Call, found: EngineStatus) -> list[str]:
         call.plugin.advice,
         say("status.notes", count=notes, places=places) if notes else "",
         *loop_lines(call.texts, found.loop),
-        *(left_text(call.texts, one, here=False) for one in found.left),
+        *(left_text(call.texts, one, "status.left") for one in found.left),
     ]
 
 

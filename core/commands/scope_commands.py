@@ -16,6 +16,7 @@ from ...llm_memory import (
     Usable,
 )
 from ...llm_memory.models.consent import is_private_chat
+from ...llm_memory.models.scope import may_be_given
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
 from ...llm_memory.scopes.rules.scope_map import entry_of, near_name, with_entry, with_renamed
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
@@ -174,7 +175,12 @@ async def set_scope(
         told = call.say("scope.told", change=_changed(call, change, name, here))
         await tell(call.plugin, where.umo, told)
     done = call.say("scope.done", change=_changed(call, change, name, place))
-    return [done, *await _stays(call, change, where, derived=former is None)]
+    stays = await _stays(call, change, where, derived=former is None)
+    if former is not None and former != PUBLIC and not may_be_given(former):
+        return [done, *stays]
+    word = call.say("scope.word_off") if former is None else place_text(call.texts, former)
+    back = f"{word} {where.map_key}" if elsewhere else word
+    return [done, *stays, call.say("scope.set_back", word=back)]
 
 
 async def _stays(
@@ -194,7 +200,7 @@ async def _stays(
     # Of a scope that was derived, the lines tell.
     return [
         stays if public or not derived else "",
-        *(left_text(call.texts, one, here=here) for one in told),
+        *(left_text(call.texts, one, "" if here else "status.left") for one in told),
     ]
 
 

@@ -34,7 +34,7 @@ async def bring(call: Call, *, names: Sequence[str] | None = None) -> Reply:
     if isinstance(done, Refused):
         raise call.refusal(done)
     if isinstance(done, MustBeNamed):
-        lines = [_left(call.texts, one, "scope.shared") for one in done.left]
+        lines = [left_text(call.texts, one, "scope.shared") for one in done.left]
         agreed = partial(bring, names=[*names, *(one.target for one in done.left)])
         return call.ask(lines, agreed, short=call.say("scope.bring"))
     lines = [line for one in done for line in _brought(call.texts, one)]
@@ -51,17 +51,12 @@ def _brought(texts: Texts, one: Brought, entries: int = 0) -> list[str]:
     return [said, *texts.counted("rebind", left=one.left)]
 
 
-def left_text(texts: Texts, left: LeftBehind, *, here: bool = True) -> str:
-    """What a conversation no longer sees, and what brings it along: to itself if it is ``here``,
-    else to admins."""
+def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:
+    """What a conversation no longer sees, and what brings it along: to itself, else by ``code``."""
     own = "scope.left_public" if left.remainder.source.is_public else "scope.left"
-    return _left(texts, left, own if here else "status.left")
-
-
-def _left(texts: Texts, left: LeftBehind, code: str) -> str:
     where = safe(min(left.remainder.conversations, default=left.source))
     what = texts.listed("counts", memories=left.memories, turns=left.turns)
-    return texts.say(code, id=where, target=place_text(texts, left.target), what=what)
+    return texts.say(code or own, id=where, target=place_text(texts, left.target), what=what)
 
 
 async def rename(call: Call) -> Reply:

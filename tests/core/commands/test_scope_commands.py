@@ -252,6 +252,13 @@ async def test_what_is_not_to_be_brought_here_is_told_truly(
     assert await seen_by(rig, 555, 777, 999) == set()
 
 
+async def test_a_name_that_is_none_is_not_offered_to_go_back_to(rig: Rig) -> None:
+    desk = Desk(rig, panel=Panel({**MAP, HERE: "open club!"}))
+    said = await desk("scope 家人", 555)
+    assert ("open club!" in said, desk.say("scope.set_back", word="") in said) == (False, False)
+    assert desk.say("scope.set_back", word="家人") in await desk("scope 公司", 555)
+
+
 @pytest.mark.parametrize("name", ["公共", "公共域", "Public"])
 async def test_public_has_one_set_of_names_for_every_command(rig: Rig, name: str) -> None:
     desk = Desk(rig, panel=(panel := Panel(dict(MAP))))
