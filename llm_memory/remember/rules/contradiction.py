@@ -116,7 +116,9 @@ def contradicted(
         return False, stored
     if taken.ends and best < _CERTAIN:
         return weight(mine.about & yours.about) >= _MOST * weight(yours.about), stored
-    return best >= _CERTAIN or (taken.corrects and _same_subject(mine, yours)), stored
+    moved = GATE["changed"].search(taken.said) and features(yours, mine)["value"] > 0
+    says_so = (taken.corrects or moved) and _same_subject(mine, yours)
+    return bool(best >= _CERTAIN or says_so), stored
 
 
 def _read(memory: Memory) -> Read:
