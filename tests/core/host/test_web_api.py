@@ -3,6 +3,7 @@ state, and in AstrBot's log; of recalls no word of a memory or a question."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.harness.release import MODELS, without_packages
 from astrbot_plugin_scoped_memory.harness.waiting import until, until_true
-from astrbot_plugin_scoped_memory.llm_memory import LoopStatus, MigrationStatus, Turn
+from astrbot_plugin_scoped_memory.llm_memory import EngineClosed, LoopStatus, MigrationStatus, Turn
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
@@ -138,6 +139,27 @@ async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
         assert await recalls(plugin) == []
     finally:
         await plugin.close()
+
+
+async def test_what_ends_behind_the_bot_before_its_time_is_logged_and_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What has no name was to end anyway; a closed engine ends it without a word."""
+    plugin = loaded(tmp_path)
+
+    async def breaks(error: Exception) -> None:
+        raise error
+
+    for error, name, warns in (
+        (EngineClosed("closed"), "files", False),
+        (RuntimeError("a bug"), "", False),
+        (RuntimeError("a bug"), "files", True),
+    ):
+        await asyncio.wait([plugin.spawn(breaks(error), name)])
+        await asyncio.sleep(0)
+        assert ((await status(plugin))["warnings"] != []) is warns
+        assert ("a bug" in caplog.text) is ("a bug" in str(error))
+    await plugin.close()
 
 
 async def test_a_rerank_provider_that_is_not_there_is_a_warning_once_providers_are_loaded(
