@@ -67,11 +67,11 @@ class DeepMind:
             self._events.begins(event)
         notes = notes_of(event)
         notes.setdefault("began", plugin.clock())
-        notes.setdefault("history", said.history.cid)
+        notes.setdefault("history", said.history)
         alone = not answers_itself(plugin.astrbot, said.where.umo)
         unread = alone and not config.inject_into_prompt
         # A third-party runner keeps its history by itself: AstrBot's own is empty all the time.
-        new_talk = said.history.empty and not alone
+        new_talk = said.empty and not alone
         if new_talk and persons:
             plugin.talk.clear(said.where)
         return TurnRequest(
@@ -80,8 +80,8 @@ class DeepMind:
             limit=0 if unread else config.auto_inject_topk,
             token_budget=config.inject_token_budget,
             context=self._context(event, said) if persons else (),
-            history=said.history.cid,
-            empty_history=said.history.empty,
+            history=said.history,
+            empty_history=said.empty,
             new_talk=new_talk,
             # A timer of AstrBot's that goes off is no person who comes back.
             primed=persons and config.engine.loop.prime_after_hours > 0 and not unread,
@@ -89,7 +89,7 @@ class DeepMind:
 
     def _context(self, event: AstrMessageEvent, said: Said) -> tuple[ContextLine, ...]:
         """What was said just before: the person's last turns, and what they reply to."""
-        lines = self._plugin.talk.before(said.where, said.who.person, said.history.cid)
+        lines = self._plugin.talk.before(said.where, said.who.person, said.history)
         if quoted := quoted_words(event):
             lines += (ContextLine(Voice.QUOTED, quoted, self._plugin.clock()),)
         return lines

@@ -114,7 +114,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
             try:
                 said = await plugin.events.read(event)
                 if not said.who.spoke:  # no hook has heard of this agent; what it says is kept, too
-                    await plugin.service.view(conversation_id=said.where, history=said.history.cid)
+                    await plugin.service.view(conversation_id=said.where, history=said.history)
                 call = Call(plugin, said, notes_of(event))
                 answer: str = await self.answer(call, **dict(self.takes.model_validate(given)))
                 if self.shows_memories:

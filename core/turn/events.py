@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, TypedDict
 from weakref import WeakValueDictionary
 
 from astrbot.api import logger
@@ -93,13 +93,6 @@ def is_first(event: AstrMessageEvent, what: Literal["injected", "answered", "tak
     return first
 
 
-class History(NamedTuple):
-    """AstrBot's chat history. ``empty``: nothing is in it yet, as after ``/new`` and ``/reset``."""
-
-    cid: str
-    empty: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Said:
     """What an event says.
@@ -107,14 +100,16 @@ class Said:
     Attributes:
         words: All that the person has said in this turn so far, follow-ups included.
         talk: Names the turn in the chat history, empty where it cannot be named.
-        history: What the model is given.
+        history: The id of the chat history that the model is given.
+        empty: Nothing is in that yet, as after ``/new`` and ``/reset``.
     """
 
     where: ConversationId
     who: Actor
     words: str
     talk: str
-    history: History
+    history: str
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,10 +155,10 @@ class Events:
         all of its history from a database."""
         where = await self.where(event, conversation)
         known = notes_of(event).get("history", "")
-        history = History(known) if known else await self._history(event, conversation)
+        history, empty = (known, False) if known else await self._history(event, conversation)
         own = said_words(event)
         words = "\n".join([own, *map(said_words, _captured(event))])
-        return Said(where, await self.who(event), words, anchor(known, own), history)
+        return Said(where, await self.who(event), words, anchor(known, own), history, empty)
 
     async def where(self, event: AstrMessageEvent, conversation: Any = None) -> ConversationId:
         """Where the event comes from. A malformed origin is passed on, and refused further in.
@@ -250,17 +245,17 @@ class Events:
         own = bool(event.get_sender_id()) and event.get_sender_id() == event.get_self_id()
         return not own and not self._woke(event)
 
-    async def _history(self, event: AstrMessageEvent, conversation: Any) -> History:
+    async def _history(self, event: AstrMessageEvent, conversation: Any) -> tuple[str, bool]:
         if conversation is not None:
             kept = str(conversation.history or "").strip()
-            return History(str(conversation.cid), kept in ("", "[]"))
+            return str(conversation.cid), kept in ("", "[]")
         current = None
         try:
             manager = self.astrbot.conversation_manager
             current = await manager.get_curr_conversation_id(event.unified_msg_origin)
         except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
             logger.debug(f"which chat history is current is unknown: {error!r}")
-        return History(str(current or _UNKNOWN))
+        return str(current or _UNKNOWN), False
 
     async def kept_history(self, umo: str, history_id: str) -> str | None:
         """Returns a conversation's history as JSON text; None where it has none of that id.

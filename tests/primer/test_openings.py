@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.turn.events import History, Said
+from astrbot_plugin_scoped_memory.core.turn.events import Said
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import NoteSection
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
@@ -70,8 +70,8 @@ async def test_a_new_talk_opens_with_it_where_the_history_tells(
     await write(room, CONSTITUTION, RULE)
     plugin = TurnPlugin(room.rig, runner=runner, inject_into_prompt=True)
     told = []
-    for history in (History("a"), History("a"), History("b", empty=True)):
-        said = Said(FAMILY, MING, "嗨", "", history)
+    for history, empty in (("a", False), ("a", False), ("b", True)):
+        said = Said(FAMILY, MING, "嗨", "", history, empty)
         asked = plugin.mind.asked(FakeEvent.in_group(777, "嗨"), said)
         start = await plugin.service.begin_turn(asked, conversation_id=FAMILY, actor=MING)
         told.append([section.words for section in start.primer.sections])
