@@ -41,7 +41,7 @@ from .models.data_models import (
     is_stored,
 )
 from .models.deeds import DeedKind
-from .models.loop import Letter, LoopStatus, QueueSize, ReflectionReport, Resting, Share, Spent
+from .models.loop import LoopStatus, QueueSize, ReflectionReport, Resting, Share, Spent
 from .models.migration import MigrationState, MigrationStatus, ReverseReport, Tally
 from .models.passages import NoteChunk, NoteSection
 from .models.recall import (
@@ -151,7 +151,6 @@ __all__ = [
     "InvalidConversationId",
     "InvalidScope",
     "LeftBehind",
-    "Letter",
     "LineFault",
     "LoopSettings",
     "LoopStatus",

@@ -25,7 +25,8 @@ class BatchState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Turns of one conversation, scope and persona that are read together. ``attempts`` gave
-    nothing that could be used; ``error`` is a stable code and what the service said."""
+    nothing that could be used; ``error`` is a stable code and what the service said. Of a dead
+    letter ``count`` says how many turns it has."""
 
     batch_id: str
     scope: str
@@ -36,6 +37,7 @@ class Batch:
     reply: str = ""
     attempts: int = 0
     error: str = ""
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +140,6 @@ class ReflectionReport:
     waiting: int = 0
     resting: Resting = Resting.NO
     error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """Turns of a conversation that were given up, without their words."""
-
-    batch_id: str
-    conversation: str
-    count: int
-    made_at: datetime
-    error: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from ..models.loop import Batch, BatchState, Letter, WaitingLine
+from ..models.loop import Batch, BatchState, WaitingLine
 from ..models.settings import LoopSettings
 from ..models.turns import Pause, QueuedTurn
 from ..text.normalising import derived_id
@@ -182,16 +182,10 @@ class Batches:
         )
         return lines + sum(batches)
 
-    def letters(self) -> list[Letter]:
+    def letters(self) -> list[Batch]:
         """Returns the dead letters, the oldest first."""
         return [
-            Letter(
-                batch.batch_id,
-                batch.conversation,
-                len(self._turns.of_batch(batch.batch_id)),
-                batch.made_at,
-                batch.error,
-            )
+            replace(batch, count=len(self._turns.of_batch(batch.batch_id)))
             for batch in self._dead()
         ]
 
