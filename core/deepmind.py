@@ -124,7 +124,7 @@ class DeepMind:
         here, so this is where it is seen to come while a turn goes on."""
         plugin, config = self._plugin, self._plugin.config
         # A pause may be over before the event's turn has begun.
-        if plugin.service.conversations.pause_of(self._events.place(event)) is not None:
+        if plugin.service.pause_of(self._events.place(event)) is not None:
             notes_of(event).setdefault("view", PAUSED_VIEW)
         if not config.engine.loop.reads_turns:
             return False
@@ -136,7 +136,7 @@ class DeepMind:
     def chat_moved(self, old: str, new: str) -> None:
         """The platform says that a group goes on under another id: from now on it is the
         same."""
-        self._plugin.service.admin.chat_moved(old, new)
+        self._plugin.service.chat_moved(old, new)
         self._plugin.spawn(rebind_moved(self._plugin, old, new))
 
     async def finished(
@@ -153,7 +153,7 @@ class DeepMind:
         if turn is None:
             return True
         where = await self._events.where(event)
-        paused = plugin.service.conversations.pause_of(where)
+        paused = plugin.service.pause_of(where)
         if paused is None and not turn.forgot and not is_off_the_record(turn.user_text):
             # For the recall of the next turn: nothing of what is off the record.
             plugin.talk.note(where, turn, plugin.clock())

@@ -148,7 +148,7 @@ async def live(engine: Engine) -> None:
     ]
     stored: list[StoredMemory] = []
     for where, draft in said:
-        await service.conversations.meet(where, draft.actor or admin)
+        await service.meet(where, draft.actor or admin)
         outcome = await service.remember(draft, conversation_id=where)
         assert isinstance(outcome, Stored), outcome
         stored.append(outcome.memory)

@@ -50,7 +50,7 @@ class ExpandTool(MemoryTool):
         transcript: Annotated[bool, Field(description="附上原来的对话，问为何时用。")] = False,
     ) -> str:
         texts, service, where = call.plugin.texts, call.plugin.service, call.said.where
-        if service.conversations.pause_of(where):
+        if service.pause_of(where):
             return call.error("pause.recalled_nothing")
         found = await service.expand(pointer, conversation_id=where)
         if isinstance(found, Refused):

@@ -30,7 +30,7 @@ async def announce_conversation(
 ) -> None:
     """Note that a person's message came, where no turn begins with it."""
     if actor.spoke:
-        meeting = plugin.service.conversations.meet(conversation_id, actor)
+        meeting = plugin.service.meet(conversation_id, actor)
         await log_first_message(plugin, conversation_id, meeting)
 
 
@@ -48,9 +48,9 @@ async def log_first_message(
 
 async def news_beside(plugin: PluginContext, actor: Actor) -> str:
     """What an admin is told once in chat, to be said beside an answer; empty for anybody else."""
-    conversations = plugin.service.conversations
-    news = await conversations.claim_news(actor)
-    await conversations.settle_news(news, said=True)
+    service = plugin.service
+    news = await service.claim_news(actor)
+    await service.settle_news(news, said=True)
     return "\n".join(notice_text(plugin.texts, notice) for notice in news)
 
 
@@ -58,13 +58,13 @@ async def warn_admin(plugin: PluginContext, conversation_id: ConversationId, act
     """Send it to an admin who has just written in a private chat."""
     if not actor.admin or conversation_id.kind is not ConversationKind.PRIVATE:
         return
-    conversations, texts = plugin.service.conversations, plugin.texts
+    service, texts = plugin.service, plugin.texts
     with suppress(EngineClosed, EngineOff):
-        if news := await conversations.claim_news(actor):
+        if news := await service.claim_news(actor):
             text = "\n".join(notice_text(texts, notice) for notice in news)
             said = texts.say("status.warning", text=text)
             reached = await tell(plugin, conversation_id.umo, said)
-            await conversations.settle_news(news, said=reached)
+            await service.settle_news(news, said=reached)
 
 
 async def tell(plugin: PluginContext, umo: str, text: str) -> bool:

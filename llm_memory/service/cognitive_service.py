@@ -52,16 +52,6 @@ class CognitiveService(DecisionDesk, Turns):
     souls: Souls
     """The manner that personas have learned."""
 
-    @property
-    def admin(self) -> CognitiveService:
-        """What admins decide about scopes."""
-        return self
-
-    @property
-    def conversations(self) -> CognitiveService:
-        """What is known of conversations and of who speaks in them."""
-        return self
-
     @deed
     async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId

@@ -162,7 +162,7 @@ async def test_while_files_are_missing_a_new_one_is_written_and_no_older_one_goe
         rig.clock.now += timedelta(days=1)
         assert (await night(rig)).removed == 0
         assert len(backups(tmp_path)) == 4
-        await rig.engine.service.admin.confirm_deletions(actor=ADMIN)
+        await rig.engine.service.confirm_deletions(actor=ADMIN)
         assert (await night(rig)).removed == 3
     assert len(backups(tmp_path)) == 1
 

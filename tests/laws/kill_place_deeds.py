@@ -63,7 +63,7 @@ class ConfirmMap(Deed):
             await self.before(rig)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.service.admin.confirm_map(actor=ADMIN)
+        await rig.engine.service.confirm_map(actor=ADMIN)
 
 
 class Mapped(Deed):
@@ -90,7 +90,7 @@ class ChangeMap(Mapped):
     async def act(self, rig: Rig, tell: Tell) -> None:
         changed = self.map_of(rig.root) | {SQUARE.map_key: "广场"}
         self.save(rig.root, changed)
-        await rig.engine.service.admin.change_map(changed, conversation_id=SQUARE, actor=ADMIN)
+        await rig.engine.service.change_map(changed, conversation_id=SQUARE, actor=ADMIN)
 
 
 def on(account: str, where: ConversationId) -> ConversationId:
@@ -115,18 +115,18 @@ class Rebind(Mapped):
     async def prepare(self, root: Path) -> None:
         async with self._engine(root) as rig:
             for where, words in ((FAMILY, PEANUTS), (SQUARE, TENT), (SQUARE, KEY)):
-                await rig.engine.service.conversations.meet(where, person(31))
+                await rig.engine.service.meet(where, person(31))
                 await rig.remember(words, where, person(31))
             await rig.engine.service.pause(conversation_id=WORK, actor=ADMIN)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        admin = rig.engine.service.admin
-        done = await admin.rebind(ADAPTER, "qq2", self.map_of(rig.root))
+        service = rig.engine.service
+        done = await service.rebind(ADAPTER, "qq2", self.map_of(rig.root))
         if isinstance(done, Refused):
             assert done.reason is Reason.NEVER_MET
             return
         self.save(rig.root, done.raw)
-        await admin.go_by(done.raw, done.rebinding.moved)
+        await service.go_by(done.raw, done.rebinding.moved)
 
 
 class UndoRebind(Rebind):
@@ -139,14 +139,14 @@ class UndoRebind(Rebind):
             await Rebind.act(self, rig, lambda *_: None)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        admin = rig.engine.service.admin
-        last = await admin.last_rebinding()
+        service = rig.engine.service
+        last = await service.last_rebinding()
         if last is None:
             return
         changed = with_moved_back(self.map_of(rig.root), last)
         self.save(rig.root, changed)
-        await admin.undo_rebind(last)
-        await admin.go_by(changed, set(changed))
+        await service.undo_rebind(last)
+        await service.go_by(changed, set(changed))
 
 
 class Bring(Deed):
@@ -164,11 +164,11 @@ class Bring(Deed):
             said = ((1, "存折放在饼干盒里"), (1, KEY), (1, TENT), (2, PEANUTS))
             for number, words in said:
                 where, who = private(number), person(number)
-                await rig.engine.service.conversations.meet(where, who)
+                await rig.engine.service.meet(where, who)
                 await rig.remember(words, where, who)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.service.admin.bring(conversation_id=private(1), actor=ADMIN)
+        await rig.engine.service.bring(conversation_id=private(1), actor=ADMIN)
 
 
 class TakeBackBrought(Bring):
@@ -194,7 +194,7 @@ class ConfirmDeletions(Deed):
         (root / "memory" / "scopes" / "家人" / "preferences.md").unlink()
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.service.admin.confirm_deletions(actor=ADMIN)
+        await rig.engine.service.confirm_deletions(actor=ADMIN)
 
 
 class Upgrade(Opening):

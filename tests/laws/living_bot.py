@@ -386,13 +386,13 @@ class LivingBot:
         self.scope_map.pop(key, None)
         if name is not None:
             self.scope_map[key] = name
-        await self.rig.engine.service.admin.change_map(
+        await self.rig.engine.service.change_map(
             {**ANCHOR, **self.scope_map}, conversation_id=conversation(place), actor=actor(who)
         )
 
     async def bring(self, place: Place, who: Person, *names: str) -> str:
         """By command: what was left behind in former scopes, also where others see the target."""
-        bring, where = self.rig.engine.service.admin.bring, conversation(place)
+        bring, where = self.rig.engine.service.bring, conversation(place)
         outcome = await bring(names, conversation_id=where, actor=actor(who))
         if isinstance(outcome, MustBeNamed):
             targets = [one.target for one in outcome.left]
@@ -402,11 +402,11 @@ class LivingBot:
     async def rename(self, place: Place, who: Person, old: str, new: str) -> str:
         """By command, and with a yes where two scopes become one."""
         raw, moved = with_renamed({**ANCHOR, **self.scope_map}, old, new)
-        admin = self.rig.engine.service.admin
-        planned = await admin.plan_rename(old, new, moved)
+        service = self.rig.engine.service
+        planned = await service.plan_rename(old, new, moved)
         if isinstance(planned, Refused):
             return _no(planned)
-        outcome = await admin.rename(
+        outcome = await service.rename(
             old, new, raw, moved, conversation_id=conversation(place), actor=actor(who)
         )
         if not isinstance(outcome, Brought):

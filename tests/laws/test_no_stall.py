@@ -162,16 +162,16 @@ async def import_(house: House) -> object:
 
 async def change_map(house: House) -> object:
     raw = {**MAP, **ODD, AWAY.umo: f"家{next(house.numbers) % 40}"}
-    return await house.service.admin.change_map(raw, conversation_id=AWAY, actor=ADMIN)
+    return await house.service.change_map(raw, conversation_id=AWAY, actor=ADMIN)
 
 
 async def rename_account(house: House) -> object:
     """And back."""
-    admin, raw = house.service.admin, MAP | ODD | {"gone:GroupMessage:30001": "家3"}
-    done = await admin.rebind("gone", "aiocqhttp", raw)
+    service, raw = house.service, MAP | ODD | {"gone:GroupMessage:30001": "家3"}
+    done = await service.rebind("gone", "aiocqhttp", raw)
     assert isinstance(done, Rebound)
-    await admin.go_by(done.raw, done.rebinding.moved)
-    await admin.undo_rebind(done.rebinding)
+    await service.go_by(done.raw, done.rebinding.moved)
+    await service.undo_rebind(done.rebinding)
     return done
 
 
@@ -185,7 +185,7 @@ async def account_comes_and_goes(house: House) -> object:
 
 async def stranger(house: House) -> object:
     number = 50_000 + next(house.numbers)
-    return await house.service.conversations.meet(private(number), person(number))
+    return await house.service.meet(private(number), person(number))
 
 
 async def turn(house: House) -> object:

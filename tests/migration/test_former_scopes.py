@@ -61,7 +61,7 @@ def linked(**people: str) -> dict[str, str]:
 
 async def say(rig: Rig, text: str, where: ConversationId, number: int = 1) -> None:
     """Somebody writes, and has something remembered."""
-    await rig.engine.service.conversations.meet(where, person(number))
+    await rig.engine.service.meet(where, person(number))
     await rig.remember(text, where, person(number))
 
 
@@ -82,7 +82,7 @@ async def bring(
     rig: Rig, where: ConversationId, *names: str, actor: Actor = ADMIN
 ) -> list[Brought] | MustBeNamed | Refused:
     """What comes of asking for it."""
-    return await rig.engine.service.admin.bring(names, conversation_id=where, actor=actor)
+    return await rig.engine.service.bring(names, conversation_id=where, actor=actor)
 
 
 def counted(outcome: object) -> list[tuple[int, int]]:
@@ -234,7 +234,7 @@ async def test_queued_turns_stay_where_they_were_said_unless_the_scope_is_brough
 ) -> None:
     async with running(tmp_path, settings=to(), follow=False) as rig:
         service = rig.engine.service
-        await service.conversations.meet(ONE, person(1))
+        await service.meet(ONE, person(1))
         tickets = [
             await service.observe(Turn(person(1), text, "好"), conversation_id=ONE)
             for text in ("存折搬到琴凳里了", "我换了新的自行车锁", "窗帘是蓝色的")
@@ -266,7 +266,7 @@ async def test_what_was_forgotten_there_stays_forgotten_where_its_turns_are_brou
     text = "存折放在饼干盒里"
     async with running(tmp_path, settings=to(), follow=False) as rig:
         service = rig.engine.service
-        await service.conversations.meet(ONE, person(1))
+        await service.meet(ONE, person(1))
         ticket = await service.observe(Turn(person(1), text, "好"), conversation_id=ONE)
         stored = await rig.remember(text, ONE, person(1))
         memory_id = stored.memory.memory.memory_id
@@ -290,7 +290,7 @@ async def test_without_the_record_the_policies_tell_what_was_derived(tmp_path: P
     async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
         assert await left(rig, ONE) == {former: 1}
         assert (await rig.engine.status()).left == ()
-        await rig.engine.service.conversations.meet(ONE, person(1))
+        await rig.engine.service.meet(ONE, person(1))
         assert [one.source for one in (await rig.engine.status()).left] == [former]
 
 

@@ -204,7 +204,7 @@ async def test_a_confidence_is_moved_by_nobody_to_where_others_read(rig: Rig) ->
 async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path) -> None:
     per_peer = replace(SETTINGS, dm_scope=DmScope.PER_PEER)
     async with running(tmp_path, settings=per_peer) as rig:
-        await rig.engine.service.conversations.meet(CHAT, MING)
+        await rig.engine.service.meet(CHAT, MING)
         await rig.remember(f"别告诉别人：{MOVE}", CHAT, MING)
         await rig.remember("小明喜欢喝红茶", CHAT, MING)
         heard = await hear(rig, "小明打算春天去旅行")
@@ -212,7 +212,7 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
     learned = f'{{"new_memories": [{{"judgment": "{MOVE}", "turn": 1}}]}}'
     chat = ScriptedChat(otherwise=lambda _: learned)
     async with running(tmp_path, settings=SETTINGS, chat=chat) as rig:
-        (brought,) = await rig.engine.service.admin.bring(
+        (brought,) = await rig.engine.service.bring(
             ["public"], conversation_id=CHAT, actor=replace(MING, admin=True)
         )
         assert (brought.memories, brought.left) == (2, 1)

@@ -124,7 +124,7 @@ async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(rig: R
         with full_disk(), pytest.raises(StateUnavailable):
             await deed(rig)
         outcome = await rig.engine.service.remember(MemoryDraft("好"), conversation_id=FAMILY)
-        assert (rig.engine.service.conversations.pause_of(FAMILY) is not None) is paused
+        assert (rig.engine.service.pause_of(FAMILY) is not None) is paused
         assert (outcome == Refused(Reason.OFF_THE_RECORD)) is paused
         await pause(rig)
 

@@ -142,7 +142,7 @@ async def test_a_state_that_cannot_be_opened_stops_no_memory_and_is_named_with_i
         await rig.remember("公司的门禁密码每周换", group(888))
         await rig.remember("图书馆周一闭馆", group(999))
         service = rig.engine.service
-        met = [await service.conversations.meet(group(777), person(1)) for _ in range(2)]
+        met = [await service.meet(group(777), person(1)) for _ in range(2)]
         assert met[1] is None
         # A ticket promises that the turn is on the disk, in a file of its own.
         observed = await service.observe(Turn(person(1), "问", "答"), conversation_id=group(777))
@@ -157,7 +157,7 @@ async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, MAP) as rig:
-        await rig.engine.service.conversations.meet(group(777), person(1))
+        await rig.engine.service.meet(group(777), person(1))
     monkeypatch.setattr(SqliteStateStore, "WAIT_SECONDS", 0.1)
     path = tmp_path / "state" / "state.sqlite"
     before = path.read_bytes()
@@ -172,7 +172,7 @@ async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold
                 report = await service.describe(conversation_id=group(777))
                 assert report.resolution.why.code is WhyCode.MAP_DAMAGED
                 # For the first time since this start.
-                assert await service.conversations.meet(group(777), person(1))
+                assert await service.meet(group(777), person(1))
     assert path.read_bytes() == before
 
 
@@ -207,9 +207,9 @@ async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_unt
         refused = await service.remember(MemoryDraft("爷爷住院了"), conversation_id=group(777))
         assert not isinstance(refused, Stored)
         assert (await service.describe(conversation_id=group(777))).damaged
-        assert await service.admin.confirm_map(actor=person(1)) is None
+        assert await service.confirm_map(actor=person(1)) is None
         assert await whys(rig) == UNKNOWN
-        assert await service.admin.confirm_map(actor=person(1, admin=True)) == 0
+        assert await service.confirm_map(actor=person(1, admin=True)) == 0
         assert await whys(rig) == BY_POLICY
         standing = {notice.code for notice in (await rig.engine.status()).notices}
         assert NoticeCode.MAP_UNKNOWN not in standing
@@ -232,7 +232,7 @@ async def test_after_a_broken_state_file_a_lost_map_stays_on_hold_across_restart
                 assert await whys(rig) == UNKNOWN
         async with running(tmp_path, scope_map) as rig:
             if scope_map is None:
-                await rig.engine.service.admin.confirm_map(actor=person(1, admin=True))
+                await rig.engine.service.confirm_map(actor=person(1, admin=True))
             else:
                 assert (await whys(rig))[1:] == BY_POLICY[1:]
                 assert await rig.texts(QUESTION, group(777)) == [PEANUTS]

@@ -47,7 +47,7 @@ class Family(Desk):
     async def met(self, number: int, name: str, where: int = 0) -> None:
         """A person writes in a group, or in private."""
         place = group(where) if where else private(number)
-        await self.rig.engine.service.conversations.meet(place, person(number, name))
+        await self.rig.engine.service.meet(place, person(number, name))
 
     async def member(self, words: str, number: int = 2, name: str = "小红") -> str:
         return await self.told(FakeEvent.in_private(number, f"memory {words}", name=name))
@@ -103,7 +103,7 @@ async def test_a_name_that_two_have_or_a_stranger_may_have_taken_lets_nobody_in(
 async def test_a_group_is_placed_by_its_title_if_who_asks_is_in_it(family: Family) -> None:
     for number, title in ((5550, "老友记"), (5551, "书友会")):
         split = replace(group(f"9_{number}"), group=str(number), title=title)
-        meet = family.rig.engine.service.conversations.meet
+        meet = family.rig.engine.service.meet
         await meet(split, person(9 if number == 5550 else 8))
     await family("scope 家人 老友记", 888)
     await family("yes", 888)

@@ -39,7 +39,7 @@ async def told_in(rig: Rig, *numbers: int) -> list[int]:
 
 def paused(rig: Rig, *numbers: int) -> list[int]:
     """The groups, of these, that are off the record."""
-    pause_of = rig.engine.service.conversations.pause_of
+    pause_of = rig.engine.service.pause_of
     return [number for number in numbers if pause_of(group(number))]
 
 
@@ -82,13 +82,13 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
     said = {ANSWER: group(777), "帐篷在阁楼里": group(555), "存折在花盆下面": private(31)}
     async with running(tmp_path, settings=settings, follow=False) as rig:
         for text, place in said.items():
-            await rig.engine.service.conversations.meet(place, person(31))
+            await rig.engine.service.meet(place, person(31))
             await rig.remember(text, place, person(31))
         await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
     renamed = frozenset({"qq2"})
     async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
         await Desk(rig, panel=panel)(f"scope rebind {ADAPTER} qq2")
-        assert rig.engine.service.conversations.pause_of(on("qq2", group(888)))
+        assert rig.engine.service.pause_of(on("qq2", group(888)))
         for text, place in said.items():
             for where in (place, group(4321), private(4321)):
                 assert bool(await rig.texts(text, on("qq2", where))) is (where is place), text

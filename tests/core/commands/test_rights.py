@@ -115,7 +115,7 @@ async def test_members_pause_their_private_chats_and_no_group_and_are_told_what_
     rig: Rig,
 ) -> None:
     """Also by the word that ends a pause elsewhere."""
-    desk, pause_of = Desk(rig), rig.engine.service.conversations.pause_of
+    desk, pause_of = Desk(rig), rig.engine.service.pause_of
     assert "继续" not in await desk("undo", **MEMBER)
     for words in ("pause", "resume"):
         await desk(words, 777, **MEMBER)

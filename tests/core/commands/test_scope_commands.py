@@ -90,7 +90,7 @@ PUBLIC = replace(QUICK, dm_scope=DmScope.PUBLIC)
 async def left_behind(root: Path) -> str:
     """Two memories in a scope of ``per-peer``; its name."""
     async with running(root, {}, settings=PER_PEER, follow=False) as rig:
-        await rig.engine.service.conversations.meet(private(1), person(1))
+        await rig.engine.service.meet(private(1), person(1))
         for text in ("存折放在饼干盒里", "备用钥匙在花盆下面"):
             stored = await rig.remember(text, private(1), person(1))
         return stored.memory.scope.name
@@ -285,8 +285,8 @@ async def test_a_name_that_is_nearly_that_of_a_scope_or_of_a_person_is_asked_abo
     panel = Panel(
         before := {**MAP, "aiocqhttp:GroupMessage:1": "Team", "aiocqhttp:GroupMessage:2": "一班"}
     )
-    await rig.engine.service.conversations.meet(group(777), person(1, "老王"))
-    await rig.engine.service.admin.change_map(
+    await rig.engine.service.meet(group(777), person(1, "老王"))
+    await rig.engine.service.change_map(
         before, conversation_id=group(1), actor=person(9, admin=True)
     )
     desk = Desk(rig, panel=panel)
