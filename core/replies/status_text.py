@@ -100,9 +100,9 @@ def state_text(texts: Texts, status: MigrationStatus) -> str:
         known = (f"{group}.{status.waiting}" for group in ("cause", "migrate_cause"))
         code = next(filter(texts.knows, known), "")
         return texts.say("migrate.waiting", cause=texts.say(code) if code else status.waiting)
-    if status.reversed and status.state is MigrationState.IDLE:
-        return texts.say("migrate.reversed")
-    return texts.say(f"migrate.state_{status.state}", detail=cut(status.detail, _LONG))
+    rests = status.reversed and status.state is MigrationState.IDLE
+    state = MigrationState.REVERSED if rests else status.state
+    return texts.say(f"migrate.state_{state}", detail=cut(status.detail, _LONG))
 
 
 def notice_text(texts: Texts, notice: Notice) -> str:

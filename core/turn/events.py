@@ -209,7 +209,7 @@ class Events:
             return Actor(person=person, name=_name_of(event) or sender, admin=event.is_admin())
         job, where = event.get_extra(_JOB), await self.where(event)
         sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
-        asking = self.service().conversations.on_behalf_of(where, sender)
+        asking = self.service().on_behalf_of(where, sender)
         found = await self._asked(asking, where.umo)
         if found is None:
             return Actor("", self.texts.say("agent.alone"), spoke=False)
@@ -219,7 +219,7 @@ class Events:
     async def _woken_at(self, parsed: ConversationId) -> ConversationId:
         """The origin completed; ``hidden`` where what it hides cannot be told now."""
         adapter = adapter_of(self.astrbot, parsed.account)
-        asking = self.service().conversations.completed(parsed, adapter)
+        asking = self.service().completed(parsed, adapter)
         return await self._asked(asking, parsed.umo) or ConversationId(
             parsed.umo, adapter, parsed.account, parsed.kind, hidden=True
         )
