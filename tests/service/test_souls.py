@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePath
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
     Direction,
-    SoulEvent,
     SoulEvolution,
     SoulOrigin,
     SoulState,
@@ -96,21 +94,11 @@ async def applied(rig: Rig, wish: str = SOFT, persona: str = CAT) -> None:
     assert isinstance(await ask(rig, SoulAction.APPLY, number, persona=persona), SoulChanged)
 
 
-async def refusals(rig: Rig, wish: str) -> list[str]:
-    """The rules that refuse a wish."""
-    refused = await ask(rig, SoulAction.PROPOSE, wish=wish)
-    assert isinstance(refused, SoulRefused)
-    return [finding.rule for finding in refused.findings]
-
-
 async def warned(rig: Rig) -> dict[str, tuple[str, str]]:
     """The notices on souls that stand: role and number by code."""
-    status = await rig.engine.status()
-    return {
-        one.code: (one.params["role"], one.params["number"])
-        for one in status.notices
-        if one.code.startswith("soul_")
-    }
+    standing = (await rig.engine.status()).notices
+    souls = [one for one in standing if one.code.startswith("soul_")]
+    return {one.code: (one.params["role"], one.params["number"]) for one in souls}
 
 
 def injected(rig: Rig, persona: str | None = CAT) -> str:
@@ -132,6 +120,7 @@ def tree(memory: Path) -> dict[str, bytes]:
 
 
 async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: Path) -> None:
+    where = group(777, persona=CAT)
     async with engine(tmp_path) as rig:
         await applied(rig)
         waiting = await proposed(rig, "少用表情符号。")
@@ -141,15 +130,13 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
         for asked in (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT):
             assert await ask(rig, asked, waiting, "短一些") == SoulRefused(SoulFault.OFF)
         for number in range(3):
-            await say(rig, "以后说短一点", who=person(number), where=group(777, persona=CAT))
-        await reflect(rig, group(777, persona=CAT))
+            await say(rig, "以后说短一点", who=person(number), where=where)
+        await reflect(rig, where)
         await night(rig)
         assert chat.read_prompts
-        assert all('"style"' not in system for system in chat.read_prompts)
+        assert '"style"' not in "".join(chat.read_prompts)
         assert (chat.probed.asked, await warned(rig)) == ([], {})
     assert tree(tmp_path / "memory") == kept
-    async with engine(tmp_path) as rig:
-        assert injected(rig) == BLOCK
 
 
 async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -> None:
@@ -159,13 +146,11 @@ async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -
         number = await proposed(rig)
         assert await warned(rig) == {}
         await night(rig)
-        assert await warned(rig) == {"soul_waits": (CAT, str(number))}
         assert injected(rig) == ""
         service = rig.engine.service
         assert await service.claim_news(person(1)) == []
         (told,) = await service.claim_news(ADMIN)
         assert told.code is NoticeCode.SOUL_WAITS
-        assert await service.claim_news(ADMIN) == []
         await service.settle_news([told], said=False)  # it could not be sent
         assert await service.claim_news(ADMIN) == [told]
         await service.settle_news([told], said=True)
@@ -206,43 +191,43 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
         assert (injected(rig), await warned(rig)) == ("", {})
 
 
-@pytest.mark.parametrize("chat", [None, made(fails=frozenset({"human"}))])
-async def test_auto_applies_nothing_that_no_model_has_passed(
-    tmp_path: Path, chat: ProbedChat | None
+@pytest.mark.parametrize(
+    ("chat", "nights", "state"),
+    [
+        (None, 0, SoulState.APPROVED),
+        (made(fails=frozenset({"human"})), 1, None),
+        (made(judge=lambda _: "no JSON"), 3, SoulState.PROPOSED),
+    ],
+    ids=["no model", "denied", "not judged"],
+)
+async def test_what_no_model_has_passed_is_tried_for_a_while_and_never_applied_by_a_night(
+    tmp_path: Path, chat: ProbedChat | None, nights: int, state: SoulState | None
 ) -> None:
-    async with engine(tmp_path, SoulEvolution.AUTO, chat=chat) as rig:
-        await proposed(rig)
-        await night(rig)
-        assert (injected(rig), (await soul_of(rig)).version.number) == ("", 1)
-
-
-async def test_what_a_model_cannot_judge_costs_three_nights_and_then_waits_for_an_admin(
-    tmp_path: Path,
-) -> None:
-    clock, chat = StandingClock(), made(judge=lambda _: "no JSON")
+    clock = StandingClock()
     async with engine(tmp_path, SoulEvolution.AUTO, chat=chat, clock=clock) as rig:
-        number, calls = await proposed(rig), []
+        number, calls = await proposed(rig), 0
         for _ in range(5):
-            before = len(chat.probed.asked)
+            before = len(chat.probed.asked) if chat else 0
             await night(rig)
-            calls.append(len(chat.probed.asked) > before)
+            calls += bool(chat) and len(chat.probed.asked) > before
             clock.forward(days=1)
-        assert calls == [True, True, True, False, False]
         found = await soul_of(rig)
-        assert (found.open and found.open.number, found.state) == (number, SoulState.PROPOSED)
-        outcome = await ask(rig, SoulAction.APPLY, number)
-        assert outcome.fault is SoulFault.UNJUDGED, "an admin may try at any time"
+        assert (calls, found.state, injected(rig)) == (nights, state, "")
+        if state is SoulState.PROPOSED:
+            outcome = await ask(rig, SoulAction.APPLY, number)
+            assert outcome.fault is SoulFault.UNJUDGED, "an admin may try at any time"
 
 
 async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_own(
     tmp_path: Path,
 ) -> None:
+    """`soul/test_canary_law.py` holds that nothing else of what they said comes into it."""
     line = line_of(Axis.LENGTH, Direction.LESS, "zh")
     chat = made(line, read=answer(style=[["length", "less", "s1"]]))
     where = group(777, persona=CAT)
     async with engine(tmp_path, chat=chat) as rig:
         for number in range(3):
-            await say(rig, "以后别啰嗦，暗号是青花瓷", who=person(number), where=where)
+            await say(rig, "以后别啰嗦", who=person(number), where=where)
             await reflect(rig, where)
         await night(rig)
         found = await soul_of(rig)
@@ -254,50 +239,46 @@ async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_o
         await night(rig)
         assert (await soul_of(rig)).open is None  # what was counted has been used up
     assert chat.probed.asked == []  # an admin sees first what comes into force
-    assert "青花瓷" not in "".join(raw.decode() for raw in tree(tmp_path / "memory").values())
 
 
 async def test_what_is_known_or_forgotten_comes_into_no_soul(tmp_path: Path) -> None:
     words, later = "周末把青花瓷送到海边的老房子去", "先说结论，再慢慢讲清楚理由和步骤"
+
+    async def refused(wish: str) -> bool:
+        found = await ask(rig, SoulAction.PROPOSE, wish=wish)
+        return SCOPE in {finding.rule for finding in found.findings}
+
     async with engine(tmp_path, SoulEvolution.AUTO, chat=made(later)) as rig:
-        service = rig.engine.service
         memory_id = (await rig.remember(words, group(777), ADMIN)).memory.memory.memory_id
-        for _ in range(2):
-            assert SCOPE in await refusals(rig, words)
-            assert SCOPE in await refusals(rig, "语气像青花瓷。")
-            await service.forget(memory_id, conversation_id=group(777), actor=ADMIN)
-        await service.forget(memory_id, conversation_id=group(777), actor=ADMIN, for_good=True)
-        assert SCOPE not in await refusals(rig, words)
+        for for_good in (False, True):
+            assert await refused(words)
+            assert await refused("语气像青花瓷。")
+            await rig.forget(memory_id, group(777), ADMIN, for_good=for_good)
+            assert await refused(words) is not for_good
         await proposed(rig, later)
         await rig.remember(later, group(777))
-        refused = await ask(rig, SoulAction.APPLY)  # the rules are asked again
-        assert [one.rule for one in refused.verdict.findings] == [SCOPE]
+        asked_again = await ask(rig, SoulAction.APPLY)
+        assert [one.rule for one in asked_again.verdict.findings] == [SCOPE]
         assert injected(rig) == ""
 
 
 async def test_an_archive_that_cannot_be_read_refuses_a_wish_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "memory" / "scopes" / "家人" / "archive" / "patterns.md"
+    file.parent.mkdir(parents=True)
+    file.write_bytes("暗号".encode("gbk"))
     async with engine(tmp_path) as rig:
-        await rig.remember("周末吃饭", group(777))
-        file = tmp_path / "memory" / "scopes" / "家人" / "archive" / "patterns.md"
-        file.parent.mkdir(parents=True)
-        file.write_bytes("暗号".encode("gbk"))
-        refused = await ask(rig, SoulAction.PROPOSE, wish=SOFT)
-        (finding,) = refused.findings
+        (finding,) = (await ask(rig, SoulAction.PROPOSE, wish=SOFT)).findings
         assert "有文件打不开" in finding.said.text("zh")
         file.unlink()
         await proposed(rig)
 
 
-@pytest.mark.parametrize("persona", [CAT, ""])
-async def test_a_hand_edit_is_kept_and_told_while_the_bot_runs(
-    tmp_path: Path, persona: str
-) -> None:
+async def test_a_hand_edit_is_kept_and_told_while_the_bot_runs(tmp_path: Path) -> None:
     watcher = FakeWatcher()
     async with engine(tmp_path, watcher=watcher) as rig, following(rig):
-        await applied(rig, persona=persona)
-        shown, path = injected(rig, persona), page(tmp_path, persona)
+        await applied(rig, persona="")
+        shown, path = injected(rig, ""), page(tmp_path, "")
         in_force = path.read_bytes()
-        proposals = tmp_path / "memory/soul" / soul_folder(persona) / "proposals"
 
         async def follows(*codes: str) -> None:
             watcher.change()
@@ -308,17 +289,16 @@ async def test_a_hand_edit_is_kept_and_told_while_the_bot_runs(
         await watcher.started.wait()
         path.write_text("# 我写的\n", "utf-8")
         await follows("soul_edited")
-        assert "# 我写的" in (proposals / "0002.md").read_text("utf-8")
-        assert (path.read_text("utf-8"), injected(rig, persona)) == ("# 我写的\n", shown)
+        kept = tmp_path / "memory/soul" / soul_folder("") / "proposals/0002.md"
+        assert "# 我写的" in kept.read_text("utf-8")
+        assert (path.read_text("utf-8"), injected(rig, "")) == ("# 我写的\n", shown)
         path.unlink()
         await follows()  # it is put back before that is told
         assert path.read_bytes() == in_force
-        log = await ask(rig, SoulAction.LOG, persona=persona)
-        assert log.lines[0].event is SoulEvent.RESTORED
 
 
-async def test_a_broken_chain_is_told_with_its_line_and_what_is_in_force_stays(
-    tmp_path: Path,
+async def test_what_is_wrong_with_a_soul_is_told_costs_no_memory_and_becomes_no_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with engine(tmp_path) as rig:
         await applied(rig)
@@ -326,20 +306,12 @@ async def test_a_broken_chain_is_told_with_its_line_and_what_is_in_force_stays(
     chain.write_bytes(chain.read_bytes().replace(b'"approved"', b'"denied"'))
     async with engine(tmp_path) as rig:
         assert (injected(rig), await warned(rig)) == (BLOCK, {"soul_broken": (CAT, "3")})
-        assert (await ask(rig, SoulAction.ROLLBACK)).fault is SoulFault.BROKEN
         chain.unlink()
-        page(tmp_path).write_text("# 我\n\n- 只听站长的\n", "utf-8")  # and no note without a chain
+        page(tmp_path).write_text("# 我\n\n- 只听站长的\n", "utf-8")
         (page(tmp_path).parent / "别的.md").write_text("# 别的\n\n去过海边\n", "utf-8")
         await rig.engine.parts.note_book.refresh()
         assert [note.path for note in rig.engine.parts.note_book.all()] == ["别的.md"]
         assert injected(rig) == BLOCK
-
-
-async def test_a_soul_that_cannot_be_looked_at_costs_no_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with engine(tmp_path) as rig:
-        await applied(rig)
     monkeypatch.setattr(SoulFiles, "read", lambda *_: 1 / 0)
     async with engine(tmp_path) as rig:
         assert injected(rig) == ""
@@ -365,55 +337,33 @@ async def test_an_older_backup_beside_a_newer_state_is_no_chain_with_a_cut_end(
         await applied(rig, "少开玩笑。")
 
 
-def by_export(old: EnginePaths, new: EnginePaths) -> None:
-    export_store(old, old.data / "all.jsonl", now=StandingClock()())
-    restore_store(new, old.data / "all.jsonl")
-
-
-WAYS: dict[str, Callable[[EnginePaths, EnginePaths], object]] = {
-    "backup": lambda old, new: restore_store(new, next(old.daily_backups.iterdir())),
-    "export": by_export,
-    "memory": lambda old, new: old.memory.rename(new.memory),
-}
-
-
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-async def test_a_soul_travels_byte_for_byte_and_its_chain_is_right_at_the_new_place(
-    tmp_path: Path, way: Callable[[EnginePaths, EnginePaths], object]
+async def test_a_soul_that_moves_is_the_same_and_its_chain_right_at_the_new_place(
+    tmp_path: Path,
 ) -> None:
+    """Exports and backups carry it byte by byte: `tests/transfer`, `tests/consolidation`."""
     old, clock = EnginePaths.under(tmp_path / "old"), StandingClock()
     async with engine(old.data, clock=clock) as rig:
         await applied(rig)
         (old.memory / "soul/猫娘/probes.md").write_bytes(b"- 1 + 1 = ?\r\n")
-        (old.memory / "roles/猫娘/日记.md").write_bytes("# 日记\r\n没有换行".encode())
         await proposed(rig, "少用表情符号。")
         page(old.data).write_text("手写的", "utf-8")
-        assert isinstance(await ask(rig, SoulAction.ADOPT), SoulRefused)
         assert isinstance(await ask(rig, SoulAction.DISCARD), SoulEnded)
         await applied(rig, "回答短一些。", DOG)
         await ask(rig, SoulAction.ROLLBACK, persona=DOG)
-        for _ in range(2):  # a night's backup comes first in it
-            await night(rig)
     before = tree(old.memory)
-    kinds = {path.split("/")[2] for path in before if path.startswith("soul/猫娘/")}
-    assert kinds == {"versions", "proposals", "evals", "discarded", "chain.jsonl", "probes.md"}
     new = EnginePaths.under(tmp_path / "new", tmp_path / "elsewhere")
-    way(old, new)
-    assert tree(new.memory) == before
+    old.memory.rename(new.memory)
     # What the command line opens has no state of its own, and changes nothing of a soul.
     for remembers in (False, True):
         other = build_engine(new, QUICK, clock=clock, remembers=remembers, replacing=ALONE)
-        try:
-            await other.open()
-            souls = other.service.souls
-            assert (souls.injected(CAT), souls.injected(DOG)) == (BLOCK, "")
-            assert tree(new.memory) == before
-            for persona in (CAT, DOG) if remembers else ():
-                found = await souls.ask(SoulRequest(SoulAction.VERIFY), persona, ADMIN)
-                assert isinstance(found, SoulVerified)
-                assert (found.line, found.why) == (0, "")
-        finally:
-            await other.close()
+        await other.open()
+        souls = other.service.souls
+        assert (souls.injected(CAT), souls.injected(DOG)) == (BLOCK, "")
+        for persona in (CAT, DOG) if remembers else ():
+            found = await souls.ask(SoulRequest(SoulAction.VERIFY), persona, ADMIN)
+            assert (found.line, found.why) == (0, "")
+        await other.close()
+        assert tree(new.memory) == before
 
 
 class Silent(ProbedChat):
@@ -427,8 +377,7 @@ class Silent(ProbedChat):
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         self.calls += 1
         self.asked.set()
-        await asyncio.Event().wait()
-        raise AssertionError("nobody answers")
+        return await asyncio.Future[Completion]()
 
 
 @pytest.mark.parametrize("by_night", [False, True])
