@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,20 +16,15 @@ from astrbot_plugin_scoped_memory.core.migrations import memory_scope_migration
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.replies.status_text import fault_words, state_text
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
-from astrbot_plugin_scoped_memory.llm_memory import (
-    MigrationState,
-    MigrationStatus,
-)
+from astrbot_plugin_scoped_memory.llm_memory import MigrationState, MigrationStatus
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, group, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     fields,
     filled,
     legacy,
-    migrating,
     until_done,
     until_status,
 )
@@ -85,22 +81,6 @@ async def test_a_letter_shows_none_of_the_words_and_is_read_again_or_dropped_by_
             assert (await reflection.letters(), texts_of(rig)) == ([], {"家人": [PEANUTS]})
 
 
-async def test_what_is_off_and_what_the_disk_refused_is_said_with_its_cause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    chat = ScriptedChat()
-    chat.present = False
-    async with running(tmp_path, chat=chat, follow=False) as rig:
-        desk = Desk(rig)
-        why = desk.say("resting.no_provider")
-        assert desk.say("loop.resting", why=why) in await desk("status")
-        monkeypatch.setattr(files, "write_all", full)
-        assert "No space left" in await desk("pause")
-
-
 def test_why_turns_were_not_read_is_said_in_words() -> None:
     said = {
         "no_field: none of useful_ids": "模型的回答用不上",
@@ -125,30 +105,6 @@ def test_each_cause_for_which_old_memories_wait_has_its_words(language: str) -> 
     assert bare == ["never_heard_of"]
 
 
-async def test_an_admin_reverses_and_takes_back_and_reads_no_memory(tmp_path: Path) -> None:
-    source = filled(RECORDS)
-    before, said = dict(source.records), list[str]()
-    async with running(tmp_path, legacy=source) as rig, migrating(rig):
-        desk = Desk(rig)
-        (batch,) = (await until_done(rig)).batches
-        for words in ("", "broken", "试算", "reverse"):
-            said.append(await desk(f"migrate {words}"))
-        assert source.records == before
-        await desk("migrate start")
-        await until_done(rig)
-        assert source.records != before
-        said.append(await desk(f"migrate take-back {batch}"))
-        assert (await rig.engine.status()).total == 0
-        assert "密语" not in "".join(said)
-        await rig.engine.close()  # it does not say that there is nothing
-        assert await desk("migrate") == ""
-
-
-async def migration_told(rig: Rig) -> dict[str, Any]:
-    told: dict[str, Any] = (await PluginContext.status(cast("Any", FakePlugin(rig))))["migration"]
-    return told
-
-
 async def test_the_route_and_the_log_tell_how_far_it_is_and_of_no_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,14 +120,15 @@ async def test_the_route_and_the_log_tell_how_far_it_is_and_of_no_memory(
     pace = replace(QUICK.walk_pace, batch=1, least_pause=0.02, most_pause=0.02)
     settings = replace(QUICK, walk_pace=pace)
     async with running(tmp_path, legacy=source, settings=settings) as rig:
+        route = partial(PluginContext.status, cast("Any", FakePlugin(rig)))
         bring = memory_scope_migration.bring_memories(rig.engine, Texts("zh-CN"))
         task = asyncio.create_task(bring)
         await until_status(rig, lambda status: status.waiting == "server_down")
-        block = await migration_told(rig)
+        block = (await route())["migration"]
         assert (block["state"], block["waiting"]) == ("idle", "server_down")
         source.before_call = lambda _: None
         await until_done(rig)
-        block = await migration_told(rig)
+        block = (await route())["migration"]
         assert (block["state"], block["remaining"]) == ("done", 0)
         assert block["tally"] == {
             "scanned": 7, "patched": 5, "skipped": 2,
