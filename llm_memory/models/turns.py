@@ -9,7 +9,6 @@ from enum import StrEnum
 
 from .conversation import Actor
 from .data_models import MemoryDraft, Refused, RememberOutcome
-from .resolution import Why
 from .soul import MannerWish
 
 
@@ -90,18 +89,7 @@ class Ticket:
         return (self.ticket_id, *self.also)
 
 
-@dataclass(frozen=True, slots=True)
-class NotObserved:
-    """Nothing was queued. ``why``: the conversation learns nothing; ``note`` says what else it is:
-    ``paused``, ``not_to_be_kept`` (the person says so), ``off`` (no model reads turns), ``empty``,
-    ``full`` (the queue), ``held`` (in memory until the disk takes it), ``not_written``.
-    """
-
-    why: Why | None = None
-    note: str = ""
-
-
-ObserveOutcome = Ticket | NotObserved
+ObserveOutcome = Ticket | Refused
 
 
 @dataclass(frozen=True, slots=True)

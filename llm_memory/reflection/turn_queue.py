@@ -13,11 +13,11 @@ from typing import Final
 from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import ConversationId, ConversationKind
-from ..models.data_models import Refused
+from ..models.data_models import Reason, Refused
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.status import Notice, NoticeCode
-from ..models.turns import NotObserved, ObserveOutcome, QueuedTurn, Ticket, Turn
+from ..models.turns import ObserveOutcome, QueuedTurn, Ticket, Turn
 from ..remember.rules.gate import is_confidence
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
@@ -90,11 +90,11 @@ class TurnQueue:
         self, turn: Turn, scope: Scope | Refused, conversation_id: ConversationId
     ) -> ObserveOutcome:
         """A ticket, once the turn is on disk. Never raises for a disk that refuses it: the turn is
-        ``held``, or ``not_written`` where too many are."""
+        ``HELD``, or ``NOT_WRITTEN`` where too many are."""
         if isinstance(scope, Refused):
-            return NotObserved(scope.why)
+            return scope
         if not self._settings.reads_turns:
-            return NotObserved(note="off")
+            return Refused(Reason.LEARNING_PAUSED)
         now = self._clock()
         said = _Said(turn, scope, conversation_id, make_id("t", now), now)
         if self._held:  # they come first, and nobody waits for a lock that others hold
@@ -114,24 +114,24 @@ class TurnQueue:
             most, code = most // 2, NoticeCode.CHATTER_FULL
         outcome, is_full = await asyncio.to_thread(self._put, said, most)
         match outcome:
-            case NotObserved(note="full"):
+            case Refused(Reason.FULL):
                 self._notices.post(Notice(code, params={"count": str(most)}))
             case Ticket() if not is_full:
                 self._notices.clear(code)
         return outcome
 
-    def _hold(self, said: _Said) -> NotObserved:
+    def _hold(self, said: _Said) -> Refused:
         if len(self._held) >= _MOST_HELD:
             self._lost += 1
             params = {"count": str(self._lost)}
             self._notices.post(Notice(NoticeCode.TURNS_LOST, params=params, error=True))
-            return NotObserved(note="not_written")
+            return Refused(Reason.NOT_WRITTEN)
         self._held.append(said)
         self._report()
         if self._retrying is None or self._retrying.done():
             logger.warning("turn_held", detail=self._detail)
             self._retrying = asyncio.create_task(self._retry(), name="scoped-memory-held-turns")
-        return NotObserved(note="held")
+        return Refused(Reason.HELD)
 
     def _report(self) -> None:
         if self._held:
@@ -175,13 +175,13 @@ class TurnQueue:
         take the place of a turn of whoever holds the most."""
         turn, scope, conversation_id = said.turn, said.scope, said.conversation_id
         if self._book.no_confidence(scope) and is_confidence(turn.user_text):
-            return NotObserved(note="confidence"), False
+            return Refused(Reason.CONFIDENCE), False
         user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
         if not user_text and not reply_text:
-            return NotObserved(note="empty"), False
+            return Refused(Reason.EMPTY), False
         is_full = self._turns.count() >= most
         if is_full and said.overheard:
-            return NotObserved(note="full"), True
+            return Refused(Reason.FULL), True
         queued = QueuedTurn(
             ticket_id=said.ticket_id,
             scope=scope.name,
@@ -209,7 +209,7 @@ class TurnQueue:
         """In the place of the oldest turn of whoever holds the most."""
         party = choose_evicted(self._turns.held(), party_of(queued))
         if party is None or not self._turns.put_instead(queued, party, day=now.date()):
-            return NotObserved(note="full")
+            return Refused(Reason.FULL)
         logger.info("queue_full", speaker=party.speaker)
         return Ticket(queued.ticket_id)
 

@@ -14,10 +14,10 @@ from ..catalogue.catalogue import key_of
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import StoredMemory
+from ..models.data_models import Reason, Refused, StoredMemory
 from ..models.recall import Recall, Trace
 from ..models.resolution import Resolution
-from ..models.turns import PAUSED_VIEW, ContextLine, NotObserved, ObserveOutcome, Turn
+from ..models.turns import PAUSED_VIEW, ContextLine, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.rules.opening import as_told, frame_tokens, opening
 from ..recall.question import WEEK, RecallRequest
@@ -176,13 +176,13 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         # Also where a pause has come to an end meanwhile: it was said off the record.
         if view.pause or turn.view == PAUSED_VIEW:
             await self._keep_off(view, turn.history)
-            return NotObserved(note="paused")
+            return Refused(Reason.OFF_THE_RECORD)
         if is_off_the_record(turn.user_text):
             await self._keep_off(view, turn.history)
             if drops_the_last(turn.user_text):
                 said = filter(view.may_forget, await self._last_said(turn, view))
                 await self._forget({one.memory.memory_id: one for one in said}, view)
-            return NotObserved(note="not_to_be_kept")
+            return Refused(Reason.NOT_TO_BE_KEPT)
         if turn.forgot:  # a wish that was done would tell what is forgotten
             turn = replace(turn, user_text=without_forget_wishes(turn.user_text), reply_text="")
         # The map has changed since the bot was shown something: its answer may tell of that.

@@ -27,10 +27,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import ScopedMemoryError
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_changed
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved, Ticket
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import Ticket
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
@@ -210,7 +210,9 @@ class FaultyBot:
     async def observe(self, text: str) -> bool:
         """Whether the turn is kept or will be."""
         done = await self.service.observe(Turn(_MEMBER, text, "好的"), conversation_id=HOME)
-        return isinstance(done, Ticket) or (isinstance(done, NotObserved) and done.note == "held")
+        return isinstance(done, Ticket) or (
+            isinstance(done, Refused) and done.reason is Reason.HELD
+        )
 
     async def faults(self) -> list[str]:
         """What its owner could see: nothing, where all is indexed and no notice stands."""

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     Memory,
     MemoryKind,
-    NotObserved,
     Provenance,
     Refused,
     Source,
@@ -62,7 +61,6 @@ _NAMES = ("小明", "大伟", "小雯")
 _THINGS = ("旧书", "雨伞", "相册", "茶具", "毛衣", "球拍", "吉他", "药箱", "工具", "花种", "邮票")
 _PLACES = ("柜子", "阳台", "车库", "阁楼", "抽屉", "书架", "床底", "地下室", "厨房", "走廊")
 _REFUSED = (
-    NotObserved,
     NotRecorded,
     Refused,
 )

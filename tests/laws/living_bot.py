@@ -56,7 +56,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought, MustBeNamed
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import with_renamed
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
@@ -537,8 +536,8 @@ def _no(refused: Refused) -> str:
 
 
 def _observed(outcome: object) -> str:
-    assert isinstance(outcome, NotObserved), outcome
-    return "off the record" if outcome.note == "paused" else "read only"
+    assert isinstance(outcome, Refused), outcome
+    return "off the record" if outcome.reason is Reason.OFF_THE_RECORD else "read only"
 
 
 def _stored(outcome: object) -> tuple[str, str]:

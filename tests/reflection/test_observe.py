@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     FeedbackReport,
     MemoryDraft,
     NoticeCode,
-    NotObserved,
     ObserveOutcome,
     PrivacyMode,
     Reason,
@@ -225,18 +224,18 @@ async def test_pictures_tool_output_and_what_was_recalled_are_not_kept(tmp_path:
 
 async def test_a_turn_without_words_or_in_a_conversation_without_an_id_is_none(rig: Rig) -> None:
     for words, reply in (("", ""), (" \n", "\u200b"), ("data:;base64,QUJD", "<think>x</think>")):
-        assert await observe(rig, words, reply) == NotObserved(note="empty")
+        assert await observe(rig, words, reply) == Refused(Reason.EMPTY)
     for umo in ("", "x", "a:b", "a:GroupMessage: "):
         turn = Turn(Actor("", ""), "你好", "你好")
         where = replace(group(777), umo=umo)
         outcome = await rig.engine.service.observe(turn, conversation_id=where)
-        assert isinstance(outcome, NotObserved)
+        assert isinstance(outcome, Refused)
     assert rows(rig.root) == []
 
 
 async def test_without_a_reader_no_turn_is_kept(tmp_path: Path) -> None:
     async with running(tmp_path, settings=with_loop(reads_turns=False)) as rig:
-        assert await observe(rig) == NotObserved(note="off")
+        assert await observe(rig) == Refused(Reason.LEARNING_PAUSED)
     assert rows(tmp_path) == []
 
 
@@ -255,7 +254,7 @@ async def test_a_full_queue_throws_nothing_away_says_so_once_and_goes_on_when_th
         assert isinstance(await observe(rig, "第一句"), Ticket)
         await observe(rig, "第二句")
         for _ in range(3):
-            assert await observe(rig, "第三句") == NotObserved(note="full")
+            assert await observe(rig, "第三句") == Refused(Reason.FULL)
         assert [notice.code for notice in rig.notices] == [NoticeCode.QUEUE_FULL]
         assert [row["user_text"] for row in rows(tmp_path)] == ["第一句", "第二句"]
         drop(tmp_path, rows(tmp_path)[:1])
@@ -271,10 +270,10 @@ async def test_what_is_overheard_leaves_half_of_the_queue_to_those_who_talk_to_t
         for number in range(2):
             assert isinstance(await observe(rig, f"闲聊{number}", ""), Ticket)
         for number in range(2):
-            assert await observe(rig, "还在闲聊", "") == NotObserved(note="full")
+            assert await observe(rig, "还在闲聊", "") == Refused(Reason.FULL)
             assert isinstance(await observe(rig, f"叫你的{number}"), Ticket)
         assert [notice.code for notice in rig.notices] == [NoticeCode.CHATTER_FULL]
-        assert await observe(rig, "再叫你一声") == NotObserved(note="full")
+        assert await observe(rig, "再叫你一声") == Refused(Reason.FULL)
         standing = {notice.code for notice in (await rig.engine.status()).notices}
         assert standing == {NoticeCode.CHATTER_FULL, NoticeCode.QUEUE_FULL}
         assert {notice.params["count"] for notice in rig.notices} == {"2", "4"}
@@ -348,7 +347,7 @@ async def test_a_conversation_that_may_not_learn_queues_nothing(
 ) -> None:
     async with running(tmp_path, scope_map, settings=settings) as rig:
         outcome = await rig.engine.service.observe(TURN, conversation_id=group(777))
-        assert isinstance(outcome, NotObserved)
+        assert isinstance(outcome, Refused)
         assert (outcome.why.code if outcome.why else None) is code
         assert (await rig.engine.status()).queue == 0
 

@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     LoopSettings,
     MemoryDraft,
     NoticeCode,
-    NotObserved,
     Paused,
     Reason,
     Refused,
@@ -147,7 +146,7 @@ async def test_a_pause_for_a_time_outlasts_a_restart_and_ends_by_itself(tmp_path
         assert (await rig.engine.status()).loop.paused == 0
         late = replace(GIFT, view=view)
         outcome = await rig.engine.service.observe(late, conversation_id=FAMILY)
-        assert outcome == NotObserved(note="paused"), "it was said off the record"
+        assert outcome == Refused(Reason.OFF_THE_RECORD), "it was said off the record"
         assert await is_queued(rig)
 
 
@@ -185,7 +184,7 @@ async def test_a_message_that_is_not_to_be_kept_is_neither_queued_nor_stored(
     async with running(tmp_path, chat=ScriptedChat()) as rig:
         service = rig.engine.service
         outcome = await service.observe(replace(GIFT, user_text=said), conversation_id=FAMILY)
-        assert outcome == NotObserved(note="not_to_be_kept")
+        assert outcome == Refused(Reason.NOT_TO_BE_KEPT)
         draft = MemoryDraft("小明把礼物藏在柜子里", source=Source.TOOL, actor=MING, heard=said)
         refused = await service.remember(draft, conversation_id=FAMILY)
         assert refused == Refused(Reason.NOT_TO_BE_KEPT)

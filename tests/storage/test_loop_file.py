@@ -13,11 +13,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     EngineSettings,
     NoticeCode,
-    NotObserved,
+    Refused,
     Ticket,
     Turn,
     build_engine,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -70,7 +71,7 @@ async def test_a_command_line_that_knows_no_conversation_touches_it_not(
 async def observed(rig: Rig, number: int = 777) -> str:
     """What became of a turn: empty for a ticket."""
     outcome = await rig.engine.service.observe(TURN, conversation_id=group(number))
-    return outcome.note if isinstance(outcome, NotObserved) else ""
+    return outcome.reason if isinstance(outcome, Refused) else ""
 
 
 async def test_after_a_broken_file_pauses_hold_and_the_rest_goes_on(
@@ -81,7 +82,7 @@ async def test_after_a_broken_file_pauses_hold_and_the_rest_goes_on(
     path.write_bytes(b"broken")
     async with running(tmp_path) as rig:
         assert [notice.code for notice in rig.notices] == [NoticeCode.LOOP_RESET]
-        assert await observed(rig) == "paused"
+        assert await observed(rig) is Reason.OFF_THE_RECORD
         assert await observed(rig, 888) == ""
     async with running(tmp_path) as rig:
         assert rig.notices == []
@@ -119,6 +120,6 @@ async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_wi
         assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
         assert await rig.texts(QUESTION, group(888)) == []
         await rig.engine.service.pause(conversation_id=group(777), actor=person(9, admin=True))
-        assert await observed(rig) == "paused"
+        assert await observed(rig) is Reason.OFF_THE_RECORD
         status = await rig.engine.status()
         assert (status.ready, status.queue) == (True, 0)

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EngineSettings,
     MemoryDraft,
     NoticeCode,
-    NotObserved,
+    Refused,
     Stored,
     Ticket,
     Turn,
@@ -146,7 +146,7 @@ async def test_a_state_that_cannot_be_opened_stops_no_memory_and_is_named_with_i
         assert met[1] is None
         # A ticket promises that the turn is on the disk, in a file of its own.
         observed = await service.observe(Turn(person(1), "问", "答"), conversation_id=group(777))
-        assert isinstance(observed, NotObserved if others else Ticket)
+        assert isinstance(observed, Refused if others else Ticket)
         assert (await rig.engine.status()).ready
     monkeypatch.undo()
     if (tmp_path / "state").is_file():
