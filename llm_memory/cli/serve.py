@@ -15,8 +15,9 @@ from ..errors import HomeError
 from ..home.memory_home import MemoryHome, read_token
 from ..home.setting_values import spoken
 from ..mcp_server.sdk import check_sdk, keep_stdout_for_the_protocol, make_server, run_stdio
-from ..models.roles import NotHeld
+from ..models.data_models import Refused
 from ..roles.role_seat import RoleSeat
+from ..text.refusal_words import refusal_words
 from ..texts import Said, Spoken
 from .agent_home import agent_home, tools_of
 from .home_flags import read_settings
@@ -54,10 +55,9 @@ def serve(args: argparse.Namespace) -> int:
 
 def _not_taken(seat: RoleSeat | None) -> tuple[Said, ...]:
     """Take the role. Returns what is to be told where another program holds it."""
-    if seat is None or not isinstance(taken := seat.take(), NotHeld):
+    if seat is None or not isinstance(taken := seat.take(), Refused):
         return ()
-    held = f"{taken.holder or '?'} ({taken.since or '?'})"
-    return (Said("server.role_held", role=seat.role, holder=held),)
+    return (refusal_words(taken),)
 
 
 def _listening(args: argparse.Namespace) -> socket.socket:

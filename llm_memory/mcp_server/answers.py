@@ -8,7 +8,7 @@ from typing import Final
 
 from ..models.data_models import How, Reason, Refused, RememberOutcome, StoredMemory
 from ..models.recall import FileText
-from ..models.roles import NoteOutcome, NotHeld, RoleLease
+from ..models.roles import NoteOutcome, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..primer.models import Overview, PrimerPart
 from ..text.normalising import estimate_tokens
@@ -148,20 +148,20 @@ def numbered(found: FileText, path: str, first: int, last: int | None, budget: i
     return Answer("\n".join(said))
 
 
-def role_line(role: str, seat: RoleLease | NotHeld) -> str:
+def role_line(role: str, seat: RoleLease | Refused) -> str:
     """Returns the line that tells an agent whether it holds its role."""
-    return f"You hold the role {safe(role)}." if isinstance(seat, RoleLease) else _held(role, seat)
+    if isinstance(seat, Refused):
+        return refusal_words(seat).text("en")
+    return f"You hold the role {safe(role)}."
 
 
-def note_answer(role: str, noted: NoteOutcome, level: Level) -> Answer:
+def note_answer(noted: NoteOutcome, level: Level) -> Answer:
     """Returns what became of a session's summary, and each line that was left out."""
     match noted:
         case Refused(Reason.NOT_WRITTEN, detail=why):
             return Answer(f"not written: {safe(why)}", FAILED)
         case Refused():
             return Answer(refusal_words(noted).text("en"), FAILED)
-        case NotHeld():
-            return Answer(f"{_held(role, noted)} Nothing was written.", FAILED)
     lines = [
         f"left out, {Said(f'objection.{one.reason}').text('en')}: {safe(one.line[:_PREVIEW])}"
         for one in noted.left_out
@@ -171,9 +171,3 @@ def note_answer(role: str, noted: NoteOutcome, level: Level) -> Answer:
     again = ", which said so before" if noted.again else ""
     page = ["MEMORY.md of the role was not renewed: its marks are damaged"] * noted.page_left
     return Answer("\n".join([f"noted in {safe(noted.file)}{again}", *lines, *page]))
-
-
-def _held(role: str, seat: NotHeld) -> str:
-    who_holds = f"is held by {safe(seat.holder)}" if seat.holder else "cannot be taken now"
-    since = f" since {safe(seat.since)}" if seat.since else ""
-    return f"The role {safe(role)} {who_holds}{since}; read only here."

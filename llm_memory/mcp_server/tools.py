@@ -20,7 +20,7 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import MemoryDraft, MemoryKind, Refused, RememberOutcome, Topic
 from ..models.recall import Arm, FileText, Hit, Recall
-from ..models.roles import NotHeld, RoleLease, RoleNote
+from ..models.roles import RoleLease, RoleNote
 from ..models.scope import SHARED_FOLDER
 from ..models.tasks import TaskAction, TaskChange
 from ..roles.role_seat import RoleSeat
@@ -222,11 +222,11 @@ class MemoryTools:
         level = self.levels.nearest
         if self.seat is not None:
             lease = await _taken(self.seat)
-            if isinstance(lease, NotHeld):
-                return note_answer(self.seat.role, lease, level)
+            if isinstance(lease, Refused):
+                return note_answer(lease, level)
             note = RoleNote(lease, summary, _agent.get().name)
             noted = await level.memory.note_role(note, conversation_id=level.conversation)
-            return note_answer(self.seat.role, noted, level)
+            return note_answer(noted, level)
         draft = MemoryDraft(*_split(summary), kind=MemoryKind.EVENT, topic=Topic.JOURNAL)
         answer = log_answer(await self._remember(draft, level), level, "the session was noted")
         try:
@@ -294,6 +294,6 @@ def _shown(path: str) -> str:
     return "".join(c for c in path[:80] if unicodedata.category(c)[0] != "C")
 
 
-async def _taken(seat: RoleSeat) -> RoleLease | NotHeld:
+async def _taken(seat: RoleSeat) -> RoleLease | Refused:
     """Hold the role from now on, if nobody else does."""
     return await asyncio.to_thread(seat.take, _agent.get().name)

@@ -267,6 +267,8 @@ class Reason(StrEnum):
     """A turn that is kept in memory until the disk takes it."""
     FULL = "full"
     """As many turns wait as may."""
+    ROLE_HELD = "role_held"
+    """Another program holds the role; ``Refused.detail`` says which, and since when."""
     UNKNOWN_SCOPE = "unknown_scope"
     NOT_LEFT = "not_left"
     """A scope that is not to be brought here: others have it, or everybody would see it here."""

@@ -45,12 +45,4 @@ class Noted:
     page_left: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NotHeld:
-    """The caller does not hold the role, but perhaps another program."""
-
-    holder: str = ""
-    since: str = ""
-
-
-NoteOutcome = Noted | NotHeld | Refused
+NoteOutcome = Noted | Refused

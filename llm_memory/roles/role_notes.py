@@ -14,7 +14,6 @@ from ..models.roles import (
     LineLeftOut,
     Noted,
     NoteOutcome,
-    NotHeld,
     RoleLease,
     RoleNote,
 )
@@ -77,7 +76,7 @@ class RoleNotes:
         """Append a note to the day's file, once, and renew the role's MEMORY.md. Blocks."""
         shelf = Place.of_folder(note.lease.folder)
         if shelf is None:
-            return NotHeld()
+            return Refused(Reason.ROLE_HELD, detail="?")
         if (refused := self._refused(note.lease)) is not None:
             return refused
         if len(note.text) > MOST_CHARACTERS:
@@ -95,7 +94,7 @@ class RoleNotes:
         file = f"{shelf.folder}/{note_name(at)}"
         return Noted(file, left_out, again=again, page_left=not self._renew(shelf))
 
-    def _refused(self, lease: RoleLease) -> NotHeld | None:
+    def _refused(self, lease: RoleLease) -> Refused | None:
         path = lease_file(self._leases, lease.folder)
         with contextlib.suppress(OSError):  # a disk without locks: nobody can hold it
             if is_held_with(path, lease.token):

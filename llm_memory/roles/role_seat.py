@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from ..log import logger
-from ..models.roles import NotHeld, RoleLease
+from ..models.data_models import Reason, Refused
+from ..models.roles import RoleLease
 from ..models.scope import role_folder
 from ..storage.held_file import HeldFile, holder
 
@@ -18,15 +19,15 @@ def lease_file(folder: Path, role: str) -> Path:
     return folder / f"{role}.lock"
 
 
-def not_held(path: Path) -> NotHeld:
-    """Returns who holds the role with this lock file. Blocks."""
+def not_held(path: Path) -> Refused:
+    """Tells who holds the role with this lock file. Blocks."""
     try:
         words = holder(path) or {}
     except OSError as error:  # a disk without locks: nobody can hold it
         logger.debug("the holder of role {} cannot be read: {}", path.stem, error)
         words = {}
-    name = str(words.get("client", "")) or (f"process {words['pid']}" if "pid" in words else "")
-    return NotHeld(name, str(words.get("since", "")))
+    name = words.get("client") or f"process {words.get('pid', '?')}"
+    return Refused(Reason.ROLE_HELD, detail=f"{name} ({words.get('since', '?')})")
 
 
 class RoleSeat:
@@ -39,7 +40,7 @@ class RoleSeat:
         self._file = HeldFile(self._path)
         self._clock = clock
 
-    def take(self, client: str = "") -> RoleLease | NotHeld:
+    def take(self, client: str = "") -> RoleLease | Refused:
         """Take the role, or tell who holds it. ``client`` is the program that will be named to
         others. Blocks."""
         words: dict[str, str | int] = {

@@ -130,7 +130,7 @@ async def ended(shop: ToldSession, architect: Agent, backend: Agent) -> None:
     assert "left out, not settled yet" in said
     await architect("memory_session_end", summary=f"提议用 PostgreSQL 存订单。\n{DRAWING}")
     async with shop.agent("backend", called="backend（第二个）") as second:
-        assert "The role backend is held by process" in await second(
+        assert "The role is held by process" in await second(
             "memory_session_end", fails=True, summary="接口文档补好了。"
         )
     note = said.splitlines()[0].removeprefix("noted in ")
@@ -212,4 +212,4 @@ async def _note(client: StdioClient, summary: str) -> None:
 
 async def _is_refused(client: StdioClient) -> None:
     said, failed = await client.call("memory_session_end", summary="Mine.")
-    assert (failed, "The role backend is held by process" in said) == (True, True), said
+    assert (failed, "The role is held by process" in said) == (True, True), said

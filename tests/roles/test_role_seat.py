@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.roles import NotHeld, RoleLease
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat, lease_file, not_held
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import is_held_with
 
@@ -42,7 +43,9 @@ def test_the_second_is_told_who_holds_the_role_until_it_is_given_back(tmp_path: 
     assert isinstance(lease, RoleLease)
     assert first.take("another name") == lease
     assert is_held_with(lease_file(tmp_path, lease.folder), lease.token)
-    assert second.take("codex") == NotHeld("cursor", "2026-11-27T10:20:31+08:00")
+    assert second.take("codex") == Refused(
+        Reason.ROLE_HELD, detail="cursor (2026-11-27T10:20:31+08:00)"
+    )
     assert isinstance(other.take(), RoleLease)
     first.release()
     taken = second.take("codex")
@@ -50,7 +53,9 @@ def test_the_second_is_told_who_holds_the_role_until_it_is_given_back(tmp_path: 
     assert taken.token != lease.token
     second.release()
     other.release()
-    assert not_held(lease_file(tmp_path, lease.folder)) == NotHeld()
+    assert not_held(lease_file(tmp_path, lease.folder)) == Refused(
+        Reason.ROLE_HELD, detail="process ? (?)"
+    )
 
 
 def test_a_role_whose_name_is_a_path_has_a_file_of_the_folder_all_the_same(tmp_path: Path) -> None:
@@ -63,7 +68,7 @@ def test_a_role_whose_name_is_a_path_has_a_file_of_the_folder_all_the_same(tmp_p
 
 def test_a_disk_that_takes_no_lock_is_told_as_held_by_nobody(tmp_path: Path) -> None:
     (tmp_path / "roles").write_text("a file stands in the way")
-    assert seat(tmp_path / "roles").take() == NotHeld()
+    assert seat(tmp_path / "roles").take() == Refused(Reason.ROLE_HELD, detail="process ? (?)")
 
 
 @pytest.mark.process
@@ -76,8 +81,8 @@ def test_the_death_of_the_holder_frees_the_role(tmp_path: Path) -> None:
         assert holder.stdout is not None
         assert holder.stdout.readline().strip() == b"taken"
         told = mine.take()
-        assert isinstance(told, NotHeld)
-        assert told.holder == "cursor"
+        assert isinstance(told, Refused)
+        assert told.detail.startswith("cursor ")
     finally:
         holder.kill()
         holder.communicate()
