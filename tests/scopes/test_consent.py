@@ -14,10 +14,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     DmScope,
-    Exported,
     Feedback,
     How,
-    Imported,
     MemoryDraft,
     MemoryKind,
     Reason,
@@ -100,6 +98,12 @@ async def change_tasks(
     return report
 
 
+async def is_kept(rig: Rig, said: str, where: ConversationId) -> bool:
+    """Whether a turn with it waits to be read."""
+    turn = Turn(MING, said, "好的")
+    return isinstance(await rig.engine.service.observe(turn, conversation_id=where), Ticket)
+
+
 async def shown(rig: Rig, where: ConversationId, words: str) -> bool:
     """Whether one of the doors of a conversation shows the words."""
     found = (
@@ -151,54 +155,48 @@ async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(rig: R
     for number in range(70_000, 70_100):
         text = f"年底有什么打算：第{number}号要搬走"
         await hear(rig, text, private(number), person(number))
-    openly = await hear(rig, "大家说年底聚一次，别的打算以后再说", ROOM, HONG)
+    openly = "大家说年底聚一次，别的打算以后再说"
+    await hear(rig, openly, ROOM, HONG)
     await rig.until_indexed()
-    recall = await rig.recall("年底有什么打算", ROOM)
-    assert [hit.memory_id for hit in recall.hits] == [openly.memory.memory_id]
-    assert recall.trace.dropped.get("scope_check", 0) == 0
+    assert await rig.texts("年底有什么打算", ROOM) == [openly]
 
 
-@pytest.mark.parametrize("where", [CHAT, ROOM])
-async def test_a_confidence_is_stored_in_public_by_nobody(rig: Rig, where: ConversationId) -> None:
-    assert await rig.tell(SECRET, where, MING) == CONFIDENCE
-    assert await rig.tell(MOVE, where, MING, reasoning="他让我保密") == CONFIDENCE
-    assert await rig.tell(MOVE, where, ADMIN, heard=SECRET) == CONFIDENCE
-    change = TaskChange(TaskAction.ADD, ("年底搬家",), heard=SECRET)
-    assert (await change_tasks(rig, change, where, MING)).outcomes[0].rejected == CONFIDENCE
-    turn = Turn(MING, SECRET, "好的")
-    assert not isinstance(await rig.engine.service.observe(turn, conversation_id=where), Ticket)
-    assert (await rig.engine.status()).total == 0
+CONFIDENCES = [SECRET, "别告訴媽媽，我昨天翹課了", "just between you and me, I'm leaving in March"]
+TO_WHOM = {
+    CHAT: CONFIDENCE,
+    ROOM: CONFIDENCE,
+    FAMILY: SHARED,
+    private(1002): SHARED,
+    group(888): Refused(Reason.CONFIDENCE_HERE),
+    OWN: None,
+}
 
 
-@pytest.mark.parametrize(
-    "text", ["别告訴媽媽，我昨天翹課了", "just between you and me, I'm leaving in March"]
-)
-async def test_a_confidence_is_stored_where_its_speaker_alone_reads(rig: Rig, text: str) -> None:
-    here = Refused(Reason.CONFIDENCE_HERE)
-    for where, refused in (
-        (FAMILY, SHARED),
-        (private(1002), SHARED),
-        (group(888), here),
-        (OWN, None),
-    ):
-        told = await rig.tell(text, where, MING)
-        plain = await rig.tell("小明三月要走", where, MING, heard=text)
-        ticket = await rig.engine.service.observe(Turn(MING, text, "好的"), conversation_id=where)
-        assert isinstance(ticket, Ticket) is (refused is None)
-        for outcome in (told, plain):
+async def test_a_confidence_is_stored_where_its_speaker_alone_reads_and_never_leaves(
+    rig: Rig,
+) -> None:
+    for where, refused in TO_WHOM.items():
+        task = TaskChange(TaskAction.ADD, ("年底搬家",), heard=SECRET)
+        outcomes = [
+            *[await rig.tell(said, where, MING) for said in CONFIDENCES],
+            *[await rig.tell("小明三月要走", where, ADMIN, heard=said) for said in CONFIDENCES],
+            await rig.tell(MOVE, where, MING, reasoning="他让我保密"),
+            *[one.rejected for one in (await change_tasks(rig, task, where, MING)).outcomes],
+        ]
+        for outcome in outcomes:
             assert outcome == refused if refused else not isinstance(outcome, Refused)
-
-
-async def test_a_confidence_is_moved_by_nobody_to_where_others_read(rig: Rig) -> None:
-    change = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
-    await change_tasks(rig, change, OWN, MING)
-    await rig.remember(SECRET, OWN, MING)
-    await rig.remember(MOVE, OWN, MING, tags=("保密",))
-    kept = rig.living()
-    assert len(kept) == 3
-    for stored in kept:
-        assert await rig.move(stored.memory.memory_id, "public", OWN, ADMIN) == CONFIDENCE
-        assert await rig.move(stored.memory.memory_id, "家人", OWN, ADMIN) == SHARED
+        for said in CONFIDENCES:
+            assert await is_kept(rig, said, where) is (refused is None)
+        assert bool(rig.living()) is (refused is None)
+    await rig.remember("小明要走", OWN, MING, tags=("保密",))
+    news = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
+    await change_tasks(rig, news, OWN, MING)
+    open_ones = {SECRET, MOVE, "小明要走", "找搬家公司"}
+    kept = [one.memory for one in rig.living() if one.memory.judgment in open_ones]
+    assert {one.judgment for one in kept} == open_ones
+    for memory in kept:
+        assert await rig.move(memory.memory_id, "public", OWN, ADMIN) == CONFIDENCE
+        assert await rig.move(memory.memory_id, "家人", OWN, ADMIN) == SHARED
 
 
 async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path) -> None:
@@ -207,7 +205,6 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
         await rig.engine.service.meet(CHAT, MING)
         await rig.remember(f"别告诉别人：{MOVE}", CHAT, MING)
         await rig.remember("小明喜欢喝红茶", CHAT, MING)
-        heard = await hear(rig, "小明打算春天去旅行")
         await observed(rig, Turn(MING, SECRET, "嗯"))
     learned = f'{{"new_memories": [{{"judgment": "{MOVE}", "turn": 1}}]}}'
     chat = ScriptedChat(otherwise=lambda _: learned)
@@ -215,10 +212,9 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
         (brought,) = await rig.engine.service.bring(
             ["public"], conversation_id=CHAT, actor=replace(MING, admin=True)
         )
-        assert (brought.memories, brought.left) == (2, 1)
+        assert (brought.memories, brought.left) == (1, 1)
         await reflect(rig, CHAT)
         assert await rig.texts("小明", ROOM, 20) == ["小明喜欢喝红茶"]
-        assert heard.memory.judgment in await rig.texts("小明", CHAT, 20)
 
 
 @pytest.mark.parametrize("who", [MING, AGENT])
@@ -259,21 +255,3 @@ async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(
     await change_tasks(rig, news, CHAT, AGENT)
     assert not await shown(rig, OTHERS_CHAT, "搬出去")
     assert is_done(rig.only()) is (action is TaskAction.DONE)
-
-
-async def test_an_export_that_another_bot_imports_publishes_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path / "a", settings=SETTINGS) as rig:
-        await rig.remember(MOVE, CHAT, AGENT)
-        exported = await rig.engine.service.export(conversation_id=CHAT, actor=ADMIN)
-        assert isinstance(exported, Exported)
-        content = (tmp_path / "a" / "exports" / exported.name).read_bytes()
-    async with running(tmp_path / "b", settings=SETTINGS) as rig:
-        (tmp_path / "b" / "imports").mkdir(exist_ok=True)
-        (tmp_path / "b" / "imports" / "x.jsonl").write_bytes(content)
-        service, own = rig.engine.service, private(9)
-        for known in (0, 1):
-            report = await service.import_("x.jsonl", conversation_id=own, actor=ADMIN)
-            assert isinstance(report, Imported)
-            assert report.known == known
-        assert await rig.texts(QUESTION, CHAT) == [MOVE]
-        assert not any([await shown(rig, where, MOVE) for where in (own, ROOM)])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -59,12 +57,10 @@ async def pause(
     who: Actor = ADMIN,
     until: datetime | None = None,
 ) -> object:
-    """What the service answers."""
     return await rig.engine.service.pause(conversation_id=where, actor=who, until=until)
 
 
 async def resume(rig: Rig, where: ConversationId = FAMILY) -> object:
-    """What the service answers."""
     return await rig.engine.service.resume(conversation_id=where, actor=ADMIN)
 
 
@@ -106,21 +102,15 @@ async def test_a_conversation_that_only_reads_public_can_be_paused_and_one_witho
     assert [one["scope"] for one in told.values()] == ["public"]
 
 
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """Nothing can be written."""
-
+async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "write_all", full)
-        yield
-
-
-async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(rig: Rig) -> None:
     for deed, paused in ((pause, False), (resume, True)):
-        with full_disk(), pytest.raises(StateUnavailable):
+        with monkeypatch.context() as patch, pytest.raises(StateUnavailable):
+            patch.setattr(files, "write_all", full)
             await deed(rig)
         outcome = await rig.engine.service.remember(MemoryDraft("好"), conversation_id=FAMILY)
         assert (rig.engine.service.pause_of(FAMILY) is not None) is paused
@@ -128,7 +118,7 @@ async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(rig: R
         await pause(rig)
 
 
-async def test_a_pause_for_a_time_outlasts_a_restart_and_ends_by_itself(tmp_path: Path) -> None:
+async def test_a_pause_for_a_time_outlasts_a_lost_state_and_ends_by_itself(tmp_path: Path) -> None:
     begin = now = datetime(2026, 11, 28, 15, tzinfo=UTC)
     end = begin + timedelta(minutes=10)
 
@@ -138,27 +128,18 @@ async def test_a_pause_for_a_time_outlasts_a_restart_and_ends_by_itself(tmp_path
     async with running(tmp_path, chat=ScriptedChat(), clock=clock) as rig:
         await pause(rig)
         assert await pause(rig, until=end) == Paused(begin, until=end), "the end that was said last"
+    shutil.rmtree(tmp_path / "state")  # it stands beside the memories
     async with running(tmp_path, chat=ScriptedChat(), clock=clock) as rig:
         view = await rig.engine.service.view(conversation_id=FAMILY)
         now = end - timedelta(seconds=1)
         assert not await is_queued(rig)
+        assert await is_queued(rig, group(888))
         now = end
         assert (await rig.engine.status()).loop.paused == 0
         late = replace(GIFT, view=view)
         outcome = await rig.engine.service.observe(late, conversation_id=FAMILY)
         assert outcome == Refused(Reason.OFF_THE_RECORD), "it was said off the record"
         assert await is_queued(rig)
-
-
-async def test_a_pause_stands_beside_the_memories_whatever_becomes_of_the_state(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path) as rig:
-        await pause(rig)
-    shutil.rmtree(tmp_path / "state")
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        assert not await is_queued(rig)
-        assert await is_queued(rig, group(888))
 
 
 @pytest.mark.parametrize(
