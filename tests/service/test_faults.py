@@ -1,20 +1,25 @@
-"""What the engine survives: a close or a cancelled caller in the middle of a write, odd questions,
-an emergency. What fails in it stands in tests/laws/test_faults.py."""
+"""What the engine survives: an opening that fails, is slow or given up, a close or a cancelled
+caller in the middle of a write, odd and enormous questions, an emergency. What fails in it stands
+in tests/laws/test_faults.py."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
+import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.host.bot_facts import clock_of
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import (
-    Actor,
     Changed,
     ConversationId,
+    Engine,
     EngineClosed,
     EngineOff,
     EnginePaths,
@@ -25,29 +30,40 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Refused,
     StoredMemory,
     build_engine,
+    local_now,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.recall import find
+from astrbot_plugin_scoped_memory.llm_memory.recall.question import MAX_QUERY
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.sync import reconciler
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.scan import VaultScan
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     group,
     person,
     private,
+    running,
     running_on_vectors,
 )
 
-pytestmark = [pytest.mark.engine, pytest.mark.process]
+pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.astrbot]
 
-HERE, MING = group(777), person(10001)
+HERE, OFFICE, MING = group(777), group(888), person(10001)
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
-ALONE = {**MAP, "aiocqhttp:FriendMessage:1001": "小明的"}
+CODE = "公司的门禁密码每周换"
 
 
 def family(root: Path) -> Path:
     """The family's folder."""
     return root / "memory" / "scopes" / "家人"
+
+
+# Opening
 
 
 @pytest.mark.parametrize(
@@ -72,6 +88,83 @@ async def test_an_engine_that_cannot_open_says_so_to_whoever_waits(
     assert not status.ready
     assert NoticeCode.PART_FAILED in {notice.code for notice in status.notices}
     await engine.close()
+
+
+async def found(engine: Engine, query: str, where: ConversationId) -> list[str]:
+    recall = await engine.service.recall(query, conversation_id=where, limit=3, token_budget=500)
+    return [hit.preview for hit in recall.hits]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_while_a_scope_is_read_recall_answers_from_what_has_been_read_or_waits_a_moment(
+    tmp_path: Path, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, HERE)
+        await rig.remember(CODE, OFFICE)
+    reading, go_on, see = threading.Event(), threading.Event(), VaultScan.see
+
+    def slow(scan: VaultScan, places: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(place.scope.name == "家人" for place in places):
+            reading.set()
+            go_on.wait(30)
+        return see(scan, places, *args, **kwargs)
+
+    monkeypatch.setattr(VaultScan, "see", slow)
+    monkeypatch.setattr(reconciler, "_FILES", 1)
+    settings = EngineSettings(scope_map=MAP)
+    panel = replace(settings, load_seconds=30) if waits else settings
+    engine = build_engine(EnginePaths.under(tmp_path), panel)
+    opening = asyncio.create_task(engine.open())
+    asked = asyncio.create_task(found(engine, QUESTION, HERE)) if waits else None
+    try:
+        assert await asyncio.to_thread(reading.wait, 30)
+        if asked is None:
+            await until_true(lambda: bool(engine.parts.catalogue.counts()))
+            assert await found(engine, "门禁密码换了吗", OFFICE) == [CODE]
+        assert not opening.done()
+        assert asked is None or not asked.done()
+    finally:
+        go_on.set()
+    await opening
+    assert await (asked or found(engine, QUESTION, HERE)) == [PEANUTS]
+    await engine.close()
+
+
+async def test_a_cancelled_opening_leaves_nothing_owned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, go_on, acquire = threading.Event(), threading.Event(), DirectoryLock.acquire
+
+    def slow(lock: DirectoryLock) -> None:
+        entered.set()
+        go_on.wait(30)
+        acquire(lock)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DirectoryLock, "acquire", slow)
+        engine = build_engine(EnginePaths.under(tmp_path), EngineSettings())
+        task = asyncio.create_task(engine.open())
+        await asyncio.to_thread(entered.wait, 30)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        closing = asyncio.create_task(engine.close())
+        go_on.set()
+        await closing
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, HERE)
+
+
+def test_a_known_time_zone_is_used_and_one_that_nobody_knows_is_the_machines() -> None:
+    config = dict[str, object]()
+    clock = clock_of(SimpleNamespace(get_config=lambda: config))
+    known = {zone: ZoneInfo(zone) for zone in ("Asia/Shanghai", "America/New_York")}
+    for zone in ("Beijing", "UTC+8", "Mars/Phobos", "", None, 8, "../etc", *known):
+        config["timezone"] = zone
+        assert clock().tzinfo == known.get(str(zone), local_now().tzinfo)
+
+
+# Closing, and callers that go away
 
 
 async def test_a_closed_engine_answers_with_an_error_and_writes_nothing_more(
@@ -112,26 +205,25 @@ async def test_a_write_whose_caller_goes_away_is_finished(tmp_path: Path) -> Non
         assert (await rig.engine.status()).by_scope == {"家人": 20}
 
 
-@pytest.mark.parametrize(
-    ("where", "who", "is_trusted"),
-    [
-        (HERE, person(5, admin=True), True),
-        (private(1001), person(1001), True),  # a private chat with a scope of its own
-        (HERE, person(1001), False),
-        (private(1002), person(1002), False),
-        (private(3003), person(3003), False),
-        (private(1001), person(1002), False),
-        (private(1001), replace(person(1001), person=""), False),
-        (replace(private(1001), peer=None), person("None"), False),
-    ],
-)
-async def test_whose_words_may_become_instructions(
-    tmp_path: Path, where: ConversationId, who: Actor, is_trusted: bool
-) -> None:
-    async with running_on_vectors(tmp_path, ALONE) as rig:
-        stored = (await rig.remember("以后都用中文回答", where, who)).memory
-    assert stored.memory.provenance.trusted is is_trusted
-    assert (stored.path == "instructions.md") is is_trusted
+# Questions and words
+
+
+async def test_whose_words_may_become_instructions(tmp_path: Path) -> None:
+    alone = {**MAP, "aiocqhttp:FriendMessage:1001": "小明的"}
+    async with running_on_vectors(tmp_path, alone) as rig:
+        for number, (where, who, is_trusted) in enumerate((
+            (HERE, person(5, admin=True), True),
+            (private(1001), person(1001), True),  # a private chat with a scope of its own
+            (HERE, person(1001), False),
+            (private(1002), person(1002), False),
+            (private(3003), person(3003), False),
+            (private(1001), person(1002), False),
+            (private(1001), replace(person(1001), person=""), False),
+            (replace(private(1001), peer=None), person("None"), False),
+        )):  # fmt: skip
+            stored = (await rig.remember(f"以后都用{number}号文风回答", where, who)).memory
+            assert stored.memory.provenance.trusted is is_trusted
+            assert (stored.path == "instructions.md") is is_trusted
 
 
 async def test_a_small_scope_does_not_starve_behind_a_busy_public_one(
@@ -145,14 +237,27 @@ async def test_a_small_scope_does_not_starve_behind_a_busy_public_one(
         assert PEANUTS in await rig.texts(QUESTION, HERE)
 
 
-async def test_no_query_makes_recall_fail(tmp_path: Path) -> None:
+async def test_no_query_makes_recall_fail_and_of_a_long_one_both_ends_are_looked_for(
+    tmp_path: Path,
+) -> None:
     odd = ["", " ", "\u200b", "\ud800", "奶奶\udfff能吃花生吗", "？？", "x" * 200_000, "\0" * 50]
-    async with running_on_vectors(tmp_path) as rig:
+    embedder, asked = FakeEmbedder(), list[str]()
+    embed = embedder.embed_query
+
+    async def heard(text: str) -> Vector:
+        asked.append(text)
+        return await embed(text)
+
+    embedder.embed_query = heard  # type: ignore[method-assign]
+    async with running_on_vectors(tmp_path, embedder=embedder) as rig:
         await rig.remember(PEANUTS, HERE)
         for _ in range(2):
             for query in odd:
                 assert await rig.texts(query, HERE) == ([PEANUTS] if "花生" in query else [])
             await rig.until_indexed()
+        await rig.recall("开头" + "无关的话" * 50_000 + "结尾", HERE)
+    assert len(asked[-1]) <= MAX_QUERY + 1
+    assert (asked[-1][:2], asked[-1][-2:]) == ("开头", "结尾")
 
 
 async def test_the_emergency_downgrade_reads_all_and_learns_nothing(tmp_path: Path) -> None:
@@ -160,19 +265,17 @@ async def test_the_emergency_downgrade_reads_all_and_learns_nothing(tmp_path: Pa
         stored = await rig.remember(PEANUTS, HERE)
     hidden = tmp_path / "memory" / "scopes" / "quarantine"
     hidden.mkdir()
-    shutil.copy(family(tmp_path) / "preferences.md", hidden / "preferences.md")
-    text = (hidden / "preferences.md").read_text("utf-8").replace("奶奶", "外婆")
+    text = (family(tmp_path) / "preferences.md").read_text("utf-8").replace("奶奶", "外婆")
     (hidden / "preferences.md").write_text(text, encoding="utf-8")
     off = EngineSettings(scope_filter_enabled=False)
     async with running_on_vectors(tmp_path, settings=off) as rig:
         service = rig.engine.service
         await rig.until_indexed()
         assert NoticeCode.SCOPE_FILTER_OFF in {notice.code for notice in rig.notices}
-        assert await rig.texts("花生过敏", group(888)) == [PEANUTS]
-        found = await service.expand(stored.memory.pointer, conversation_id=group(888))
-        assert isinstance(found, StoredMemory)
+        assert await rig.texts("花生过敏", OFFICE) == [PEANUTS]
+        expanded = await service.expand(stored.memory.pointer, conversation_id=OFFICE)
+        assert isinstance(expanded, StoredMemory)
         outcome = await service.remember(MemoryDraft("新的一件事"), conversation_id=HERE)
-        assert isinstance(outcome, Refused)
-        assert outcome.reason is Reason.LEARNING_PAUSED
+        assert outcome == Refused(Reason.LEARNING_PAUSED)
     async with running_on_vectors(tmp_path) as rig:
-        assert await rig.texts("花生过敏", group(888)) == []
+        assert await rig.texts("花生过敏", OFFICE) == []

@@ -76,54 +76,69 @@ def other(umo: str = "x:SpaceMessage:1") -> ConversationId:
     return ConversationId(umo, "x", "x", ConversationKind.OTHER, None, None, "")
 
 
+def agent(name: str) -> ConversationId:
+    """A coding agent."""
+    return ConversationId.parse(f"mcp:{name}")
+
+
 def scope_of(resolution: Resolution) -> Scope:
     """The scope, where there is one."""
     assert isinstance(resolution, Usable), resolution
     return resolution.scope
 
 
-@pytest.mark.parametrize(
-    ("present", "scope", "code"),
-    [
-        ([SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA], "s0", WhyCode.MAPPED),
-        (["tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA], "s1", WhyCode.MAPPED_PARENT),
-        ([TOPIC, CHAT, PERSONA], "s2", WhyCode.MAPPED_PARENT),
-        ([CHAT, PERSONA], "s3", WhyCode.MAPPED_PARENT),
-        ([PERSONA], "s4", WhyCode.MAPPED_PERSONA),
-        ([], "public", WhyCode.GROUP_POLICY),
-    ],
-)
-def test_the_most_exact_key_decides(present: list[str], scope: str, code: WhyCode) -> None:
-    every = [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA]
-    raw = {key: f"s{number}" for number, key in enumerate(every) if key in present}
+def said(resolution: Resolution) -> str:
+    """The scope's name, ``own`` for a derived one, or in brackets why there is none."""
+    if isinstance(resolution, Usable):
+        name = resolution.scope.name
+        return "own" if name.startswith(("dm-", "group-")) else name
+    reads = "reads public" if isinstance(resolution, ReadPublicOnly) else "refused"
+    return f"<{reads}: {resolution.why.code}>"
+
+
+EVERY = (SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA)
+CODES = (
+    WhyCode.MAPPED, *[WhyCode.MAPPED_PARENT] * 3, WhyCode.MAPPED_PERSONA, WhyCode.GROUP_POLICY,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "code"), list(enumerate(CODES)))
+def test_the_most_exact_key_decides(first: int, code: WhyCode) -> None:
+    raw = {key: f"s{number}" for number, key in enumerate(EVERY) if number >= first}
     found = resolve(group(SPLIT, "-100#7", "猫娘"), settings(raw))
-    assert scope_of(found).name == scope
+    assert scope_of(found).name == (f"s{first}" if raw else "public")
     assert found.why.code is code
 
 
+THREAD_MAP = {
+    CHAT: "家人",
+    "tg:GroupMessage:9": "家人",
+    "tg:FriendMessage:-100": "家人",
+    "tg": "家人",
+}
+
+
 @pytest.mark.parametrize(
-    ("umo", "where"),
+    "umo",
     [
-        (CHAT, "家人"),
-        (f"{CHAT}#", "public"),
-        ("tg2:GroupMessage:-100#7", "public"),
-        ("TG:GroupMessage:-100#7", "public"),
-        ("tg:GroupMessage:-1001#7", "public"),
-        ("tg:OtherMessage:-100#7", "public"),
-        ("tg:FriendMessage:-100#7", "public"),  # a private chat has no parent and no group
-        ("tg#2:GroupMessage:-100", "public"),  # a mark in the account's name is no thread
+        f"{CHAT}#",
+        "tg2:GroupMessage:-100#7",
+        "TG:GroupMessage:-100#7",
+        "tg:GroupMessage:-1001#7",
+        "tg:OtherMessage:-100#7",
+        "tg:FriendMessage:-100#7",  # a private chat has no parent and no group
+        "tg#2:GroupMessage:-100",  # a mark in the account's name is no thread
     ],
 )
-def test_only_a_thread_of_the_very_chat_has_it_as_parent(umo: str, where: str) -> None:
+def test_only_a_thread_of_the_very_chat_has_it_as_parent(umo: str) -> None:
     account, kind, _ = umo.split(":")
-    raw = {CHAT: "家人", "tg:GroupMessage:9": "家人", "tg:FriendMessage:-100": "家人", "tg": "家人"}
     own = "9" if kind == "FriendMessage" else None
     chat = ConversationId(umo, "telegram", account, ConversationKind(kind), None, own, "")
-    assert scope_of(resolve(chat, settings(raw))).name == where
+    assert said(resolve(chat, settings(THREAD_MAP))) == "public"
+    assert said(resolve(group(TOPIC), settings(THREAD_MAP))) == "家人"
 
 
 QQ, QQ_2, TG = private("10001"), private("10001", account="qq2"), private("42", "telegram", "tg")
-TG_SAME_NUMBER = private("10001", "telegram", "tg")
 LINKS = {"aiocqhttp:10001": "小明", "telegram:42": "小明", "aiocqhttp:7": "小明"}
 
 
@@ -149,10 +164,8 @@ GROUPS = settings(groups=GroupScope.PER_GROUP)
         (dm(DmScope.MAIN), QQ, TG, True),
         (dm(EACH), QQ, TG, True),
         (dm(EACH), QQ, private("7"), True),
-        (dm(EACH), QQ, TG_SAME_NUMBER, False),
         (dm(CHANNEL), QQ, TG, False),
         (dm(CHANNEL), QQ, private("7"), True),
-        (dm(ACCOUNT), QQ, QQ_2, False),
         (dm(ACCOUNT), QQ, TG, False),
         (dm(ACCOUNT), QQ, private("7"), True),
         # A link cannot take over an unlinked person's scope.
@@ -174,19 +187,15 @@ def test_who_shares_a_scope(
     assert (scope_of(resolve(one, panel)) == scope_of(resolve(two, panel))) is same
 
 
-def said(resolution: Resolution) -> str:
-    """The scope's name, ``own`` for a derived one, or in brackets why there is none."""
-    if isinstance(resolution, Usable):
-        name = resolution.scope.name
-        return "own" if name.startswith(("dm-", "group-")) else name
-    reads = "reads public" if isinstance(resolution, ReadPublicOnly) else "refused"
-    return f"<{reads}: {resolution.why.code}>"
-
-
 NO_ID, NO_ADAPTER = f"<refused: {WhyCode.MALFORMED_ID}>", f"<refused: {WhyCode.NO_ADAPTER}>"
+UNMAPPED = f"<reads public: {WhyCode.AGENT_UNMAPPED}>"
 BAD_POLICY = f"<reads public: {WhyCode.UNKNOWN_POLICY}>"
 NO_PERSONA = f"<reads public: {WhyCode.UNKNOWN_PERSONA}>"
 ONE_MAPPED, UNTOLD = {"qq:FriendMessage:1": "家人"}, private("2", persona=None)
+SITE, HOME = {"mcp:project:site": "work"}, ScopeSettings(scope_per_project=True)
+WITHHELD = replace(HOME, scope_map=replace(HOME.scope_map, unnamed=frozenset({"家人"})))
+MAIN = settings({"qq:FriendMessage:7": "家人"}, dm=DmScope.MAIN, links=LINKS)
+BY_ACCOUNT = settings(accounts={"qq2": DmScope.MAIN, "tg": EACH, "bad": None})
 MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
 
 
@@ -202,6 +211,30 @@ MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
             for umo in MALFORMED
             for one in (*DmScope, None)
         ),
+        # All private chats have one scope, and nothing else has it.
+        *((one, MAIN, "own") for one in (QQ, QQ_2, TG, private(None))),
+        (private("7"), MAIN, "家人"),
+        (group(CHAT, "-100"), MAIN, "public"),
+        # An account follows its own policy, all others the common one.
+        *zip((QQ, QQ_2, TG), [BY_ACCOUNT] * 3, ("public", "own", "own"), strict=True),
+        (private("1", account="bad"), BY_ACCOUNT, BAD_POLICY),
+        # In a bot's store an agent reads public and writes nothing, unless the owner maps it.
+        *(
+            (agent(f"{level}:site"), settings(dm=policy, groups=groups), UNMAPPED)
+            for level in ("project", "global", "workspace")
+            for policy in DmScope
+            for groups in GroupScope
+        ),
+        (agent("project:site"), settings(SITE), "work"),
+        *(
+            (agent(name), settings(SITE), UNMAPPED)
+            for name in ("project:site#evil", "project:site2", "global:site")
+        ),
+        (agent("GroupMessage:7"), settings(), "public"),  # a bot account of that name
+        # In a home it has a scope, and global is public also while a lost map is withheld.
+        (agent("global:home"), HOME, "public"),
+        (agent("global:home"), WITHHELD, "public"),
+        (agent("other:home"), HOME, UNMAPPED),
         # An unknown policy closes what is not mapped.
         (private("1"), settings(ONE_MAPPED, None, None), "家人"),
         (private("2"), settings(ONE_MAPPED, None, None), BAD_POLICY),
@@ -265,62 +298,11 @@ def test_a_derived_name_never_changes(
     assert scope_of(resolve(chat, panel)).name == name
 
 
-def test_main_is_one_scope_of_all_private_chats_and_of_nothing_else() -> None:
-    panel = settings({"qq:FriendMessage:7": "家人"}, dm=DmScope.MAIN, links=LINKS)
-    (shared,) = {scope_of(resolve(chat, panel)) for chat in (QQ, QQ_2, TG, private(None))}
-    assert not shared.is_public
-    assert scope_of(resolve(private("7"), panel)).name == "家人"
-    assert scope_of(resolve(group(CHAT, "-100"), panel)).is_public
-    assert resolve(QQ, panel).why.code is WhyCode.DM_POLICY
-
-
-def test_an_account_follows_its_own_policy_and_all_others_the_common_one() -> None:
-    panel = settings(accounts={"qq2": DmScope.MAIN, "tg": DmScope.PER_PEER, "bad": None})
-    assert scope_of(resolve(QQ, panel)).is_public
-    assert scope_of(resolve(QQ_2, panel)) == scope_of(resolve(QQ, settings(dm=DmScope.MAIN)))
-    assert scope_of(resolve(TG, panel)) == scope_of(resolve(TG, settings(dm=DmScope.PER_PEER)))
-    why, bad = resolve(QQ, panel).why, resolve(private("1", account="bad"), panel).why
-    assert (why.value, bad.key) == ("dm_scope", "advanced.dm_scope_by_account")
-
-
-# Coding agents
-
 NAMES = st.text(min_size=1, max_size=30).filter(lambda text: bool(text.strip()))
-HOME = ScopeSettings(scope_per_project=True)
-
-
-@given(st.sampled_from(["project", "global", "workspace"]), NAMES, st.sampled_from(DmScope))
-def test_in_a_bots_store_an_unmapped_agent_reads_public_and_writes_nothing(
-    level: str, name: str, policy: DmScope
-) -> None:
-    agent = ConversationId.parse(f"mcp:{level}:{name}")
-    for groups in GroupScope:
-        found = resolve(agent, settings(dm=policy, groups=groups))
-        assert isinstance(found, ReadPublicOnly)
-        assert found.why.code is WhyCode.AGENT_UNMAPPED
-
-
-def test_a_mapped_agent_has_the_scope_that_the_owner_gave_it() -> None:
-    panel = settings({"mcp:project:site": "work"})
-    assert scope_of(resolve(ConversationId.parse("mcp:project:site"), panel)).name == "work"
-    for other in ("mcp:project:site#evil", "mcp:project:site2", "mcp:global:site"):
-        assert isinstance(resolve(ConversationId.parse(other), panel), ReadPublicOnly)
-    # A bot account of that name keeps its groups.
-    assert scope_of(resolve(ConversationId.parse("mcp:GroupMessage:7"), settings())).is_public
 
 
 @given(one=NAMES, other=NAMES)
 def test_in_a_home_each_project_has_a_scope_of_its_own(one: str, other: str) -> None:
-    mine, theirs = (
-        scope_of(resolve(ConversationId.parse(f"mcp:project:{name}"), HOME))
-        for name in (one, other)
-    )
+    mine, theirs = (scope_of(resolve(agent(f"project:{name}"), HOME)) for name in (one, other))
     assert not mine.is_public
     assert (mine == theirs) == (one == other)
-
-
-def test_in_a_home_global_is_public_also_while_a_lost_map_is_withheld() -> None:
-    withheld = replace(HOME.scope_map, unnamed=frozenset({"家人"}))
-    for panel in (HOME, replace(HOME, scope_map=withheld)):
-        assert scope_of(resolve(ConversationId.parse("mcp:global:home"), panel)).is_public
-    assert isinstance(resolve(ConversationId.parse("mcp:other:home"), HOME), ReadPublicOnly)
