@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from astrbot.core.star.filter.command import CommandFilter
-from astrbot.core.star.filter.command_group import CommandGroupFilter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,14 +22,12 @@ from astrbot_plugin_scoped_memory.main import ScopedMemoryPlugin
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 GROUPS = ["memory", "记忆"]
-NAMES = {
-    "help": ["help", "帮助"],
-    "list": ["list", "列表"],
-    "search": ["search", "搜索"],
-    "status": ["status", "状态"],
-    "forget": ["forget", "delete", "删除", "忘记"],
-    "why": ["why", "为什么"],
-}
+CommandWords.use(ScopedMemoryPlugin.memory.parent_group)  # as AstrBot knows them
+NAMES = CommandWords.names()
+TRADITIONAL = {
+    "暫停": "暂停", "繼續": "继续", "記住": "记住", "撤銷": "撤销", "搜尋": "搜寻",
+    "還原": "还原", "遷移": "迁移", "擱置": "搁置", "拒絕": "拒绝",
+}  # fmt: skip
 MEANT = {
     "memory": "memory help",
     "MEMORY": "memory help",
@@ -49,7 +44,7 @@ MEANT = {
     "記憶 列表 小雯": "memory 列表 小雯",
     "记忆 忘記芒果": "memory 忘记 芒果",
     "記憶狀態": "memory 状态",
-    "记忆 撤銷": "memory help 撤銷",
+    **{f"記憶 {word}": f"memory {meant}" for word, meant in TRADITIONAL.items()},
 }
 UNDERSTOOD = ("memory list", "memory  list 2", "记忆 列表 小雯", "memorylane", "memories", "天气")
 MEANT_IN_TALK = {
@@ -95,20 +90,6 @@ def test_what_was_respelled_is_understood_as_it_stands(
         assert respelled(spelled, GROUPS, NAMES, commanded=commanded) is None
 
 
-@pytest.fixture
-def words() -> Iterator[CommandWords]:
-    """The filter, told of a group; the plugin's own is put back."""
-    group = CommandGroupFilter("memory", {"记忆"})
-    for key, (name, *alias) in NAMES.items():
-        command = CommandFilter(name, set(alias), parent_command_names=["memory", "记忆"])
-        command.handler_md = SimpleNamespace(handler_name=f"memory_{key}")  # type: ignore[assignment]
-        command.handler_params = {}
-        group.add_sub_command_filter(command)
-    CommandWords.use(group)
-    yield CommandWords(False)
-    CommandWords.use(ScopedMemoryPlugin.memory.parent_group)
-
-
 @pytest.mark.parametrize(
     ("written", "addressed", "then"),
     [
@@ -124,7 +105,7 @@ def words() -> Iterator[CommandWords]:
     ],
 )
 def test_the_filter_changes_the_event_and_lets_none_through(
-    words: CommandWords, written: str, addressed: bool | None, then: str
+    written: str, addressed: bool | None, then: str
 ) -> None:
     event: Any = SimpleNamespace(
         message_str=written.removeprefix("/").strip(),
@@ -133,7 +114,7 @@ def test_the_filter_changes_the_event_and_lets_none_through(
     )
     if addressed is None:
         del event.message_obj
-    assert words.filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
+    assert CommandWords(False).filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
     assert event.message_str == then
     assert event.is_at_or_wake_command is (addressed is not False or "列表" in then)
 
@@ -150,15 +131,3 @@ def test_an_unknown_word_is_answered_with_the_nearest_command_that_is_for_who_as
         said = re.split("[：、。]", unknown_text(texts, word, admin=False))
         assert {"改写", "导入", "整理", "决定"}.isdisjoint(said)
     assert "改写" in unknown_text(texts, "更正", admin=True)
-
-
-def test_the_plugins_own_commands_are_known_in_traditional_characters() -> None:
-    names = CommandWords.names()
-    for word, command in {
-        "暫停": "pause", "繼續": "resume", "記住": "add", "撤銷": "undo", "搜尋": "search",
-        "還原": "restore", "遷移": "migrate", "擱置": "letters", "find": "search",
-        "unpause": "resume", "remove": "forget", "拒絕": "no",
-    }.items():  # fmt: skip
-        spelled = respelled(f"記憶 {word}", GROUPS, names, commanded=True)
-        assert spelled is not None, word
-        assert spelled.removeprefix("memory ") in names[command]

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import call, scope_commands
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -44,13 +44,17 @@ class Family(Desk):
         self.unasked[umo] = chain.get_plain_text()
         return True
 
-    async def met(self, number: int, name: str, where: int = 0) -> None:
-        """A person writes in a group, or in private."""
-        place = group(where) if where else private(number)
-        await self.rig.engine.service.meet(place, person(number, name))
+    async def met(self, number: int, name: str, *places: ConversationId) -> None:
+        """A person writes in private, or there."""
+        for place in places or (private(number),):
+            await self.rig.engine.service.meet(place, person(number, name))
 
     async def member(self, words: str, number: int = 2, name: str = "小红") -> str:
         return await self.told(FakeEvent.in_private(number, f"memory {words}", name=name))
+
+    async def owner(self, words: str) -> str:
+        event = FakeEvent.in_private(9, f"memory {words}", name="站长", admin=True)
+        return await self.told(event)
 
     @property
     def map(self) -> Any:
@@ -62,9 +66,8 @@ async def family(tmp_path: Path) -> AsyncIterator[Family]:
     async with running(tmp_path, follow=False) as rig:
         await rig.remember(SECRET, group(777))
         desk = Family(rig, Panel(dict(MAP)))
-        await desk.met(9, "站长", 777)
-        await desk.met(9, "站长")
-        await desk.met(2, "妈妈", 777)
+        await desk.met(9, "站长", group(777), private(9))
+        await desk.met(2, "妈妈", group(777))
         await desk.met(2, "小红")
         yield desk
 
@@ -88,7 +91,7 @@ async def test_a_name_that_two_have_or_a_stranger_may_have_taken_lets_nobody_in(
     family: Family,
 ) -> None:
     """A stranger calls himself as the aunt, who has written in the group alone; then as nobody."""
-    await family.met(7, "小姨", 777)
+    await family.met(7, "小姨", group(777))
     for words in ("小姨", "没人", "公 司", "家人", ""):
         await family(f"scope 家人 {words}")
     for name in ("小姨", "小红", "大伯"):
@@ -101,10 +104,9 @@ async def test_a_name_that_two_have_or_a_stranger_may_have_taken_lets_nobody_in(
 
 
 async def test_a_group_is_placed_by_its_title_if_who_asks_is_in_it(family: Family) -> None:
-    for number, title in ((5550, "老友记"), (5551, "书友会")):
+    for number, title, who in ((5550, "老友记", 9), (5551, "书友会", 8)):
         split = replace(group(f"9_{number}"), group=str(number), title=title)
-        meet = family.rig.engine.service.meet
-        await meet(split, person(9 if number == 5550 else 8))
+        await family.met(who, "站长", split)
     await family("scope 家人 老友记", 888)
     await family("yes", 888)
     assert family.map == {**MAP, "aiocqhttp:GroupMessage:5550": "家人"}
@@ -119,7 +121,6 @@ async def test_a_group_is_placed_by_its_title_if_who_asks_is_in_it(family: Famil
 async def test_a_member_asks_and_is_in_once_an_admin_says_yes_in_private(
     family: Family, word: str, scope: str
 ) -> None:
-    owner = FakeEvent.in_private(9, "memory yes", name="站长", admin=True)
     assert await family.member(f"join {word}") == family.say("join.asked")
     assert list(family.unasked) == ["aiocqhttp:FriendMessage:9"]
     assert MOTHER in family.unasked.pop("aiocqhttp:FriendMessage:9")
@@ -127,38 +128,36 @@ async def test_a_member_asks_and_is_in_once_an_admin_says_yes_in_private(
     for said in (await family.member("yes"), await family("yes", 888)):
         assert said.startswith((family.say("outcome.admins_only"), family.say("asked.nothing")))
     assert (family.map, family.unasked) == (MAP, {})
-    await family.told(owner)
+    await family.owner("yes")
     assert family.map == {**MAP, MOTHER: scope}
     assert scope in family.unasked[MOTHER]
-    assert await family.told(owner) == family.say("asked.nothing")
+    assert await family.owner("yes") == family.say("asked.nothing")
 
 
 async def test_a_no_tells_the_member_and_a_yes_that_means_something_else_lets_nobody_in(
     family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owner = partial(FakeEvent.in_private, 9, name="站长", admin=True)
     now = 0.0
     for module in (call, scope_commands):
         monkeypatch.setattr(module, "monotonic", lambda: now)
     for words in ("no", "list", ""):
         await family.member("join 家人")
         if words:
-            await family.told(owner(f"memory {words}"))
+            await family.owner(words)
         refused = family.unasked.pop(MOTHER, "") == family.say("join.refused")
         assert refused is (words == "no")
         now += 600.0
-        await family.told(owner("memory yes"))
+        await family.owner("yes")
         assert family.map == MAP
 
 
 async def test_a_wish_takes_the_place_of_no_other_question_and_shows_who_has_the_same_name(
     family: Family,
 ) -> None:
-    owner = partial(FakeEvent.in_private, 9, name="站长", admin=True)
-    await family.told(owner("memory decide 定 买蓝的"))
+    await family.owner("decide 定 买蓝的")
     await family.member("join 家人", 6660, "妈妈")
     assert family.say("join.namesake") in family.unasked["aiocqhttp:FriendMessage:9"]
-    assert "D-0001" in await family.told(owner("memory yes"))
+    assert "D-0001" in await family.owner("yes")
     assert family.map == MAP
 
 

@@ -100,23 +100,22 @@ async def test_the_plan_names_what_changes_and_no_door_is_opened(tmp_path: Path)
 
 async def test_the_plan_shows_the_words_that_the_bot_would_go_by(tmp_path: Path) -> None:
     """Not what nobody vouched for, and no note of a scope."""
-    memory, owner = tmp_path / "old" / "memory", person(9, admin=True)
-    files = {
+    async with running(tmp_path / "old", follow=False) as old:
+        for text, admin in (("骂人", False), ("先问小明", True), ("用敬语", True)):
+            await old.remember(f"回答必须{text}", group(777), person(9, admin=admin))
+        desk = Desk(old)
+        for words in ("decide 定 家里不养狗", "yes"):
+            await desk(words)
+    for name, text in {
         "shared/CONSTITUTION.md": "# 宪章\n\n一切听小明的\n",
         "shared/DECISIONS.md": "# 决定\n\n## D-0001 群文件公开\n",
         "roles/猫娘/SOUL.md": "说话像小明\n",
         "scopes/家人/MEMORY.md": "门朝南\n",
         "scopes/家人/CONSTITUTION.md": "进门脱鞋\n",
-    }
-    async with running(tmp_path / "old", follow=False) as old:
-        await old.remember("回答必须骂人", group(777), person(1))
-        for text in ("回答必须先问小明", "回答必须用敬语"):
-            await old.remember(text, group(777), owner)
-        await (desk := Desk(old))("decide 定 家里不养狗")
-        await desk("yes")
-    for name, text in files.items():
-        (memory / name).parent.mkdir(parents=True, exist_ok=True)
-        (memory / name).write_text(text, "utf-8")
+    }.items():
+        file = tmp_path / "old" / "memory" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
     async with running(tmp_path / "new", follow=False) as rig:
         plan = await Desk(rig, plugin=await moved(tmp_path, rig, Panel(), {}))(f"restore {FILE}")
         for words in ("一切听小明的", "D-0001", "说话像小明", "回答必须先问小明", "回答必须用敬语"):
@@ -132,10 +131,7 @@ async def test_the_plan_shows_the_words_that_the_bot_would_go_by(tmp_path: Path)
     [
         (None, "another bot is using the data folder"),
         (TransferFailed("unreadable", "x"), "Nothing was done: it cannot be read (x)"),
-        (
-            StateUnavailable("locked"),
-            "It could not be written to disk (locked)",
-        ),
+        (StateUnavailable("locked"), "It could not be written to disk (locked)"),
         (OSError("disk gone"), "Nothing was done: disk gone"),
         ("overtaken", "The panel was saving its settings at the same moment"),
     ],
