@@ -8,7 +8,7 @@ from functools import partial
 
 from astrbot.api import logger
 
-from ...llm_memory import Brought, EngineClosed, EngineOff, LeftBehind, MustBeNamed, Refused
+from ...llm_memory import Brought, EngineClosed, EngineOff, LeftBehind, Refused
 from ...llm_memory.scopes.rules.rebinding import chat_key, renamed, with_moved_back
 from ...llm_memory.scopes.rules.scope_map import canonical_key, with_renamed
 from ...llm_memory.text.normalising import clean
@@ -32,8 +32,8 @@ async def bring(call: Call, *, names: Sequence[str] | None = None) -> Reply:
     names = call.rest.split() if names is None else names
     done = await call.service.bring(names, conversation_id=call.where, actor=call.actor)
     if isinstance(done, Refused):
-        raise call.refusal(done)
-    if isinstance(done, MustBeNamed):
+        if not done.left:
+            raise call.refusal(done)
         lines = [left_text(call.texts, one, "scope.shared") for one in done.left]
         agreed = partial(bring, names=[*names, *(one.target for one in done.left)])
         return call.ask(lines, agreed, short=call.say("scope.bring"))

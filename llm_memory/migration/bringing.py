@@ -12,7 +12,7 @@ from ..models.data_models import Reason, Refused
 from ..models.deeds import Deed, DeedKind, Requester
 from ..models.migration import Added
 from ..models.passages import Key
-from ..models.resolution import Brought, BroughtBack, MustBeNamed, Remainder
+from ..models.resolution import Brought, BroughtBack, Remainder
 from ..models.scope import Scope, is_mapped_name
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.correction_follower import CorrectionFollower
@@ -51,7 +51,7 @@ class Bringing:
 
     async def bring_named(
         self, names: Collection[str], conversation_id: ConversationId, requester: Requester
-    ) -> list[Brought] | MustBeNamed | Refused:
+    ) -> list[Brought] | Refused:
         """What ``ScopeAdmin.bring`` does, for whoever may."""
         here = self._former.of(conversation_id)
         everywhere = await self._former.everywhere() if requester.actor.admin else []
@@ -68,7 +68,7 @@ class Bringing:
             return [await self.bring_all(one, target, requester) for one in deserted if target]
         unnamed = tuple(one for one in left if one.remainder.shared and one.target not in names)
         if unnamed:
-            return MustBeNamed(unnamed)
+            return Refused(Reason.NOT_LEFT, left=unnamed)
         return [await self.bring(one.remainder, requester) for one in left]
 
     async def _deserted(

@@ -10,7 +10,7 @@ from typing import Final, TypeGuard
 
 from .conversation import Actor
 from .deeds import DeedKind
-from .resolution import BroughtBack, Why
+from .resolution import BroughtBack, LeftBehind, Why
 from .scope import Scope
 
 
@@ -337,6 +337,7 @@ class Refused:
         private: What was found that is not to be kept.
         who: Who said the memory that only that person may change.
         scope: Where it stands; empty where that is the conversation's own.
+        left: What is brought only if its scope is named, because others see that, too.
     """
 
     reason: Reason
@@ -345,6 +346,7 @@ class Refused:
     private: tuple[PrivateKind, ...] = ()
     who: str = field(default="", compare=False)
     scope: str = field(default="", compare=False)
+    left: tuple[LeftBehind, ...] = ()
 
 
 def absent(named: str = "") -> Refused:

@@ -135,13 +135,6 @@ class LeftBehind:
 
 
 @dataclass(frozen=True, slots=True)
-class MustBeNamed:
-    """Nothing was brought: others see these scopes, too, so an admin has to name them."""
-
-    left: tuple[LeftBehind, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Brought:
     """What was left behind stands in the target now; ``left`` memories stayed: they were changed
     meanwhile, or the target is public and they were told in confidence, or made of several

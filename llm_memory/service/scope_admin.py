@@ -10,7 +10,7 @@ from functools import partial
 
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Reason, Refused
-from ..models.resolution import Brought, MustBeNamed, Rebinding, Rebound, Resolution, Usable
+from ..models.resolution import Brought, Rebinding, Rebound, Resolution, Usable
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
 from ..models.status import MapChange, Notice, ScopeReport
@@ -168,7 +168,7 @@ class ScopeAdmin(Door):
 
     async def bring(
         self, names: Collection[str] = (), *, conversation_id: ConversationId, actor: Actor
-    ) -> list[Brought] | MustBeNamed | Refused:
+    ) -> list[Brought] | Refused:
         """Bring what was left behind where it belongs now: this conversation's, or that of the
         former scopes in ``names``. Where others see the target, too, it has to be named as well.
         Admins; of a private chat that has a scope to itself its person, too.

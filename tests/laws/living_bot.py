@@ -55,7 +55,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     RecordFile,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought, MustBeNamed
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import with_renamed
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
@@ -393,7 +393,7 @@ class LivingBot:
         """By command: what was left behind in former scopes, also where others see the target."""
         bring, where = self.rig.engine.service.bring, conversation(place)
         outcome = await bring(names, conversation_id=where, actor=actor(who))
-        if isinstance(outcome, MustBeNamed):
+        if isinstance(outcome, Refused) and outcome.left:
             targets = [one.target for one in outcome.left]
             outcome = await bring(targets, conversation_id=where, actor=actor(who))
         return "brought" if isinstance(outcome, list) else _word(outcome)

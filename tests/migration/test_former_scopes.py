@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     GroupScope,
     MemoryDraft,
-    MustBeNamed,
     Reason,
     Refused,
     Ticket,
@@ -80,7 +79,7 @@ async def left(rig: Rig, where: ConversationId) -> dict[str, int]:
 
 async def bring(
     rig: Rig, where: ConversationId, *names: str, actor: Actor = ADMIN
-) -> list[Brought] | MustBeNamed | Refused:
+) -> list[Brought] | Refused:
     """What comes of asking for it."""
     return await rig.engine.service.bring(names, conversation_id=where, actor=actor)
 
@@ -184,7 +183,7 @@ async def test_where_others_see_the_target_too_it_has_to_be_named(
         target = await scope_of(rig, ONE)
         assert await left(rig, ONE) == {former: 1}
         refused = await bring(rig, ONE)
-        assert isinstance(refused, MustBeNamed)
+        assert isinstance(refused, Refused)
         assert [(one.source, one.target) for one in refused.left] == [(former, target)]
         assert await rig.texts(QUESTION, TWO) == []
         odd = await bring(rig, ONE, target, "邻居")
