@@ -79,25 +79,26 @@ def store(tmp_path: Path) -> Store:
         (TAKEOVER, True, "entities.md"),  # it would override rules, and stays a quotation
     ],
 )
-def test_a_standing_instruction_moves_to_the_instructions(
+def test_a_standing_instruction_moves_to_the_instructions_and_back(
     store: Store, text: str, *, quoted: bool, place: str
 ) -> None:
-    store.write("entities.md", memory(text, quoted=quoted), memory("Another one", OTHER))
-    store.write("instructions.md", memory("Never push to main", "m-00000000older"))
+    older = memory("Never push to main", "m-00000000older")
+    before = [("entities.md", memory("Another one", OTHER)), ("instructions.md", older)]
+    store.write("entities.md", mine := memory(text, quoted=quoted), before[0][1])
+    store.write("instructions.md", older)
     former = store.texts()["instructions.md"]
     found = store.vouch()
     assert (found.moved_to, found.quoted) == (place, place == "entities.md")
     assert ("引述" in found.after) is found.quoted
     assert store.texts()["instructions.md"].startswith(former)
-    assert sorted((name, one.memory_id) for name, one in store.entries()) == sorted(
-        [("entities.md", OTHER), ("instructions.md", "m-00000000older"), (place, MINE)]
-    )
+    places = {(name, one.memory_id) for name, one in store.entries()}
+    assert places == {(name, one.memory_id) for name, one in before} | {(place, MINE)}
     once = store.texts()
     assert not store.vouch().changed
     assert store.texts() == once
     assert store.vouch(trusted=False).moved_to == "entities.md"
-    assert ("entities.md", memory(text, quoted=quoted)) in store.entries()
     assert len(store.entries()) == 3
+    assert all(one in store.entries() for one in [*before, ("entities.md", mine)])
 
 
 def test_a_crash_between_the_two_writes_loses_nothing_and_is_mended(
@@ -149,60 +150,58 @@ def test_what_an_editor_saves_meanwhile_is_kept_and_vouched_for_as_it_stands(
 
     monkeypatch.setattr(vault_writer, "replace_durably", write)
     store.vouch()
-    trusted = [one.judgment for _, one in store.entries() if one.provenance.trusted]
-    assert trusted == [moved]
-    assert [one.memory_id for _, one in store.entries() if not one.provenance.trusted] == others
+    by_trust: dict[bool, list[Memory]] = {True: [], False: []}
+    for _, one in store.entries():
+        by_trust[one.provenance.trusted].append(one)
+    assert [one.judgment for one in by_trust[True]] == [moved]
+    assert [one.memory_id for one in by_trust[False]] == others
 
 
-def test_who_writes_all_the_time_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read_or_is_written_all_the_time_is_named(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write("patterns.md").write_bytes(f"## 记住这件事 ^{MINE}".encode("gb18030"))
+    with pytest.raises(VaultFileBroken, match=r"patterns\.md"):
+        store.vouch()
     store.write("entities.md", memory(FACT))
     before = store.texts()
 
     def changed(*_: object) -> None:
         raise ChangedMeanwhile
 
-    monkeypatch.setattr(vault_writer, "replace_durably", changed)
-    with pytest.raises(VaultWriteFailed, match=r"entities\.md"):
-        store.vouch()
+    with monkeypatch.context() as busy:
+        busy.setattr(vault_writer, "replace_durably", changed)
+        with pytest.raises(VaultWriteFailed, match=r"entities\.md"):
+            store.vouch()
+    assert store.texts() == before
+    assert store.vouch().changed
+
+
+@pytest.mark.parametrize("place", ["archive/entities.md", "PRIMER.md", "entities.conflict.md"])
+def test_what_is_not_recalled_is_not_vouched_for(store: Store, place: str) -> None:
+    store.write(place, memory(FACT))
+    before = store.texts()
+    assert store.voucher.vouch(MINE, trusted=True) is None
     assert store.texts() == before
 
 
-@pytest.mark.parametrize(
-    "place", ["archive/entities.md", "PRIMER.md", "entities.conflict.md", "../other/entities.md"]
-)
-def test_what_is_not_recalled_and_what_another_scope_has_is_not_vouched_for(
-    store: Store, place: str
-) -> None:
-    path = store.write(place, memory(FACT))
-    before = path.read_bytes()
+def test_what_another_scope_has_is_vouched_for_there_alone(store: Store, tmp_path: Path) -> None:
+    store.write("../other/entities.md", memory(FACT))
     assert store.voucher.vouch(MINE, trusted=True) is None
-    assert path.read_bytes() == before
-    other = Voucher(store.public.parents[1], Scope.parse("other"), None)
-    assert (other.vouch(MINE, trusted=True) is None) is not place.startswith("..")
+    assert Voucher(tmp_path / "memory", Scope.parse("other"), None).vouch(MINE, trusted=True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links want rights there")
-@pytest.mark.parametrize("is_folder", [True, False])
-def test_a_link_leads_nowhere(store: Store, tmp_path: Path, *, is_folder: bool) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "entities.md").write_text(render(memory(FACT)), encoding="utf-8")
-    if is_folder:
-        store.public.parent.mkdir(parents=True)
-        store.public.symlink_to(outside, target_is_directory=True)
-    else:
-        store.public.mkdir(parents=True)
-        (store.public / "entities.md").symlink_to(outside / "entities.md")
+@pytest.mark.parametrize("linked", ["", "entities.md"])
+def test_a_link_leads_nowhere(store: Store, tmp_path: Path, linked: str) -> None:
+    file = tmp_path / "outside" / "entities.md"
+    file.parent.mkdir()
+    file.write_text(render(memory(FACT)), encoding="utf-8")
+    link = store.public / linked
+    link.parent.mkdir(parents=True)
+    link.symlink_to(file if linked else file.parent, target_is_directory=not linked)
     assert store.voucher.vouch(MINE, trusted=True) is None
-    assert (outside / "entities.md").read_text("utf-8") == render(memory(FACT))
-
-
-def test_a_file_that_cannot_be_read_is_named_where_the_entry_is_nowhere_else(store: Store) -> None:
-    store.write("patterns.md").write_bytes(f"## 记住这件事 ^{MINE}".encode("gb18030"))
-    with pytest.raises(VaultFileBroken, match=r"patterns\.md"):
-        store.vouch()
-    store.write("entities.md", memory(FACT))
-    assert store.vouch().changed
+    assert file.read_text("utf-8") == render(memory(FACT))
 
 
 words = st.text(st.sampled_from("ab字 .,\\^·>:：#-"), min_size=1, max_size=20).map(str.strip)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,8 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import (
     Protected,
     find,
-    has_id_checksum,
-    has_luhn,
     hide,
     protect,
 )
@@ -92,16 +89,17 @@ def test_every_part_of_a_draft_is_hidden_alike() -> None:
     assert english.draft.judgment == "call Dad at [phone number hidden]"
 
 
-@pytest.mark.parametrize("part", ["judgment", "reasoning", "tags", "context", "name"])
+@pytest.mark.parametrize("part", ["judgment", "reasoning", "tags", "context"])
 def test_one_secret_anywhere_refuses_the_draft_where_the_owner_wants_so(part: str) -> None:
-    value = (PHONE,) if part == "tags" else PHONE
-    more = {"actor": Actor("qq:1", "老王13912345678")} if part == "name" else {part: value}
-    outcome = protect(replace(MemoryDraft("房东姓王"), **more), PrivacyMode.REJECT)
-    if part != "name":
-        assert outcome == Refused(Reason.PRIVATE, private=(PrivateKind.PHONE,))
-        return
-    assert isinstance(outcome, Protected)  # it is hidden, and refuses nothing
-    assert (outcome.draft.actor, outcome.hidden) == (Actor("qq:1", "老王[电话号码已隐藏]"), ())
+    draft = replace(MemoryDraft("房东姓王"), **{part: (PHONE,) if part == "tags" else PHONE})
+    refused = Refused(Reason.PRIVATE, private=(PrivateKind.PHONE,))
+    assert protect(draft, PrivacyMode.REJECT) == refused
+
+
+def test_a_number_in_a_name_is_hidden_and_refuses_nothing() -> None:
+    draft = MemoryDraft("房东姓王", actor=Actor("qq:1", "老王13912345678"))
+    hidden = replace(draft, actor=Actor("qq:1", "老王[电话号码已隐藏]"))
+    assert protect(draft, PrivacyMode.REJECT) == Protected(hidden)
 
 
 @pytest.mark.parametrize("text", sentences("bare_secret"))
@@ -109,18 +107,6 @@ def test_what_says_nothing_beside_its_secret_is_refused(text: str) -> None:
     outcome = protect(MemoryDraft(text), PrivacyMode.REDACT)
     assert isinstance(outcome, Refused)
     assert outcome.reason is Reason.PRIVATE
-
-
-@given(st.text(string.digits, min_size=2, max_size=19))
-def test_the_luhn_digit_is_the_one_that_the_standard_library_of_numbers_says(digits: str) -> None:
-    luhn = pytest.importorskip("stdnum.luhn")
-    assert has_luhn(digits) is luhn.is_valid(digits)
-
-
-@given(st.text(string.digits, min_size=17, max_size=17), st.sampled_from("0123456789Xx"))
-def test_the_digit_of_an_identity_number_is_the_one_that_it_says(front: str, last: str) -> None:
-    ric = pytest.importorskip("stdnum.cn.ric")
-    assert has_id_checksum(front + last) is (ric.calc_check_digit(front + "0") == last.upper())
 
 
 MIX, HEX, NUMBER = "a1B2c3D4e5F6g7H8i9J0" * 5, "0f1e2d3c4b5a6978" * 2, "1234567890"
