@@ -230,7 +230,7 @@ async def test_what_was_asked_for_was_done_where_it_may_be(house: House) -> None
     assert {f"{topic.value}.md" for topic in Topic if topic is not Topic.JOURNAL} <= places
 
 
-async def test_no_answer_of_a_model_leads_there(house: House) -> None:
+async def test_no_answer_of_a_model_leads_there_and_no_night_writes_there(house: House) -> None:
     before, chat = house.foreign(), house.chat
     stored = [one.memory.memory_id for one in house.rig.living()][:12]
     for some in batched([*TEXTS[::2], *ODD, *stored], 16):
@@ -239,24 +239,14 @@ async def test_no_answer_of_a_model_leads_there(house: House) -> None:
             | {"path": name, "scope": "@shared", "topic": name, "decision": True, "who": name}
             for name in some
         ]
-        chat.add(
-            answer(
-                *new,
-                useful_ids=some,
-                useless_ids=some,
-                contradictions=[{"old_id": name, "new": new[0]} for name in some],
-                merges=[{"ids": some, "new": new[0]}],
-            )
-        )
+        against = [{"old_id": name, "new": new[0]} for name in some]
+        merges = [{"ids": some, "new": new[0]}]
+        fates = {"useful_ids": some, "useless_ids": some}
+        chat.add(answer(*new, **fates, contradictions=against, merges=merges))
         for where in (LINKED, HARD_LINKED):
             await say(house.rig, " ".join(some[:3]), where=where, recalled=tuple(some))
             await reflect(house.rig, where)
     assert len(chat.calls) >= 6
-    assert house.foreign() == before
-
-
-async def test_no_night_writes_there(house: House) -> None:
-    before = house.foreign()
     await house.rig.engine.reconcile()
     await house.rig.night()
     for where in (LINKED, HARD_LINKED, PUBLIC):
