@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Reason, Refused, Stored
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 
 pytestmark = pytest.mark.engine
 
@@ -21,30 +20,26 @@ async def remembered(rig: Rig, draft: MemoryDraft = DRAFT) -> Stored | Refused:
 
 
 @pytest.mark.parametrize("deed", ["forgotten", "forgotten for good", "moved"])
-async def test_a_repeated_call_brings_back_nothing_that_was_taken_out(
-    tmp_path: Path, deed: str
-) -> None:
-    async with running(tmp_path) as rig:
-        first = await remembered(rig)
-        assert isinstance(first, Stored)
-        assert await remembered(rig) == first
-        named = first.memory.memory.memory_id
-        if deed == "moved":
-            await rig.move(named, "公司", HOME, ADMIN)
-        else:
-            await rig.forget(named, HOME, ADMIN, for_good=deed != "forgotten")
-        assert await remembered(rig) == Refused(Reason.CORRECTED)
-        assert await rig.newest(HOME) == []
+async def test_a_repeated_call_brings_back_nothing_that_was_taken_out(rig: Rig, deed: str) -> None:
+    first = await remembered(rig)
+    assert isinstance(first, Stored)
+    assert await remembered(rig) == first
+    named = first.memory.memory.memory_id
+    if deed == "moved":
+        await rig.move(named, "公司", HOME, ADMIN)
+    else:
+        await rig.forget(named, HOME, ADMIN, for_good=deed != "forgotten")
+    assert await remembered(rig) == Refused(Reason.CORRECTED)
+    assert await rig.newest(HOME) == []
 
 
-async def test_said_anew_it_is_stored_and_after_an_undo_it_is_the_same(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        first = await remembered(rig)
-        assert isinstance(first, Stored)
-        named = first.memory.memory.memory_id
-        await rig.forget(named, HOME, ADMIN)
-        assert isinstance(await remembered(rig, replace(DRAFT, key="n" * 32)), Stored)
-        await rig.restore(named, HOME, ADMIN)
-        again = await remembered(rig)
-        assert isinstance(again, Stored)
-        assert again.memory.memory.memory_id == named
+async def test_said_anew_it_is_stored_and_after_an_undo_it_is_the_same(rig: Rig) -> None:
+    first = await remembered(rig)
+    assert isinstance(first, Stored)
+    named = first.memory.memory.memory_id
+    await rig.forget(named, HOME, ADMIN)
+    assert isinstance(await remembered(rig, replace(DRAFT, key="n" * 32)), Stored)
+    await rig.restore(named, HOME, ADMIN)
+    again = await remembered(rig)
+    assert isinstance(again, Stored)
+    assert again.memory.memory.memory_id == named

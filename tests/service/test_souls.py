@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
@@ -29,7 +28,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
     SoulChanged,
-    SoulEnded,
     SoulFault,
     SoulProposed,
     SoulRefused,
@@ -40,7 +38,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Complet
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
@@ -57,10 +54,9 @@ from astrbot_plugin_scoped_memory.tests.sync.test_reconcile_engine import follow
 pytestmark = pytest.mark.engine
 
 ADMIN = person(9, "站长", admin=True)
-CAT, DOG = "猫娘", "犬娘"
+CAT = "猫娘"
 SOFT = "说话温和一点。"
 BLOCK = f"\n# 学到的说话习惯\n- {SOFT}\n"
-ALONE = {"words": NoWords(), "bundled": None}
 
 
 def made(new: str = SOFT, read: str = "{}", **options: Any) -> ProbedChat:
@@ -318,52 +314,27 @@ async def test_what_is_wrong_with_a_soul_is_told_costs_no_memory_and_becomes_no_
         await rig.remember("奶奶对花生过敏", group(777))
 
 
-async def test_an_older_backup_beside_a_newer_state_is_no_chain_with_a_cut_end(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("beside", ["a newer state", "none"])
+async def test_a_restored_soul_is_no_chain_with_a_cut_end(tmp_path: Path, beside: str) -> None:
+    """Its bytes: `tests/transfer`, `tests/consolidation/test_backups.py`."""
     store, file, clock = tmp_path / "store", tmp_path / "backup.jsonl", StandingClock()
-    paths = EnginePaths.under(store)
     async with engine(store, clock=clock) as rig:
         await applied(rig)
-        export_store(paths, file, now=clock())
+        export_store(EnginePaths.under(store), file, now=clock())
         clock.forward(days=1)
         await applied(rig, "少用表情符号。")
-    for name in ("roles", "soul"):
-        shutil.rmtree(store / "memory" / name)
+    if beside == "none":
+        store = tmp_path / "new"
+        store.mkdir()
+    else:
+        for name in ("roles", "soul"):
+            shutil.rmtree(store / "memory" / name)
+    paths = EnginePaths.under(store)
     assert restore_store(paths, file, dry=True) == restore_store(paths, file)
     async with engine(store, clock=clock) as rig:
         assert (injected(rig), await warned(rig)) == (BLOCK, {})
         assert await ask(rig, SoulAction.VERIFY) == SoulVerified(0, "", 4)
         await applied(rig, "少开玩笑。")
-
-
-async def test_a_soul_that_moves_is_the_same_and_its_chain_right_at_the_new_place(
-    tmp_path: Path,
-) -> None:
-    """Exports and backups carry it byte by byte: `tests/transfer`, `tests/consolidation`."""
-    old, clock = EnginePaths.under(tmp_path / "old"), StandingClock()
-    async with engine(old.data, clock=clock) as rig:
-        await applied(rig)
-        (old.memory / "soul/猫娘/probes.md").write_bytes(b"- 1 + 1 = ?\r\n")
-        await proposed(rig, "少用表情符号。")
-        page(old.data).write_text("手写的", "utf-8")
-        assert isinstance(await ask(rig, SoulAction.DISCARD), SoulEnded)
-        await applied(rig, "回答短一些。", DOG)
-        await ask(rig, SoulAction.ROLLBACK, persona=DOG)
-    before = tree(old.memory)
-    new = EnginePaths.under(tmp_path / "new", tmp_path / "elsewhere")
-    old.memory.rename(new.memory)
-    # What the command line opens has no state of its own, and changes nothing of a soul.
-    for remembers in (False, True):
-        other = build_engine(new, QUICK, clock=clock, remembers=remembers, replacing=ALONE)
-        await other.open()
-        souls = other.service.souls
-        assert (souls.injected(CAT), souls.injected(DOG)) == (BLOCK, "")
-        for persona in (CAT, DOG) if remembers else ():
-            found = await souls.ask(SoulRequest(SoulAction.VERIFY), persona, ADMIN)
-            assert (found.line, found.why) == (0, "")
-        await other.close()
-        assert tree(new.memory) == before
 
 
 class Silent(ProbedChat):
