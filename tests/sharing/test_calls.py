@@ -88,7 +88,7 @@ def any_of(hint: Any) -> st.SearchStrategy[Any]:
         return PLAIN[hint]
     if origin in (Union, UnionType):
         return st.one_of([any_of(one) for one in inside])
-    if origin in (tuple, list):
+    if origin in (tuple, list, frozenset):
         return st.lists(any_of(inside[0]), max_size=2).map(origin)
     if origin is Counter:
         return st.dictionaries(any_of(inside[0]), PLAIN[int], max_size=2).map(Counter)
