@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 NAMES = ["first-that-nobody-has", "second-that-nobody-has"]
+WANTED = [f"{name}>=1" for name in NAMES]
 
 
 class Pip:
@@ -37,8 +38,7 @@ class Pip:
         await self.may.wait()
         name = wanted.partition(">")[0]
         if name in self.refused:
-            message = "no index"
-            raise RuntimeError(message)
+            raise RuntimeError("no index")
         self.there.add(name)
 
     async def arrived(self) -> None:
@@ -53,7 +53,7 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> Pip:
 @pytest.fixture
 def wanted(tmp_path: Path) -> Path:
     path = tmp_path / "requirements.txt"
-    path.write_text("".join(f"{name}>=1\n" for name in NAMES) + "pyyaml\n", encoding="utf-8")
+    path.write_text("\n".join([*WANTED, "pyyaml"]), encoding="utf-8")
     return path
 
 
@@ -70,49 +70,37 @@ async def ended() -> None:
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
 
-async def test_each_is_installed_and_used_as_it_comes(pip: Pip, wanted: Path) -> None:
-    pip.may.clear()
-    plugin = load(pip, wanted)
-    await asyncio.sleep(0)
-    assert plugin.names() == frozenset(NAMES)
-    assert pip.asked == [f"{NAMES[0]}>=1"]
-    pip.may.set()
-    await ended()
-    assert pip.asked == [f"{name}>=1" for name in NAMES]
-    assert pip.arrivals == [frozenset(NAMES[:1]), frozenset(NAMES)]
-    assert not plugin.names()
-
-
-async def test_one_that_fails_keeps_no_other_and_is_tried_once_for_each_version(
+async def test_each_is_used_as_it_comes_and_a_reload_meanwhile_waits_for_the_same_installation(
     pip: Pip, wanted: Path
 ) -> None:
-    pip.refused = {NAMES[0]}
-    assert load(pip, wanted).names()
-    await ended()
-    assert pip.arrivals == [frozenset(NAMES[1:])]
-    pip.asked.clear()
-    assert not load(pip, wanted).names()
-    await ended()
-    assert pip.asked == []
-    assert load(pip, wanted, "1.1").names() == {NAMES[0]}
-    await ended()
-    assert pip.asked == [f"{NAMES[0]}>=1"]
-
-
-async def test_a_reload_meanwhile_waits_for_the_same_installation_and_uses_what_came(
-    pip: Pip, wanted: Path
-) -> None:
+    """One that fails keeps no other, and is tried once for each version."""
     pip.may.clear()
     pip.refused = {NAMES[1]}
-    load(pip, wanted)
+    loads = [load(pip, wanted) for _ in range(2)]
     await asyncio.sleep(0)
-    reloaded = load(pip, wanted)
-    assert reloaded.names() == frozenset(NAMES)
+    assert [one.names() for one in loads] == [frozenset(NAMES)] * 2
+    assert pip.asked == [WANTED[0]]
     pip.may.set()
     await ended()
-    assert pip.asked == [f"{name}>=1" for name in NAMES]
+    assert pip.asked == WANTED
     assert pip.arrivals == [frozenset(NAMES[:1])] * 2
-    assert not reloaded.names()
+    assert not any(one.names() for one in loads)
+    for version, asked in (("1.0", []), ("1.1", WANTED[1:]), ("1.1", [])):
+        pip.asked.clear()
+        assert bool(load(pip, wanted, version).names()) is bool(asked)
+        await ended()
+        assert pip.asked == asked
+
+
+async def test_of_several_each_is_used_as_it_comes_also_behind_one_that_fails(
+    pip: Pip, wanted: Path
+) -> None:
+    names = [*NAMES, "third-that-nobody-has"]
+    pip.refused = {NAMES[0]}
+    wanted.write_text("".join(f"{name}>=1\n" for name in names), encoding="utf-8")
+    load(pip, wanted)
+    await ended()
+    assert pip.arrivals == [frozenset(names[1:2]), frozenset(names[1:])]
 
 
 @pytest.mark.parametrize("state", ["no marker", "in the way", "nothing missing"])
