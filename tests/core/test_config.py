@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
+from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
@@ -44,11 +44,6 @@ def with_value(name: str, value: object) -> dict[str, object]:
     """A panel that holds one value."""
     head, _, tail = name.partition(".")
     return {head: {tail: value}} if tail else {head: value}
-
-
-def complaints(config: PluginConfig) -> list[str]:
-    """The settings that a warning names."""
-    return [warning.name for warning in config.warnings]
 
 
 @pytest.mark.parametrize("raw", [None, {}, [], 7, "x"])
@@ -110,12 +105,15 @@ BAD: dict[str, list[object]] = {
 )
 def test_a_bad_value_is_a_warning_that_names_the_setting(name: str, value: object) -> None:
     config = read_config(with_value(name, value))
-    assert complaints(config) == [name]
+    assert [warning.name for warning in config.warnings] == [name]
     assert "secret" not in repr(config.warnings)
 
 
 RAW = {"a:GroupMessage:1": "家人", "b": 7, "c": None}
-EACH = "per-account-channel-peer"
+ACCOUNTS = {" qq ": "per-peer", "tg": " main ", "wx": "perpeer", "web": 7}
+LINKS = {" aiocqhttp:10001 ": " 小明 ", "bad": "x"}
+HEADERS = {" X-Key ": " s3cret with blanks ", "X-Bad": "s3cret\n", "X-Worse": "s3crét"}
+EACH, LOCAL = "per-account-channel-peer", "http://127.0.0.1:8000"
 
 
 @pytest.mark.parametrize(
@@ -132,40 +130,39 @@ EACH = "per-account-channel-peer"
         ("group_scope", "perGroup", "engine.group_scope", None),
         ("dm_scope", EACH, "engine.dm_scope", DmScope.PER_ACCOUNT_CHANNEL_PEER),
         ("advanced.dm_scope_by_account", "x", "engine.dm_scope_by_account", None),
+        # An account with a bad policy is none, is named, and the others are taken.
+        (
+            "advanced.dm_scope_by_account",
+            ACCOUNTS,
+            "engine.dm_scope_by_account",
+            {"qq": DmScope.PER_PEER, "tg": DmScope.MAIN, "wx": None, "web": None},
+        ),
         # The map is handed on raw, and one of the wrong type as none.
         ("conversation_scope_map", RAW, "engine.scope_map", RAW),
         *(("conversation_scope_map", bad, "engine.scope_map", None) for bad in ([], "x", 7, True)),
-        (
-            "identity_links",
-            {" aiocqhttp:10001 ": " 小明 ", "bad": "x"},
-            "engine.identity_links",
-            {"aiocqhttp:10001": "小明"},
-        ),
+        ("identity_links", LINKS, "engine.identity_links", {"aiocqhttp:10001": "小明"}),
         ("embedding", " lexical ", "", "lexical"),
         ("language", "en-US", "engine.loop.english", True),
         ("advanced.memory_root", " /data/记忆 ", "memory_root", Path("/data/记忆")),
         # A server that cannot be meant is none and not the default.
-        *(
-            ("advanced.chroma_url", value, "engine.chroma_url", used)
-            for value, used in (
-                ("", ""),
-                (" http://127.0.0.1:8000/ ", "http://127.0.0.1:8000"),
-                ("http://[::1]:8000", "http://[::1]:8000"),
-                ("HTTP://Chroma:8000", "http://Chroma:8000"),
-                ("chroma:8000", None),
-            )
+        ("advanced.chroma_url", "", "engine.chroma_url", ""),
+        ("advanced.chroma_url", " http://127.0.0.1:8000/ ", "engine.chroma_url", LOCAL),
+        ("advanced.chroma_url", "http://[::1]:8000", "engine.chroma_url", "http://[::1]:8000"),
+        ("advanced.chroma_url", "HTTP://Chroma:8000", "engine.chroma_url", "http://Chroma:8000"),
+        ("advanced.chroma_url", "chroma:8000", "engine.chroma_url", None),
+        # One bad header costs the others nothing.
+        (
+            "advanced.chroma_headers",
+            HEADERS,
+            "engine.chroma_headers",
+            {"X-Key": "s3cret with blanks", "X-Bad": "s3cret"},
         ),
         # The hour of the night is a local time or never.
-        *(
-            ("advanced.sleep_at", value, "engine.loop.sleep_at", at)
-            for value, at in (
-                ("4:05", (4, 5)),
-                ("23：59", (23, 59)),
-                (" 0:00 ", (0, 0)),
-                ("", None),
-                ("nachts", (4, 0)),
-            )
-        ),
+        ("advanced.sleep_at", "4:05", "engine.loop.sleep_at", (4, 5)),
+        ("advanced.sleep_at", "23：59", "engine.loop.sleep_at", (23, 59)),
+        ("advanced.sleep_at", " 0:00 ", "engine.loop.sleep_at", (0, 0)),
+        ("advanced.sleep_at", "", "engine.loop.sleep_at", None),
+        ("advanced.sleep_at", "nachts", "engine.loop.sleep_at", (4, 0)),
         # No tokens a day switch reading off as the word off does.
         ("reflection_provider", " off ", "engine.loop.reads_turns", False),
         ("reflection_daily_tokens", 0, "engine.loop.reads_turns", False),
@@ -174,51 +171,43 @@ EACH = "per-account-channel-peer"
     ],
 )
 def test_what_is_made_of_a_value(name: str, value: object, setting: str, used: object) -> None:
-    assert attrgetter(setting or name)(read_config(with_value(name, value))) == used
-
-
-def test_an_account_with_a_bad_policy_is_none_and_the_others_are_taken() -> None:
-    table = {" qq ": "per-peer", "tg": " main ", "wx": "perpeer", "web": 7}
-    config = read_config(with_value("advanced.dm_scope_by_account", table))
-    assert config.engine.dm_scope_by_account == {
-        "qq": DmScope.PER_PEER,
-        "tg": DmScope.MAIN,
-        "wx": None,
-        "web": None,
-    }
-    assert [warning.value for warning in config.warnings] == ["wx: 'perpeer'", "web: 7"]
-
-
-def test_one_bad_header_costs_the_others_nothing_and_no_value_is_ever_shown() -> None:
-    headers = {" X-Key ": " s3cret with blanks ", "X-Bad": "s3cret\n", "X-Worse": "s3crét"}
-    config = read_config(with_value("advanced.chroma_headers", headers))
-    assert config.engine.chroma_headers == {"X-Key": "s3cret with blanks", "X-Bad": "s3cret"}
-    assert complaints(config) == ["advanced.chroma_headers"]
+    config = read_config(with_value(name, value))
+    assert attrgetter(setting or name)(config) == used
     assert "s3cr" not in repr(config)
+    if value is ACCOUNTS:
+        assert [warning.value for warning in config.warnings] == ["wx: 'perpeer'", "web: 7"]
 
 
-@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("zh-CN", "第 4 行：没有这个键"), ("en-US", "line 4: unknown key")],
+)
+@pytest.mark.parametrize(
+    ("text", "number", "read", "roles", "faulty"),
+    [
+        ("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", 9, True, None, False),
+        ("[roles]\nenabled = ['qa']\n[memory]\nlayuot = 1\n", 5, True, ("qa",), True),
+        ("[memory", 5, False, None, True),
+        ("[tool]\n", 5, False, None, True),
+    ],
+)
 def test_a_workflow_file_counts_for_what_is_injected_and_its_root_is_not_looked_at(
-    tmp_path: Path, language: str
+    tmp_path: Path,
+    language: str,
+    said: str,
+    text: str,
+    number: int,
+    read: bool,
+    roles: tuple[str, ...] | None,
+    faulty: bool,
 ) -> None:
     file = tmp_path / "workflow.toml"
-    more = {"workflow_file": str(file)}
-    panel = {"language": language, "auto_inject_topk": 5, "advanced": more}
-    file.write_text("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", "utf-8")
+    file.write_text(text, "utf-8")
+    panel = {"language": language, "auto_inject_topk": 5, "advanced": {"workflow_file": str(file)}}
     config = read_config(panel)
-    assert (config.auto_inject_topk, config.memory_root, config.warnings) == (9, None, ())
-    assert config.engine.loop.proposes
-    file.write_text("[roles]\nenabled = ['qa']\n[memory]\nlayuot = 1\n", "utf-8")
-    config = read_config(panel)
-    assert config.auto_inject_topk == 5
-    assert config.workflow is not None
-    assert config.workflow.enabled == ("qa",)
-    (warning,) = config.warnings
-    said = {"zh-CN": "第 4 行：没有这个键", "en-US": "line 4: unknown key"}[language]
-    assert said in warning.value
-    for text in ("[memory", "[tool]\n"):
-        file.write_text(text, "utf-8")
-        config = read_config(panel)
-        assert (config.auto_inject_topk, config.workflow) == (5, None)
-        assert not config.engine.loop.proposes
-        assert str(file) in config.warnings[0].value
+    assert (config.auto_inject_topk, config.memory_root) == (number, None)
+    assert (config.workflow is not None) is config.engine.loop.proposes is read
+    assert (config.workflow and config.workflow.enabled) == roles
+    assert len(config.warnings) == faulty
+    for warning in config.warnings:
+        assert (said if read else str(file)) in warning.value
