@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,11 +56,20 @@ class Chat:
         umo = f"aiocqhttp:GroupMessage:{self.number}"
         return SimpleNamespace(cid=self.cid, user_id=umo, history=history, persona_id=None)
 
-    async def say(self, words: str, reply: str = "好", *, fact: str = "") -> str:
+    async def say(
+        self,
+        words: str,
+        reply: str = "好",
+        *,
+        fact: str = "",
+        meanwhile: Awaitable[object] | None = None,
+    ) -> str:
         """A turn from request to answer; in it a tool stores ``fact``. Returns its pointer."""
         event, plugin = self.event(words), self.plugin
         request = ProviderRequest(prompt=words, conversation=self.kept())
         await plugin.mind.before_request(event, request)
+        if meanwhile is not None:
+            await meanwhile
         pointer = ""
         if fact:
             tool = RememberTool(source=holding(plugin))
@@ -110,6 +119,7 @@ async def test_astrbot_gives_a_history_to_whoever_asks_and_we_to_its_conversatio
 
 
 async def test_a_memory_leads_to_its_turn_and_those_beside_it(home: Rig) -> None:
+    """The anchor is in the file, and shown to no reader; nobody is shown a forged pointer."""
     chat = Chat(home)
     for words in ("最早", "早些", "在那之前"):
         await chat.say(words)
@@ -118,50 +128,48 @@ async def test_a_memory_leads_to_its_turn_and_those_beside_it(home: Rig) -> None
         await chat.say(words)
     shown = await chat.ask(pointer)
     assert shown.startswith("ok ")
-    assert f"→ 小明：{SAID}" in shown
-    assert [words for words in ("早些", "在那之前", "在那之后", "晚些") if words not in shown] == []
-    assert "最早" not in shown
-    assert "最晚" not in shown
-    assert "<" not in shown
-    assert shown.count("#m-") == 1, "no forged pointer"
-
-
-async def test_the_anchor_is_in_the_file_and_shown_to_no_reader(home: Rig) -> None:
-    pointer = await Chat(home).say(SAID, fact=FACT)
+    for words in ("早些", "在那之前", f"→ 小明：{SAID}", "在那之后", "晚些"):
+        assert words in shown
+    for words in ("最早", "最晚", "<"):
+        assert words not in shown
+    assert shown.count("#m-") == 1
     (stored,) = home.engine.parts.catalogue.all()
     (path,) = home.root.rglob(f"家人/{stored.path}")
     assert "历史：c1#" in path.read_text(encoding="utf-8")
     for where in (pointer, stored.path):
         read: Any = await home.engine.service.read(where, conversation_id=group(777))
         assert FACT in read.text
-        assert "历史" not in read.text
-        assert "c1#" not in read.text
+        for words in ("历史", "c1#"):
+            assert words not in read.text
+    # An answer is short however long the talk was.
+    for _ in range(2):
+        await chat.say("很久" + "长" * 3_000, "短" * 3_000)
+    pointer = await chat.say("琴" + "长" * 3_000, "短" * 3_000, fact="小明的琴很长")
+    shown = await chat.ask(pointer)
+    assert "→ 小明：琴" in shown
+    assert "很久" not in shown
+    assert len(shown) < 1_500
 
 
-async def test_what_was_said_before_us_or_in_a_pause_is_never_shown(home: Rig) -> None:
+@pytest.mark.parametrize("midst", [False, True])
+async def test_what_was_said_before_us_or_in_a_pause_is_never_shown(home: Rig, midst: bool) -> None:
+    """A pause may begin in the midst of a turn."""
     earlier = [user("以前的话"), {"role": "assistant", "content": "好"}]
     chat, service = Chat(home, said=earlier), home.engine.service
     admin, pointer = person(9, admin=True), await chat.say(SAID, fact=FACT)
-    for midst in (False, True):  # it may begin in the midst of a turn
-        words = f"我要辞职了{midst}"
-        event, request = chat.event(words), ProviderRequest(prompt=words, conversation=chat.kept())
-        if midst:
-            await chat.plugin.mind.before_request(event, request)
-        await service.pause(conversation_id=group(777), actor=admin)
-        if not midst:
-            await chat.plugin.mind.before_request(event, request)
-        await chat.plugin.finished(event, answer("好"))
-        chat.messages += [user(words), {"role": "assistant", "content": "好"}]
-        chat.plugin.talks["c1"] = chat.kept()
-        assert SAID not in await chat.ask(pointer)
-        await service.resume(conversation_id=group(777), actor=admin)
-        await chat.say("再聊聊")
-        shown = await chat.ask(pointer)
-        assert SAID in shown
-        assert "辞职" not in shown
-        assert "再聊聊" not in shown  # nor what came later, in such a history
-        assert "以前的话" not in shown
-        assert "暂停记忆时" in shown
+
+    pausing = service.pause(conversation_id=group(777), actor=admin)
+    if not midst:
+        await pausing
+    await chat.say("我要辞职了", meanwhile=pausing if midst else None)
+    assert SAID not in await chat.ask(pointer)
+    await service.resume(conversation_id=group(777), actor=admin)
+    await chat.say("再聊聊")
+    shown = await chat.ask(pointer)
+    for words in (SAID, "暂停记忆时"):
+        assert words in shown
+    for words in ("辞职", "再聊聊", "以前的话"):  # nor what came later, in such a history
+        assert words not in shown
 
 
 async def test_corrected_words_secrets_and_confidences_are_not_shown(tmp_path: Path) -> None:
@@ -175,30 +183,14 @@ async def test_corrected_words_secrets_and_confidences_are_not_shown(tmp_path: P
         await service.forget(forgotten, conversation_id=group(777), actor=person(10001))
         after = await chat.ask(pointer)
         assert ["门垫" in shown for shown in (before, after)] == [True, False]
-        for words, told in (
-            (SAID, True),
-            ("手机号", True),
-            ("13800138000", False),
-            ("结婚", False),
-        ):
-            assert (words in after) is told
+        told = [words in after for words in (SAID, "手机号", "13800138000", "结婚")]
+        assert told == [True, True, False, False]
         edited, admin = "小明把吉他寄存在老赵那里", person(9, "管理员", admin=True)
         await service.edit(pointer, edited, conversation_id=group(777), actor=admin)
         shown = await chat.ask(pointer)
         assert edited in shown
         assert "老周" not in shown
         assert "（这句不显示）" in shown
-
-
-async def test_an_answer_is_short_however_long_the_talk_was(home: Rig) -> None:
-    chat = Chat(home)
-    for number in range(2):
-        await chat.say(f"第{number}段" + "长" * 3_000, "短" * 3_000)
-    pointer = await chat.say(f"{SAID}，" + "长" * 3_000, "短" * 3_000, fact=FACT)
-    shown = await chat.ask(pointer)
-    assert f"→ 小明：{SAID}" in shown
-    assert "第1段" not in shown
-    assert len(shown) < 1_500
 
 
 async def test_a_moved_memory_leaves_its_talk_behind_and_an_export_takes_none(home: Rig) -> None:
@@ -223,10 +215,10 @@ async def test_what_a_file_says_opens_no_other_conversations_talk(home: Rig) -> 
     await other.say("公司的秘密", fact="公司的秘密是配方")
     pointer = await chat.say(SAID, fact=FACT)
     chat.plugin.talks["c2"] = other.kept()
-    stored = next(one for one in home.engine.parts.catalogue.all() if one.memory.judgment == FACT)
-    (foreign,) = (one for one in home.engine.parts.catalogue.all() if "配方" in one.memory.judgment)
+    catalogue = home.engine.parts.catalogue
+    foreign, stored = sorted(catalogue.all(), key=lambda one: one.memory.judgment == FACT)
     forged = replace(stored, memory=replace(stored.memory, extra=foreign.memory.extra))
-    home.engine.parts.catalogue.put(forged)
+    catalogue.put(forged)
     shown = await chat.ask(pointer)
     assert "秘密" not in shown
     never = (Reason.GONE, Reason.ELSEWHERE, Reason.OTHER_SCOPE, Reason.NEVER_KEPT)
