@@ -6,46 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from astrbot.core.platform.astr_message_event import AstrMessageEvent
-from astrbot.core.platform.astrbot_message import AstrBotMessage, MessageMember
+from astrbot.core.platform.astrbot_message import MessageMember
 from astrbot.core.platform.message_type import MessageType
-from astrbot.core.platform.platform_metadata import PlatformMetadata
 
 from astrbot_plugin_scoped_memory.core.host.bot_facts import PersonaReader
 from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
+from astrbot_plugin_scoped_memory.tests.core.turn.turns import message
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
-
-
-class PlainEvent(AstrMessageEvent):
-    """An event of no platform in particular."""
-
-
-def event(
-    kind: MessageType,
-    session: str,
-    *,
-    group: str = "",
-    sender: MessageMember | None = None,
-    adapter: str = "aiocqhttp",
-    account: str = "qq1",
-    text: str = "",
-) -> AstrMessageEvent:
-    """A message as an adapter hands it in: ``account`` is the owner's name for the bot."""
-    message = AstrBotMessage()
-    message.type = kind
-    message.self_id = "10000"
-    message.session_id = session
-    message.message_id = "1"
-    message.message = []
-    message.message_str = text
-    message.group_id = group
-    if sender is not None:
-        message.sender = sender
-    return PlainEvent(text, message, PlatformMetadata(adapter, "", account), session)
 
 
 async def persona_is_butler(_: object, __: object) -> str | None:
@@ -65,7 +36,7 @@ def reader(personas: Any = persona_is_butler) -> Events:
 
 
 READER = reader()
-MING = MessageMember("1001", "小明")
+MING, UNNAMED = MessageMember("1001", "小明"), MessageMember("42", "Unknown")
 
 
 GROUP, FRIEND, OTHER = (
@@ -99,7 +70,7 @@ async def test_an_event_names_its_conversation(
     more: dict[str, Any],
     read: tuple[ConversationKind, str | None, str | None],
 ) -> None:
-    told = event(kind, session, **{"sender": MING, **more})
+    told = message(kind, session, **{"sender": MING, **more})
     account, adapter = more.get("account", "qq1"), more.get("adapter", "aiocqhttp")
     where, peer, group = read
     umo = f"{account}:{kind.value}:{session}"
@@ -110,18 +81,6 @@ async def test_an_event_names_its_conversation(
     assert found.session == session
 
 
-@pytest.mark.parametrize("sender", [None, MessageMember("", "匿名"), MessageMember("", None)])
-async def test_a_private_chat_whose_sender_nobody_names_has_no_peer(
-    sender: MessageMember | None,
-) -> None:
-    told = event(MessageType.FRIEND_MESSAGE, "1001", sender=sender)
-    read = await READER.where(told)
-    assert (read.kind, read.peer) == (ConversationKind.PRIVATE, None)
-    actor = await READER.who(told)
-    assert actor.person == ""
-    assert actor.name == ((sender and sender.nickname) or "")
-
-
 @pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage:", "a:GroupMessage: ", ":x:y"])
 async def test_a_malformed_origin_is_passed_on_as_nobodys(umo: str) -> None:
     told: Any = FakeEvent(umo, group="777")
@@ -129,22 +88,46 @@ async def test_a_malformed_origin_is_passed_on_as_nobodys(umo: str) -> None:
     assert read == ConversationId(umo, None, "", ConversationKind.OTHER)
 
 
-async def test_the_actor_is_named_by_platform_and_id() -> None:
-    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    assert await READER.who(told) == Actor("aiocqhttp:1001", "小明", admin=False)
-    told.role = "admin"
-    assert await READER.who(told) == Actor("aiocqhttp:1001", "小明", admin=True)
-    nameless = event(MessageType.FRIEND_MESSAGE, "1", sender=MessageMember("1", None))
-    assert await READER.who(nameless) == Actor("aiocqhttp:1", "1")
+def telegram(full_name: str = "") -> SimpleNamespace:
+    """What Telegram's adapter hands along, as far as it is read."""
+    user = SimpleNamespace(full_name=full_name)
+    return SimpleNamespace(message=SimpleNamespace(from_user=user) if full_name else None)
+
+
+@pytest.mark.parametrize(
+    ("sender", "raw", "person", "name"),
+    [
+        (MING, None, "x:1001", "小明"),
+        (MessageMember("1", None), None, "x:1", "1"),
+        # A private chat whose sender nobody names has no peer.
+        (None, None, "", ""),
+        (MessageMember("", "匿名"), None, "", "匿名"),
+        (MessageMember("", None), None, "", ""),
+        # Who has no user name on Telegram is called by the name that people see.
+        (UNNAMED, telegram("王 小雯"), "x:42", "王 小雯"),
+        (UNNAMED, telegram(), "x:42", "42"),
+        (UNNAMED, None, "x:42", "42"),
+    ],
+)
+async def test_the_actor_is_named_by_platform_and_id(
+    sender: MessageMember | None, raw: object, person: str, name: str
+) -> None:
+    adapter = "telegram" if sender is UNNAMED else "aiocqhttp"
+    told: Any = message(FRIEND, "1", sender=sender, adapter=adapter)
+    told.message_obj.raw_message = raw
+    for admin in (False, True):
+        told.role = "admin" if admin else "member"
+        actor = Actor(person.replace("x", adapter), name, admin=admin)
+        assert await READER.who(told) == actor
+    assert (await READER.where(told)).peer == (person.partition(":")[2] or None)
 
 
 class FakeManagers:
     """AstrBot's context and both of its managers, as far as personas go. ``selected`` is what
-    AstrBot decides on; ``failing``: what its database fails at."""
+    AstrBot decides on, ``current`` the conversation; ``failing``: what its database fails at."""
 
-    def __init__(self, selected: str | None = "管家", failing: str = "") -> None:
-        self.selected, self.failing = selected, failing
-        self.current: str | None = "c1"
+    def __init__(self, selected: str | None, current: str | None, failing: str) -> None:
+        self.selected, self.current, self.failing = selected, current, failing
         self.asked: dict[str, Any] = {}
         self.conversation_manager = self.persona_manager = self
 
@@ -170,62 +153,35 @@ class FakeManagers:
         return self._unless("resolve", (self.selected, None, None, False))
 
 
-async def persona(managers: Any, at_hand: Any = None) -> str | None:
-    """The persona in the group 777."""
-    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    where = await reader(PersonaReader(managers, Texts("zh-CN"))).where(told, at_hand)
-    return where.persona
-
-
-async def test_the_persona_is_the_one_that_astrbot_selects() -> None:
-    """A conversation at hand, or none at all, is not read."""
-    for at_hand, current, own in (
-        (None, "c1", "女仆"),
-        (SimpleNamespace(persona_id="门房"), "c1", "门房"),
-        (None, None, None),
-    ):
-        managers = FakeManagers(failing="" if own == "女仆" else "conversation")
-        managers.current = current
-        assert await persona(managers, at_hand) == "管家"
-        assert managers.asked == {
-            "umo": "qq1:GroupMessage:777",
-            "conversation_persona_id": own,
-            "platform_name": "aiocqhttp",
-            "provider_settings": {"of": "qq1:GroupMessage:777"},
-        }
+AT_HAND = SimpleNamespace(persona_id="门房")
 
 
 @pytest.mark.parametrize(
-    ("managers", "found"),
+    ("selected", "current", "failing", "at_hand", "own", "found"),
     [
-        *((FakeManagers(selected), "") for selected in (None, "[%None]", "")),
-        *((FakeManagers(failing=name), None) for name in ("current", "conversation", "resolve")),
-        (FakeManagers(failing="config"), None),
+        ("管家", "c1", "", None, "女仆", "管家"),
+        # A conversation at hand, or none at all, is not read.
+        ("管家", "c1", "conversation", AT_HAND, "门房", "管家"),
+        ("管家", None, "conversation", None, None, "管家"),
+        # No persona is empty, and one that AstrBot cannot tell unknown.
+        *((none, "c1", "", None, "女仆", "") for none in (None, "[%None]", "")),
+        *(("管家", "c1", name, None, "", None) for name in ("current", "conversation", "config")),
+        ("管家", "c1", "resolve", None, "女仆", None),
     ],
 )
-async def test_no_persona_is_empty_and_one_that_astrbot_cannot_tell_unknown(
-    managers: FakeManagers, found: str | None
+async def test_the_persona_is_the_one_that_astrbot_selects(
+    selected: str | None,
+    current: str | None,
+    failing: str,
+    at_hand: Any,
+    own: str | None,
+    found: str | None,
 ) -> None:
-    assert await persona(managers) == found
-
-
-def _update(full_name: str) -> SimpleNamespace:
-    """What Telegram's adapter hands along, as far as it is read."""
-    return SimpleNamespace(message=SimpleNamespace(from_user=SimpleNamespace(full_name=full_name)))
-
-
-@pytest.mark.parametrize(
-    ("raw", "name"),
-    [(_update("王 小雯"), "王 小雯"), (SimpleNamespace(message=None), "42"), (None, "42")],
-)
-async def test_who_has_no_user_name_on_telegram_is_called_by_the_name_that_people_see(
-    raw: object, name: str
-) -> None:
-    unnamed: Any = event(
-        MessageType.FRIEND_MESSAGE,
-        "42",
-        sender=MessageMember("42", "Unknown"),
-        adapter="telegram",
-    )
-    unnamed.message_obj.raw_message = raw
-    assert (await READER.who(unnamed)).name == name
+    managers: Any = FakeManagers(selected, current, failing)
+    told = message(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
+    where = await reader(PersonaReader(managers, Texts("zh-CN"))).where(told, at_hand)
+    assert where.persona == found
+    umo = "qq1:GroupMessage:777"
+    asked = {"umo": umo, "platform_name": "aiocqhttp", "provider_settings": {"of": umo}}
+    if own != "":
+        assert managers.asked == {"conversation_persona_id": own, **asked}

@@ -31,8 +31,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     is_changed,
     is_stored,
 )
-from astrbot_plugin_scoped_memory.tests.core.turn.test_events import event as message
-from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS, Platform
+from astrbot_plugin_scoped_memory.tests.core.turn.turns import message
+from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
@@ -63,11 +63,14 @@ def woken(umo: str, note: str = "该提醒了", **payload: Any) -> Any:
     return made
 
 
-def in_family(sender: MessageMember = WEN, **more: Any) -> Any:
-    """A message in the group 777, which AstrBot splits by member."""
-    session = f"{sender.user_id}_777"
-    given = {"group": "777", "sender": sender, "account": ACCOUNT, **more}
-    return message(MessageType.GROUP_MESSAGE, session, **given)
+def in_family(sender: MessageMember = WEN, session: str = "") -> Any:
+    """A message in the group 777, which AstrBot splits by member unless there is a ``session``."""
+    session = session or f"{sender.user_id}_777"
+    return message(MessageType.GROUP_MESSAGE, session, group="777", sender=sender, account=ACCOUNT)
+
+
+def private(session: str, sender: MessageMember) -> Any:
+    return message(MessageType.FRIEND_MESSAGE, session, sender=sender, account=ACCOUNT)
 
 
 FAMILY_UMO = f"{ACCOUNT}:GroupMessage:1002_777"
@@ -105,28 +108,27 @@ def entries(root: Path, scope: str) -> str:
 
 # Who and where
 
-
-def forms(platform: Platform) -> list[tuple[str, str]]:
-    """Kind and session of the conversations that a platform has."""
-    kinds = (
-        ("FriendMessage", platform.private),
-        ("GroupMessage", platform.group),
-        ("GroupMessage", platform.split),
+FORMS = [
+    (platform, kind, session.format(sender="1002", group="777", chat="c-9"))
+    for platform in PLATFORMS
+    for kind, session in (
+        (MessageType.FRIEND_MESSAGE, platform.private),
+        (MessageType.GROUP_MESSAGE, platform.group),
+        (MessageType.GROUP_MESSAGE, platform.split),
     )
-    ids = {"sender": "1002", "group": "777", "chat": "c-9"}
-    return [(kind, session.format(**ids)) for kind, session in kinds if session]
+    if session
+]
 
 
 async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
     tmp_path: Path,
 ) -> None:
-    every = [(platform, *form) for platform in PLATFORMS for form in forms(platform)]
     async with running(tmp_path, {}) as rig:
-        for number, (platform, kind, session) in enumerate(every):
+        for number, (platform, kind, session) in enumerate(FORMS):
             said = message(
-                MessageType(kind),
+                kind,
                 session,
-                group="777" if kind == "GroupMessage" else "",
+                group="777" if kind is MessageType.GROUP_MESSAGE else "",
                 sender=WEN,
                 adapter=platform.adapter,
                 account=f"{ACCOUNT}{number}",
@@ -180,13 +182,13 @@ async def test_an_origin_that_tells_no_conversation_is_hidden_and_stores_nothing
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, {}) as rig:
-        bot, private = Bot(rig, "dingtalk"), f"{ACCOUNT}:FriendMessage:1002"
+        bot, chat = Bot(rig, "dingtalk"), f"{ACCOUNT}:FriendMessage:1002"
         # The session of DingTalk's split groups is the sender alone.
-        two = ({"group": one, "sender": WEN, "adapter": "dingtalk"} for one in ("777", "888"))
-        for more in two:
-            await bot.hears(message(MessageType.GROUP_MESSAGE, "1002", account=ACCOUNT, **more))
-        await bot.hears(woken(private, sender_id="1002"))  # it is no message of anybody
-        for umo in (f"{ACCOUNT}:GroupMessage:1002", private, "cron:OtherMessage:job-1"):
+        given = {"sender": WEN, "adapter": "dingtalk", "account": ACCOUNT}
+        for group in ("777", "888"):
+            await bot.hears(message(MessageType.GROUP_MESSAGE, "1002", group=group, **given))
+        await bot.hears(woken(chat, sender_id="1002"))  # it is no message of anybody
+        for umo in (f"{ACCOUNT}:GroupMessage:1002", chat, "cron:OtherMessage:job-1"):
             timer = woken(umo, sender_id="1002")
             where = await bot.events.where(timer)
             assert where.hidden
@@ -203,25 +205,24 @@ NOBODY = Actor("", "机器人", spoke=False)
 async def test_it_acts_for_the_person_whose_session_it_is_or_whom_the_job_names(
     tmp_path: Path,
 ) -> None:
-    wen, ming = (
-        message(MessageType.GROUP_MESSAGE, "777", group="777", sender=one, account=ACCOUNT)
-        for one in (WEN, MING)
-    )
     umo = f"{ACCOUNT}:GroupMessage:777"
+    for_wen = Actor("aiocqhttp:1002", "机器人代小雯", spoke=False)
     async with running(tmp_path, FAMILY) as rig:
         bot = Bot(rig)
-        for said in (wen, ming):
-            await bot.hears(said)
+        for one in (WEN, MING):
+            await bot.hears(in_family(one, session="777"))
             assert await bot.events.who(woken(umo)) == NOBODY
-        # A timer that a woken agent has set names the session.
-        assert await bot.events.who(woken(umo, sender_id="777")) == NOBODY
-        for sender, name in (("1001", "小明"), ("1003", "1003")):
-            found = await bot.events.who(woken(umo, sender_id=sender))
-            assert found == Actor(f"aiocqhttp:{sender}", f"机器人代{name}", spoke=False)
         await bot.hears(in_family())  # a session of her own
-        for payload in ({}, {"sender_id": "1002_777"}, {"origin": "api"}):
-            actor = await bot.events.who(woken(FAMILY_UMO, **payload))
-            assert actor == Actor("aiocqhttp:1002", "机器人代小雯", spoke=False)
+        for where, payload, actor in (
+            # A timer that a woken agent has set names the session.
+            (umo, {"sender_id": "777"}, NOBODY),
+            (umo, {"sender_id": "1001"}, Actor("aiocqhttp:1001", "机器人代小明", spoke=False)),
+            (umo, {"sender_id": "1003"}, Actor("aiocqhttp:1003", "机器人代1003", spoke=False)),
+            (FAMILY_UMO, {}, for_wen),
+            (FAMILY_UMO, {"sender_id": "1002_777"}, for_wen),
+            (FAMILY_UMO, {"origin": "api"}, for_wen),
+        ):
+            assert await bot.events.who(woken(where, **payload)) == actor
     async with running(tmp_path, {umo: "公司"}) as rig:  # by no name of another scope
         assert (await Bot(rig).events.who(woken(FAMILY_UMO))).name == "机器人代1002"
 
@@ -243,23 +244,21 @@ async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
 # What it stores
 
 
-SETTINGS: list[tuple[dict[str, Any], MessageType, str]] = [
-    ({"scope_map": FAMILY_WHOLE}, MessageType.GROUP_MESSAGE, "家人"),
-    ({"scope_map": FAMILY}, MessageType.GROUP_MESSAGE, "家人"),
-    ({"scope_map": {}, "group_scope": GroupScope.PER_GROUP}, MessageType.GROUP_MESSAGE, "group-"),
-    ({"scope_map": {}, "dm_scope": DmScope.PER_PEER}, MessageType.FRIEND_MESSAGE, "dm-"),
-]
-
-
 @pytest.mark.parametrize(
-    ("given", "kind", "scope"), SETTINGS, ids=["whole", "map", "group", "peer"]
+    ("given", "scope"),
+    [
+        ({"scope_map": FAMILY_WHOLE}, "家人"),
+        ({"scope_map": FAMILY}, "家人"),
+        ({"group_scope": GroupScope.PER_GROUP}, "group-"),
+        ({"dm_scope": DmScope.PER_PEER}, "dm-"),
+    ],
+    ids=["whole", "map", "group", "peer"],
 )
 async def test_it_finds_and_stores_in_the_scope_of_its_conversation(
-    given: dict[str, Any], kind: MessageType, scope: str, tmp_path: Path
+    given: dict[str, Any], scope: str, tmp_path: Path
 ) -> None:
-    private = kind is MessageType.FRIEND_MESSAGE
-    said = message(kind, "1002", sender=WEN, account=ACCOUNT) if private else in_family()
-    settings = dataclasses.replace(QUICK, **given)
+    said = private("1002", WEN) if scope == "dm-" else in_family()
+    settings = dataclasses.replace(QUICK, **{"scope_map": {}, **given})
     async with running(tmp_path, settings.scope_map, settings=settings) as rig:
         bot = Bot(rig)
         await bot.hears(said)
@@ -267,8 +266,7 @@ async def test_it_finds_and_stores_in_the_scope_of_its_conversation(
         timer = woken(said.unified_msg_origin, sender_id="1002")
         assert GATE in await bot.use(RecallTool, timer, query="后门的密码在哪里")
         assert (await remembered(bot, timer, "快递放在门卫室")).startswith("ok")
-        stranger = message(MessageType.FRIEND_MESSAGE, "5", sender=MING, account=ACCOUNT)
-        assert "门卫室" not in await bot.use(RecallTool, stranger, query="快递放在哪里")
+        assert "门卫室" not in await bot.use(RecallTool, private("5", MING), query="快递放在哪里")
         found = await bot.service.newest(conversation_id=await bot.events.where(said), limit=5)
         assert {one.scope.name.startswith(scope) for one in found} == {True}
     assert "快递" not in entries(tmp_path, "public")
