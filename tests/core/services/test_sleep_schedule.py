@@ -113,17 +113,6 @@ async def test_what_was_missed_or_cut_off_is_made_up_for_once(tmp_path: Path, le
             assert not await rig.engine.sleep.is_unfinished()
 
 
-async def test_a_bot_that_has_just_started_is_left_alone_but_by_who_asks(tmp_path: Path) -> None:
-    clock, pace = Ticker(NOON), replace(QUICKLY, catch_up_seconds=3600.0)
-    async with scheduled(tmp_path, clock):
-        clock.now += 3 * DAY
-    async with scheduled(tmp_path, clock, pace=pace) as (_, nights, schedule):
-        assert not schedule.going
-        assert nights.reasons == []
-        schedule.ask()
-        await until_true(lambda: nights.reasons == ["command"])
-
-
 async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path: Path) -> None:
     async with scheduled(tmp_path, Ticker(NIGHT), at=None) as (rig, nights, schedule):
         rig.engine.parts.indexing.state = IndexState.BUILDING
@@ -155,6 +144,7 @@ async def test_a_night_that_fails_is_tried_again_in_the_next(
 async def test_the_alarm_wakes_the_night_long_before_the_next_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What was missed waits for it, too, but not who asks."""
     alarms: list[AsyncIOScheduler] = []
     start = AsyncIOScheduler.start
 
@@ -163,14 +153,20 @@ async def test_the_alarm_wakes_the_night_long_before_the_next_look(
         start(alarm)
 
     monkeypatch.setattr(AsyncIOScheduler, "start", started)
-    clock, pace = Ticker(NOON), replace(QUICKLY, look_seconds=3600.0)
-    async with scheduled(tmp_path, clock, pace=pace) as (_, nights, _):
-        [job] = alarms[0].get_jobs()
+    clock = Ticker(NOON)
+    async with scheduled(tmp_path, clock):
+        clock.now += 3 * DAY
+    pace = replace(QUICKLY, look_seconds=3600.0, catch_up_seconds=3600.0)
+    async with scheduled(tmp_path, clock, pace=pace) as (_, nights, schedule):
+        [job] = alarms[-1].get_jobs()
         assert job.next_run_time.astimezone(NOON.tzinfo).hour == AT[0]
-        clock.now = NIGHT + DAY
+        assert (schedule.going, nights.reasons) == (False, [])
+        schedule.ask()
+        await until_true(lambda: nights.reasons == ["command"])
+        clock.now += DAY
         job.modify(next_run_time=datetime.now(UTC))
-        await until_true(lambda: nights.reasons == ["nightly"])
-    assert not alarms[0].running
+        await until_true(lambda: nights.reasons == ["command", "nightly"])
+    assert not alarms[-1].running
 
 
 async def test_a_bot_without_an_alarm_has_its_night_at_the_next_look(
