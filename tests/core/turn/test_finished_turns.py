@@ -28,6 +28,7 @@ from astrbot_plugin_scoped_memory.tests.core.turn.turns import (
     said,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
     Rig,
     Ticker,
     group,
@@ -75,11 +76,7 @@ def sent(*texts: str) -> dict[str, Any]:
         ({}, answer("超时是 timeout"), (QUESTION, "超时是 timeout")),
         # What a tool has sent is the bot's words of that turn.
         (sent("会起疹子"), answer("告诉他了"), (QUESTION, "会起疹子\n告诉他了")),
-        (
-            sent("不能吃", "当心"),
-            answer("当心"),
-            (QUESTION, "不能吃\n当心"),
-        ),  # AstrBot sends it once
+        (sent("不能吃", "当心"), answer("当心"), (QUESTION, "不能吃\n当心")),  # it is sent once
         (sent("不能吃"), answer("", role="err"), (QUESTION, "不能吃")),
         (sent("不能吃"), None, (QUESTION, "不能吃")),
         # What AstrBot says when it is stopped or has no answer is not the model's.
@@ -154,19 +151,6 @@ async def test_a_wish_to_forget_is_not_kept_once_it_was_done(
     assert [turn.user_text for turn in queued(rig.root)] == ["把核桃那条忘了", *kept]
 
 
-async def test_a_turn_whose_engine_closes_under_it_is_queued_by_the_next_one(
-    tmp_path: Path,
-) -> None:
-    event = FakeEvent.in_group(777, QUESTION)
-    async with running(tmp_path) as rig:
-        old = TurnPlugin(rig)
-    for _ in range(2):
-        assert not await old.mind.finished(event, answer())
-    async with running(tmp_path) as rig:
-        assert await TurnPlugin(rig).mind.finished(event, answer())
-    assert said(tmp_path) == [(QUESTION, "不能吃")]
-
-
 async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it_and_when_it_began(
     tmp_path: Path,
 ) -> None:
@@ -195,20 +179,26 @@ async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it_and_when_it_b
     assert first.observed_at.date() == date(2026, 11, 21)
 
 
-async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(tmp_path: Path) -> None:
-    async with running(tmp_path, {}) as rig:
-        event = FakeEvent.in_group(777, QUESTION)
+@pytest.mark.parametrize(("before_it", "reply"), [(MAP, "不能吃"), ({}, "")])
+async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(
+    tmp_path: Path, before_it: dict[str, str], reply: str
+) -> None:
+    """Where the map has come with it, the scope is another one, and the reply is kept back."""
+    event = FakeEvent.in_group(777, QUESTION)
+    async with running(tmp_path, before_it) as rig:
         before = TurnPlugin(rig)
         await before.mind.before_request(event, ProviderRequest(prompt=QUESTION))
         await before.settled()
-    async with running(tmp_path) as rig:  # the map has come meanwhile, so the scope is another one
+    for _ in range(2):  # it is queued by none that is closed
+        assert not await before.mind.finished(event, answer())
+    async with running(tmp_path) as rig:
         after = TurnPlugin(rig)
         await after.finished(event, answer())
         # What another load has found is of other classes, and not used.
         found = [await one.events.where(event) for one in (before, after)]
         assert found[0] is not found[1]
     (turn,) = queued(tmp_path)
-    assert turn.scope == "家人"
+    assert (turn.scope, turn.user_text, turn.reply_text) == ("家人", QUESTION, reply)
 
 
 def listens(plugin: TurnPlugin, event: FakeEvent) -> bool:
@@ -220,14 +210,14 @@ def listens(plugin: TurnPlugin, event: FakeEvent) -> bool:
         GroupChatter.use(None)
 
 
-async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot(
-    shared: Rig,
-) -> None:
+@pytest.mark.asyncio(loop_scope="function")
+async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot(rig: Rig) -> None:
+    """That is a turn without an answer, and repeated by none."""
     chatter = FakeEvent.in_group(777, DUMPLINGS, addressed=False)
-    on = TurnPlugin(shared, observe_groups=True)
+    on = TurnPlugin(rig, observe_groups=True)
     assert listens(on, chatter)
-    assert not listens(TurnPlugin(shared), chatter)
-    assert not listens(TurnPlugin(shared, observe_groups=True, engine=OFF), chatter)
+    assert not listens(TurnPlugin(rig), chatter)
+    assert not listens(TurnPlugin(rig, observe_groups=True, engine=OFF), chatter)
     for event in (
         FakeEvent.in_group(777, DUMPLINGS),
         FakeEvent.in_group(777, "  ", addressed=False),
@@ -235,6 +225,11 @@ async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot
     ):
         assert not listens(on, event)
     assert not GroupChatter().filter(cast("Any", chatter), cast("Any", None))
+    await on.finished(chatter, None, overheard=True)
+    await on.finished(chatter, answer("真能吃"))
+    command = FakeEvent.in_group(777, "吃什么", addressed=False, extras=COMMAND)
+    await on.finished(command, None, overheard=True)
+    assert said(rig.root) == [(DUMPLINGS, ""), ("", "真能吃")]
 
 
 @pytest.mark.parametrize("moved", [True, False])
@@ -254,19 +249,6 @@ def test_whatever_goes_wrong_while_it_listens_is_logged_and_not_raised_into_the_
     finally:
         GroupChatter.use(None)
     assert "a bug" in caplog.text
-
-
-async def test_what_was_overheard_is_a_turn_without_an_answer_and_repeated_by_none(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        plugin = TurnPlugin(rig, observe_groups=True)
-        event = FakeEvent.in_group(777, DUMPLINGS, addressed=False)
-        await plugin.finished(event, None, overheard=True)
-        await plugin.finished(event, answer("真能吃"))
-        command = FakeEvent.in_group(777, "吃什么", addressed=False, extras=COMMAND)
-        await plugin.finished(command, None, overheard=True)
-    assert said(tmp_path) == [(DUMPLINGS, ""), ("", "真能吃")]
 
 
 @pytest.mark.parametrize("engine", [EngineSettings(), OFF])
