@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -77,16 +78,16 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
 
     each = DmScope.PER_ACCOUNT_CHANNEL_PEER
     settings = replace(QUICK, group_scope=GroupScope.PER_GROUP, dm_scope_by_account={ADAPTER: each})
+    open_ = partial(running, tmp_path, follow=False)
     panel = Panel(dict(MAP))
     panel["advanced"] = {"dm_scope_by_account": {ADAPTER: str(each)}, "other": 1}
     said = {ANSWER: group(777), "帐篷在阁楼里": group(555), "存折在花盆下面": private(31)}
-    async with running(tmp_path, settings=settings, follow=False) as rig:
+    async with open_(settings=settings) as rig:
         for text, place in said.items():
             await rig.engine.service.meet(place, person(31))
             await rig.remember(text, place, person(31))
         await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
-    renamed = frozenset({"qq2"})
-    async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
+    async with open_(settings=settings, accounts=frozenset({"qq2"})) as rig:
         await Desk(rig, panel=panel)(f"scope rebind {ADAPTER} qq2")
         assert rig.engine.service.pause_of(on("qq2", group(888)))
         for text, place in said.items():
@@ -94,43 +95,36 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
                 assert bool(await rig.texts(text, on("qq2", where))) is (where is place), text
     assert panel[KEY] == {key.replace(ADAPTER, "qq2", 1): scope for key, scope in MAP.items()}
     assert panel["advanced"] == {"dm_scope_by_account": {"qq2": str(each)}, "other": 1}
-    settings, both = replace(settings, dm_scope_by_account={"qq2": each}), renamed | {ADAPTER}
-    async with running(tmp_path, panel[KEY], settings=settings, follow=False, accounts=both) as rig:
+    settings = replace(settings, dm_scope_by_account={"qq2": each})
+    async with open_(panel[KEY], settings=settings, accounts=frozenset({"qq2", ADAPTER})) as rig:
         for text, place in said.items():
             assert await rig.texts(text, on("qq2", place)), text
         await Desk(rig, panel=panel)("scope rebind 撤销")
         for text, place in said.items():
             assert await rig.texts(text, place), text
             assert not await rig.texts(text, on("qq2", place)), text
-        policies = panel["advanced"]["dm_scope_by_account"]
-        assert (panel[KEY], policies) == (MAP, {ADAPTER: str(each)})
+    policies = panel["advanced"]["dm_scope_by_account"]
+    assert (panel[KEY], policies) == (MAP, {ADAPTER: str(each)})
 
 
-async def test_what_the_platform_moved_keeps_its_scope_though_the_map_cannot_be_saved(
-    tmp_path: Path,
+@pytest.mark.parametrize("full", [True, False])
+async def test_a_chat_that_the_platform_moved_keeps_its_scope_and_its_pause(
+    tmp_path: Path, full: bool
 ) -> None:
-    panel = Panel(dict(MAP), full=True)
-    async with running(tmp_path, follow=False) as rig:
-        await moved(rig, panel, OLD, NEW)
-    async with running(tmp_path, panel[KEY], follow=False) as rig:
-        for where in (group(7770), group("7770#5")):
-            assert (await rig.remember(ANSWER, where)).memory.scope.name == "家人"
-        assert (await rig.engine.status()).notices == ()
-
-
-async def test_a_chat_that_the_platform_moved_stays_paused_and_is_moved_once(
-    tmp_path: Path,
-) -> None:
-    panel = Panel(dict(MAP))
+    """Also where the map cannot be saved; and it is moved once."""
+    panel = Panel(dict(MAP), full=full)
     async with running(tmp_path, follow=False) as rig:
         await rig.engine.service.pause(conversation_id=group(777), actor=ADMIN)
         for old, new in ((OLD, NEW), (OLD, NEW), (f"{ADAPTER}:GroupMessage:1", NEW + "1")):
             await moved(rig, panel, old, new)
-        assert (paused(rig, 7770), len(panel.saved)) == ([7770], 1)
+        assert paused(rig, 7770) == [7770]
+        assert full or len(panel.saved) == 1
         await rig.engine.service.resume(conversation_id=group(7770), actor=ADMIN)
-        for number, scope in ((7770, "家人"), (77701, "public")):
+    async with running(tmp_path, panel[KEY], follow=False) as rig:
+        for number, scope in ((7770, "家人"), ("7770#5", "家人"), (77701, "public")):
             stored = await rig.remember(f"{number}在聊天气", group(number))
             assert stored.memory.scope.name == scope
+        assert (await rig.engine.status()).notices == ()
 
 
 @pytest.mark.parametrize("saved", [True, False])
