@@ -262,14 +262,6 @@ async def test_a_key_that_means_a_conversation_which_has_spoken_is_told_with_its
     assert (says(book, HOME), standing(bot)) == ("家人", set())
 
 
-def test_a_key_on_an_account_that_is_gone_is_told_unless_its_conversation_has_another(
-    bot: Restarts,
-) -> None:
-    bot.start({HOME.umo: "家人", on("qq", HOME).umo: "家人", **CHESS})
-    told = bot.told(NoticeCode.MAP_ODD_KEY)
-    assert (told.subject, told.params["odd"]) == (*CHESS, "account")
-
-
 # Strangers
 
 

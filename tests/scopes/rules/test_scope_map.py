@@ -107,6 +107,7 @@ def test_keys_that_match_nothing_are_reported_with_the_id_that_they_seem_to_mean
     }
     meant = {
         "777": "qq:GroupMessage:777",  # has an entry of its own
+        "tg:GroupMessage:777": "qq:GroupMessage:777",
         "qq:groupe:1002": "qq:FriendMessage:1002",
         "tg:GroupMessage:9": "qq:GroupMessage:9",
     }
@@ -118,7 +119,7 @@ def test_keys_that_match_nothing_are_reported_with_the_id_that_they_seem_to_mean
     }
     # The third has not spoken yet; the fourth is of no known kind, and has.
     fine = ("777", "qq:GroupMessage:777", "qq:GroupMessage:77", "qq:SpaceMessage:1", "persona:猫娘")
-    raw = dict.fromkeys((*fine, *odd), "家人")
+    raw = dict.fromkeys((*fine, "tg:GroupMessage:777", *odd), "家人")
     scope_map, _ = judge_map(read_scope_map(raw, ()), MapPast(), frozenset(), seen, {"qq"})
     told = {one.subject: one.params for one in map_notices(scope_map, seen, meant, {"qq"})}
     assert {key: (params["odd"], params["meant"]) for key, params in told.items()} == odd
