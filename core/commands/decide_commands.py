@@ -15,11 +15,9 @@ from ...llm_memory.catalogue.rules.proposals import proposal_of
 from ...llm_memory.models.decisions import (
     Accept,
     DecisionChange,
-    DecisionFault,
     Decisions,
     Draft,
     ListDecisions,
-    NotRecorded,
     RecordFile,
     Reference,
     Reject,
@@ -130,7 +128,7 @@ async def _told(call: Call, change: DecisionChange) -> Reply:
     if isinstance(outcome, Draft) and isinstance(change, Accept | Withdraw):
         shown = partial(_told, change=replace(change, shown=outcome.digest))
         return call.ask([reply], shown, short=call.say("decide.deed"))
-    if isinstance(outcome, NotRecorded) and outcome.fault is DecisionFault.OBJECTION:
+    if isinstance(outcome, Refused) and outcome.objections:
         return [reply, call.say("decide.anyway")]
     return reply
 

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ..catalogue.rules.decision_words import item_line, outcome_words
+from ..models.data_models import Reason, Refused
 from ..models.decisions import (
     Accept,
     DecisionChange,
-    DecisionFault,
     DecisionItem,
     DecisionOutcome,
     Decisions,
     Draft,
     ListDecisions,
-    NotRecorded,
     RecordFile,
     Reference,
     Reject,
@@ -34,14 +33,14 @@ def decide(args: argparse.Namespace) -> int:
     outcome = asked(args, lambda levels: _decided(levels, change))
     if isinstance(outcome, Decisions):
         return _listed(args, outcome)
-    code = FAILED if isinstance(outcome, Draft | NotRecorded) else DONE
+    code = FAILED if isinstance(outcome, Draft | Refused) else DONE
     if wants_json(args):
         show_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
         return code
     said = shown(outcome_words(texts(), outcome))
-    if isinstance(outcome, NotRecorded):
+    if isinstance(outcome, Refused):
         show(said, failed=True)
-        if outcome.fault is DecisionFault.OBJECTION:
+        if outcome.objections:
             fail("records.anyway")
         return code
     show(said)
@@ -75,7 +74,7 @@ async def _decided(levels: Sequence[OwnerLevel], change: DecisionChange) -> Deci
     here, *others = levels[:1] if levels[0].level.own_store else levels
     outcome = await here.owner.decide(change, conversation_id=here.level.conversation)
     for one in others:
-        if isinstance(outcome, NotRecorded) and outcome.fault is DecisionFault.NO_PROPOSAL:
+        if isinstance(outcome, Refused) and outcome.reason is Reason.NO_PROPOSAL:
             outcome = await one.owner.decide(change, conversation_id=one.level.conversation)
     return outcome
 

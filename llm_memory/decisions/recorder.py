@@ -33,11 +33,9 @@ from ..catalogue.rules.proposals import (
 )
 from ..errors import StateUnavailable
 from ..log import logger
-from ..models.data_models import Memory, StoredMemory
+from ..models.data_models import Memory, Reason, Refused, StoredMemory
 from ..models.decisions import (
-    DecisionFault,
     Draft,
-    NotRecorded,
     Publication,
     Recorded,
     RecordFile,
@@ -101,7 +99,7 @@ class Recorder:
         file: RecordFile | None,
         stored: StoredMemory | None,
         asked: Publication,
-    ) -> Draft | Recorded | NotRecorded:
+    ) -> Draft | Recorded | Refused:
         """Write a record whose number and time are still to be given, or return its draft.
 
         ``file``: None marks the entry, as a decision of its scope. ``stored``: the proposal, or the
@@ -120,7 +118,7 @@ class Recorder:
                 own = stored is not None and file is None
                 former = await self._former(earlier, stored.scope) if stored and own else None
                 if earlier and former is None and (own or not there.in_force(earlier)):
-                    return NotRecorded(DecisionFault.NO_SUCH_RECORD)
+                    return Refused(Reason.NO_SUCH_RECORD)
                 given = await asyncio.to_thread(_highest, list(self._catalogue.all()))
                 number = 1 + max(there.highest, given, *(row.number for row in rows))
                 if own and record.withdraws:
@@ -134,12 +132,12 @@ class Recorder:
                     return await self._write(draft or record, file, stored)
                 text = await asyncio.to_thread(self._files.text, file) if file else ""
                 if (line := open_fence(text)) is not None:
-                    return NotRecorded(DecisionFault.OPEN_FENCE, str(line))
+                    return Refused(Reason.OPEN_FENCE, detail=str(line))
                 return self._show(record, file, outdated=bool(asked.shown))
             except NotAppended as error:
                 return _fault(error)
             except StateUnavailable as error:
-                return NotRecorded(DecisionFault.STATE, str(error))
+                return Refused(Reason.NOT_WRITTEN, detail=str(error))
 
     def _was_shown(
         self, digest: str, record: Record, file: RecordFile | None, now: datetime
@@ -187,7 +185,7 @@ class Recorder:
         """Returns the scope's own decision with this number, if it is in force."""
         return await asyncio.to_thread(decided_here, self._catalogue.of_scope(scope), number)
 
-    async def _decide_here(self, record: Record, stored: StoredMemory) -> Recorded | NotRecorded:
+    async def _decide_here(self, record: Record, stored: StoredMemory) -> Recorded | Refused:
         """Mark the entry; a kill before it has decided nothing."""
         day = f"{record.at:%Y-%m-%d}"
 
@@ -201,7 +199,7 @@ class Recorder:
             return accepted_here(memory, record.number, day, record.reference)
 
         if not isinstance(await self._editor.annotate(stored, made), StoredMemory):
-            return NotRecorded(DecisionFault.NO_PROPOSAL)
+            return Refused(Reason.NO_PROPOSAL)
         await self._supersede(record, stored)
         # The number is not given again where the entry is forgotten.
         spent = RecordIntent(record.number, "", b"", self._clock(), state=IntentState.SETTLED)
@@ -216,11 +214,11 @@ class Recorder:
 
     async def _write(
         self, record: Record, file: RecordFile | None, stored: StoredMemory | None
-    ) -> Recorded | NotRecorded:
+    ) -> Recorded | Refused:
         """Raises NotAppended, StateUnavailable."""
         if file is None:
             if stored is None:
-                return NotRecorded(DecisionFault.NO_PROPOSAL)
+                return Refused(Reason.NO_PROPOSAL)
             return await self._decide_here(record, stored)
         text = render(record, english=self._english).encode()
         row = RecordIntent(record.number, file.path, text, self._clock(), record.proposal)
@@ -230,7 +228,7 @@ class Recorder:
         if stored is not None and not _unchanged(row, self._catalogue.get(entry_key(stored))):
             # Forgotten, rejected or edited while another decision was written.
             await asyncio.to_thread(self._intents.drop, row.number)
-            return NotRecorded(DecisionFault.NO_PROPOSAL)
+            return Refused(Reason.NO_PROPOSAL)
         try:
             line = await self._append(row)
         except NotAppended as error:
@@ -352,8 +350,8 @@ def _highest(entries: Sequence[StoredMemory]) -> int:
     return max((number_of(one.memory) for one in entries), default=0)
 
 
-def _fault(error: NotAppended) -> NotRecorded:
+def _fault(error: NotAppended) -> Refused:
     if error.code is AppendFault.HIDDEN:
-        return NotRecorded(DecisionFault.OPEN_FENCE, error.detail)
+        return Refused(Reason.OPEN_FENCE, detail=error.detail)
     detail = error.detail or error.code.value
-    return NotRecorded(DecisionFault.HALF if error.torn else DecisionFault.FILE, detail)
+    return Refused(Reason.HALF if error.torn else Reason.NOT_WRITTEN, detail=detail)

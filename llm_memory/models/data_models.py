@@ -296,6 +296,20 @@ class Reason(StrEnum):
     """It was said in another conversation."""
     OTHER_SCOPE = "other_scope"
     """The conversation had another scope, so the talk may hold words of that one."""
+    NO_PROPOSAL = "no_proposal"
+    AMBIGUOUS = "ambiguous"
+    """Several proposals have ids that begin so."""
+    REFERENCE = "reference"
+    """None is given where one is required, or it is none."""
+    OBJECTION = "objection"
+    """Those of ``Refused.objections``."""
+    NOT_PUBLIC = "not_public"
+    """Private data, or an account of the speaker's: never published."""
+    NO_SUCH_RECORD = "no_such_record"
+    OPEN_FENCE = "open_fence"
+    """The file ends inside a code fence or comment, from this line on."""
+    HALF = "half"
+    """A part of it may stand in the file. It is completed at the next start or decision."""
 
 
 class How(StrEnum):
@@ -328,6 +342,15 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Objection:
+    """Why a proposal should not be published. ``code``: dispute, stale or names_speaker;
+    ``words`` are those that say so."""
+
+    code: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """Nothing was stored, changed or shown.
 
@@ -338,6 +361,7 @@ class Refused:
         who: Who said the memory that only that person may change.
         scope: Where it stands; empty where that is the conversation's own.
         left: What is brought only if its scope is named, because others see that, too.
+        objections: Why a proposal is not published, unless a person overrules them.
     """
 
     reason: Reason
@@ -347,6 +371,7 @@ class Refused:
     who: str = field(default="", compare=False)
     scope: str = field(default="", compare=False)
     left: tuple[LeftBehind, ...] = ()
+    objections: tuple[Objection, ...] = ()
 
 
 def absent(named: str = "") -> Refused:

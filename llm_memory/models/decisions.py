@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from .data_models import Refused
 from .scope import SHARED_FOLDER
 
 
@@ -112,38 +113,6 @@ class ListDecisions:
 DecisionChange = Accept | Reject | Withdraw | ListDecisions
 
 
-class DecisionFault(StrEnum):
-    """Why nothing was recorded; ``NotRecorded.detail`` says which, or where."""
-
-    NO_PROPOSAL = "no_proposal"
-    AMBIGUOUS = "ambiguous"
-    """Several have ids that begin so."""
-    NOT_ALLOWED = "not_allowed"
-    REFERENCE = "reference"
-    """None is given where one is required, or it is none."""
-    OBJECTION = "objection"
-    PRIVATE = "private"
-    """Private data, or an account of the speaker's: never published."""
-    NO_SUCH_RECORD = "no_such_record"
-    OPEN_FENCE = "open_fence"
-    """The file ends inside a code fence or comment, from this line on."""
-    FILE = "file"
-    """The file is a link, no text, or is being written all the time."""
-    STATE = "state"
-    """It cannot be noted what is about to be written."""
-    HALF = "half"
-    """A part of it may stand in the file. It is completed at the next start or decision."""
-
-
-@dataclass(frozen=True, slots=True)
-class Objection:
-    """Why a proposal should not be published. ``code``: dispute, stale or names_speaker;
-    ``words`` are those that say so."""
-
-    code: str
-    words: str
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
     """What all would read, without ``file`` those of its scope; nothing was written. ``digest`` is
@@ -175,15 +144,6 @@ class TurnedDown:
 
 
 @dataclass(frozen=True, slots=True)
-class NotRecorded:
-    """Nothing was recorded, and why."""
-
-    fault: DecisionFault
-    detail: str = ""
-    objections: tuple[Objection, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class DecisionItem:
     """A proposal, which has a ``memory_id`` and no number, or a record, which has a number, a file
     and a line. ``here``: a decision of its scope alone, which has a ``memory_id`` and a number.
@@ -209,4 +169,4 @@ class Decisions:
     items: tuple[DecisionItem, ...] = ()
 
 
-DecisionOutcome = Draft | Recorded | TurnedDown | Decisions | NotRecorded
+DecisionOutcome = Draft | Recorded | TurnedDown | Decisions | Refused

@@ -19,15 +19,13 @@ from ..catalogue.rules.proposals import (
 from ..decisions.decision_list import decided_here, decision_items
 from ..decisions.rules.not_written import account_in, objections, read_reference
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import StoredMemory
+from ..models.data_models import Reason, Refused, StoredMemory
 from ..models.decisions import (
     Accept,
     DecisionChange,
-    DecisionFault,
     DecisionOutcome,
     Decisions,
     ListDecisions,
-    NotRecorded,
     RecordFile,
     Reference,
     Reject,
@@ -55,7 +53,7 @@ class DecisionDesk(Door):
         """List, accept, reject or withdraw decisions, or say why not. Admins only."""
         view = await self._gate.open(conversation_id, actor)
         if not actor.admin or not view.seen.scopes:
-            return NotRecorded(DecisionFault.NOT_ALLOWED)
+            return Refused(Reason.NOT_ALLOWED)
         match change:
             case ListDecisions():
                 return await self._listed(view, everything=change.everything)
@@ -75,7 +73,7 @@ class DecisionDesk(Door):
         try:
             there = await self._recorder.records()
         except NotAppended as error:
-            return NotRecorded(DecisionFault.FILE, error.detail or error.code.value)
+            return Refused(Reason.NOT_WRITTEN, detail=error.detail or error.code.value)
         items = partial(decision_items, there=there, everything=everything)
         return Decisions(await self._asked(view, items))
 
@@ -85,14 +83,14 @@ class DecisionDesk(Door):
             if isinstance(entry, StoredMemory):
                 await self._handlers.annotate(entry, proposed)
         stored = await self._proposal(change.proposal, view)
-        if isinstance(stored, NotRecorded):
+        if isinstance(stored, Refused):
             return stored
         memory, to = stored.memory, change.to
         if self._at_home or stored.scope.is_public or is_published(memory):
             to = to or RecordFile.DECISIONS
         reference = read_reference(change.reference)
         if reference is None or (self._at_home and reference == Reference()):
-            return NotRecorded(DecisionFault.REFERENCE)
+            return Refused(Reason.REFERENCE)
         title, body = title_and_body(memory.judgment, memory.reasoning)
         record = Record(
             number=0,
@@ -107,34 +105,34 @@ class DecisionDesk(Door):
         refused = await self._unfit(stored, record, here=to is None, anyway=change.anyway)
         return refused or await self._recorder.publish(record, to, stored, change)
 
-    async def _proposal(self, named: str, view: View) -> StoredMemory | NotRecorded:
+    async def _proposal(self, named: str, view: View) -> StoredMemory | Refused:
         """Returns the proposal of the conversation's own scope with this id, or whose id alone
         begins so. An accepted one has a record to be told of."""
         stored, beginning = view.governed(named), pointed_id(named)
         if not isinstance(stored, StoredMemory) and beginning:
             ids = await self._asked(view, partial(_open_ids, beginning=beginning))
             if len(ids) > 1:
-                return NotRecorded(DecisionFault.AMBIGUOUS, ", ".join(ids))
+                return Refused(Reason.AMBIGUOUS, detail=", ".join(ids))
             stored = view.governed(ids[0]) if ids else stored
         if isinstance(stored, StoredMemory) and _is_open(stored):
             return stored
-        return NotRecorded(DecisionFault.NO_PROPOSAL)
+        return Refused(Reason.NO_PROPOSAL)
 
     async def _unfit(
         self, stored: StoredMemory, record: Record, *, here: bool, anyway: bool
-    ) -> NotRecorded | None:
+    ) -> Refused | None:
         """Returns why these words are not published. ``here``: they stay where they are, so they
         may be private, and name who said them."""
         if is_published(stored.memory) or (here and is_accepted(stored.memory)):
             return None  # they were
         if not here:
             if named := account_in(stored.memory):
-                return NotRecorded(DecisionFault.PRIVATE, named)
+                return Refused(Reason.NOT_PUBLIC, detail=named)
             if found := await asyncio.to_thread(self._private, record):
-                return NotRecorded(DecisionFault.PRIVATE, found)
+                return Refused(Reason.NOT_PUBLIC, detail=found)
         found_against = () if anyway else objections(stored.memory, stored.scope)
         against = tuple(one for one in found_against if not (here and one.code == "names_speaker"))
-        return NotRecorded(DecisionFault.OBJECTION, objections=against) if against else None
+        return Refused(Reason.OBJECTION, objections=against) if against else None
 
     def _private(self, record: Record) -> str:
         """Returns the kind of private data in what would be published, empty for none."""
@@ -143,19 +141,19 @@ class DecisionDesk(Door):
 
     async def _reject(self, change: Reject, view: View) -> DecisionOutcome:
         stored = await self._proposal(change.proposal, view)
-        if isinstance(stored, NotRecorded):
+        if isinstance(stored, Refused):
             return stored
         made = partial(rejected, day=f"{self._clock():%Y-%m-%d}", why=change.why)
         open_still = not is_accepted(stored.memory)
         marked = await self._handlers.annotate(stored, made) if open_still else None
         if isinstance(marked, StoredMemory):
             return TurnedDown(stored.memory.memory_id)
-        return NotRecorded(DecisionFault.NO_PROPOSAL)
+        return Refused(Reason.NO_PROPOSAL)
 
     async def _withdraw(self, change: Withdraw, view: View) -> DecisionOutcome:
         own = await self._asked(view, partial(decided_here, number=change.number))
         if own is not None and not view.governs(own.scope):
-            return NotRecorded(DecisionFault.NO_SUCH_RECORD)
+            return Refused(Reason.NO_SUCH_RECORD)
         named = record_name(change.number)
         record = Record(
             number=0,
@@ -166,7 +164,7 @@ class DecisionDesk(Door):
             body=change.why,
         )
         if own is None and (found := await asyncio.to_thread(self._private, record)):
-            return NotRecorded(DecisionFault.PRIVATE, found)
+            return Refused(Reason.NOT_PUBLIC, detail=found)
         to = RecordFile.DECISIONS if own is None else None
         return await self._recorder.publish(record, to, own, change)
 

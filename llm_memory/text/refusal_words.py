@@ -21,7 +21,12 @@ def refusal_words(rejected: Refused) -> Said:
         key, value = safe(rejected.why.key), safe(rejected.why.value)
         why = Said(f"why.{rejected.why.code}", key=key, value=value)
     private, detail = private_words(rejected.private), cut(rejected.detail, _DETAIL)
-    return Said(f"reject.{rejected.reason}", why=why, detail=detail, private=private)
+    against = tuple(
+        Said("objection.quoted", why=Said(f"objection.{one.code}"), words=safe(one.words))
+        for one in rejected.objections
+    )
+    code = f"reject.{rejected.reason}"
+    return Said(code, why=why, detail=detail, private=private, against=against)
 
 
 def line_words(line: RefusedLine) -> Said:

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.engine import refusal
 from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, FormatNewer
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Source
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionFault, DecisionState
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
@@ -84,7 +84,6 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "memory_kind": ([kind.name.lower() for kind in MemoryKind], False),
     "source": ([source.name.lower() for source in Source], False),
     "decision_state": (DecisionState, False),
-    "decision_fault": (DecisionFault, False),
     "objection": (("private", "dispute", "stale", "names_speaker"), False),
     "fate": (memory.DropReason, False),
     "tasks": (memory.TaskFate, False),

@@ -17,11 +17,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import proposal_key
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Accept,
-    DecisionFault,
     Draft,
-    NotRecorded,
     RecordFile,
     Reference,
     Reject,
@@ -72,7 +71,7 @@ async def test_what_is_shown_names_nobody(tmp_path: Path, named: str) -> None:
                         continue
                     change = Publish(stored.memory.memory.memory_id, Reference("12"))
                     outcome = await service.decide(change, **at)
-                    if isinstance(outcome, NotRecorded):
+                    if isinstance(outcome, Refused):
                         continue
                     assert isinstance(outcome, Draft)
                     said = normalise(outcome.text.replace(proposal_key(change.proposal), ""))
@@ -104,7 +103,7 @@ async def test_a_purged_proposal_leaves_its_words_in_the_record_alone(tmp_path: 
                 await service.decide(Publish(memory_id, shown=shown.digest), **at)
             await service.forget(memory_id, **at, for_good=True)
             late = await service.decide(Publish(memory_id, shown=shown.digest), **at)
-            assert isinstance(late, NotRecorded)
+            assert isinstance(late, Refused)
         await rig.engine.sleep.run_once("nightly")
     assert _holding(tmp_path, b"ZX0000Q") == set()
     kept = {"memory/shared/DECISIONS.md", "backups/daily/2026-11-21.jsonl"}
@@ -137,6 +136,6 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
                     await service.edit(memory_id, "窗帘用白布", **at)
                 case _:
                     await service.forget(memory_id, **at, for_good=meanwhile == "purged")
-        assert await waiting == NotRecorded(DecisionFault.NO_PROPOSAL)
+        assert await waiting == Refused(Reason.NO_PROPOSAL)
         assert not (tmp_path / "memory" / "shared").exists()
         assert list(rig.engine.parts.state.rows("SELECT payload FROM record")) == []

@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Refused,
     Source,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import NotRecorded
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import DerivedScope
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import (
     ALL_PRIVATE_CHATS,
@@ -60,10 +59,6 @@ PER_FILE, DAYS, JOURNALS = 100, 60, 14
 _NAMES = ("小明", "大伟", "小雯")
 _THINGS = ("旧书", "雨伞", "相册", "茶具", "毛衣", "球拍", "吉他", "药箱", "工具", "花种", "邮票")
 _PLACES = ("柜子", "阳台", "车库", "阁楼", "抽屉", "书架", "床底", "地下室", "厨房", "走廊")
-_REFUSED = (
-    NotRecorded,
-    Refused,
-)
 
 
 def memory_id(number: int) -> str:
@@ -173,7 +168,7 @@ class House:
 
         async def whole() -> None:
             outcome = await call(self)
-            assert not isinstance(outcome, _REFUSED), outcome
+            assert not isinstance(outcome, Refused), outcome
             if behind:
                 await self.rig.until_words()
 

@@ -51,7 +51,6 @@ from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, is_denied
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Accept,
-    NotRecorded,
     RecordFile,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
@@ -437,7 +436,7 @@ class LivingBot:
         outcome = await self.rig.engine.service.decide(
             change, conversation_id=conversation(place), actor=actor(who)
         )
-        return not isinstance(outcome, NotRecorded)
+        return not isinstance(outcome, Refused)
 
     # Files
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...models.data_models import shown_day
+from ...models.data_models import Refused, shown_day
 from ...models.decisions import (
     DecisionItem,
     Draft,
-    NotRecorded,
     Recorded,
     TurnedDown,
     record_name,
 )
+from ...text.refusal_words import refusal_words
 from ...text.safe_text import safe
-from ...texts import Said, Texts
+from ...texts import Texts
 
 _DIGEST: Final = re.compile(r" · [^·\n]*sha256:\w+$", re.MULTILINE)
 
@@ -36,7 +36,7 @@ def item_line(texts: Texts, item: DecisionItem) -> str:
     return line
 
 
-def outcome_words(texts: Texts, outcome: Draft | Recorded | TurnedDown | NotRecorded) -> str:
+def outcome_words(texts: Texts, outcome: Draft | Recorded | TurnedDown | Refused) -> str:
     """Returns what was done, or why nothing was. Of a draft, its head and the text,
     without the digest that names its proposal."""
     match outcome:
@@ -51,9 +51,5 @@ def outcome_words(texts: Texts, outcome: Draft | Recorded | TurnedDown | NotReco
             return texts.say(code, name=record_name(number))
         case TurnedDown(memory_id):
             return texts.say("decision.turned_down", id=memory_id)
-        case NotRecorded(fault, detail, objections):
-            against = tuple(
-                Said("objection.quoted", why=Said(f"objection.{one.code}"), words=safe(one.words))
-                for one in objections
-            )
-            return texts.say(f"decision_fault.{fault}", detail=safe(detail), against=against)
+        case Refused():
+            return texts.said(refusal_words(outcome))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...models.conversation import Actor
-from ...models.data_models import Memory
-from ...models.decisions import Objection, Reference
+from ...models.data_models import Memory, Objection
+from ...models.decisions import Reference
 from ...models.scope import Scope
 from ...remember.rules.gate import passing
 from ...text.scripts import normalise
