@@ -52,7 +52,6 @@ async def hear(book: ScopeBook, *places: ConversationId, who: Actor | None = Non
 
 
 def standing(bot: Restarts) -> set[NoticeCode]:
-    """Which notices there are."""
     return {one.code for one in bot.notices.standing()}
 
 

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.engine
 DAY = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 HOME = group(777)
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
-SHANGHAI, NEW_YORK = timezone(timedelta(hours=8)), timezone(timedelta(hours=-5))
 
 
 async def happened(rig: Rig, text: str) -> Stored:
@@ -54,7 +53,6 @@ async def test_a_clock_set_back_while_the_bot_runs_costs_nothing(tmp_path: Path)
         assert rig.notices == []
         assert await rig.newest(HOME) == told
         assert PEANUTS in await rig.texts(QUESTION, HOME)
-        assert "奶奶喜欢豆浆" in await rig.texts("奶奶喜欢喝什么豆浆", HOME)
         assert is_stored(await rig.tell(PEANUTS, HOME), How.AGAIN)
         assert await rig.newest(HOME) == told
 
@@ -85,13 +83,13 @@ async def test_another_time_zone_after_a_restart_counts_days_its_own_way(tmp_pat
     """docs/recall.md: an entry is of the day that the zone of now says, and a journal of the day
     that it was written for. In the morning of Shanghai's 21st it is the 20th in New York."""
     events = {"邻居搬了家", "客厅装好了灯", "阳台种了葱"}
-    clock = Ticker(datetime(2026, 11, 21, 8, 30, tzinfo=SHANGHAI))
+    clock = Ticker(datetime(2026, 11, 21, 8, 30, tzinfo=timezone(timedelta(hours=8))))
     async with running(tmp_path, clock=clock) as rig:
         for event in sorted(events):
             await happened(rig, event)
         clock.now += timedelta(days=1)
         await slept(rig)
-    clock.now = datetime(2026, 11, 23, 9, 0, tzinfo=NEW_YORK)
+    clock.now = datetime(2026, 11, 23, 9, 0, tzinfo=timezone(timedelta(hours=-5)))
     async with running(tmp_path, clock=clock) as rig:
         await slept(rig)
         await rig.until_indexed()

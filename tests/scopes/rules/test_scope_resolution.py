@@ -298,6 +298,14 @@ def test_a_derived_name_never_changes(
     assert scope_of(resolve(chat, panel)).name == name
 
 
+def test_an_account_follows_its_own_policy_which_is_named() -> None:
+    for chat, policy in ((QQ_2, DmScope.MAIN), (TG, EACH)):
+        assert resolve(chat, BY_ACCOUNT) != resolve(chat, settings())
+        assert scope_of(resolve(chat, BY_ACCOUNT)) == scope_of(resolve(chat, settings(dm=policy)))
+    bad = resolve(private("1", account="bad"), BY_ACCOUNT)
+    assert bad.why.key == "advanced.dm_scope_by_account"
+
+
 NAMES = st.text(min_size=1, max_size=30).filter(lambda text: bool(text.strip()))
 
 
