@@ -6,8 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +29,6 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, loaded
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 MIGRATION, LOOP = map(to_jsonable_python, (MigrationStatus(), LoopStatus()))
 EMPTY: dict[str, Any] = {
     "version": plugin_version(), "ready": False, "embedder": "", "index": "off", "words": "waiting",
@@ -71,16 +69,26 @@ async def recalls(plugin: Any) -> list[dict[str, Any]]:
 async def test_a_plugin_that_is_not_open_has_all_keys_nothing_in_them_and_its_warnings(
     tmp_path: Path,
 ) -> None:
-    plugin = loaded(tmp_path, conversation_scope_map=MAP, auto_inject_topk="viele")
-    for _ in range(2):
+    """Neither has one that cannot open, and says why."""
+    data = tmp_path / "a-file-instead-of-a-folder"
+    data.write_text("x", encoding="utf-8")
+    plugin = loaded(data, conversation_scope_map=MAP, auto_inject_topk="viele")
+
+    async def warned(most: int) -> dict[str, Any] | None:
         answer = await status(plugin)
-        for name in ("version", "ready", "embedder", "memories", "queue", "backlog"):
+        return answer if len(answer["warnings"]) > most else None
+
+    for opened in (False, True):
+        if opened:
+            plugin.open()
+        answer = await until(partial(warned, opened), within=60, what="a warning")
+        for name in ("version", "ready", "memories"):
             assert answer[name] == EMPTY[name]
         for words in ("auto_inject_topk", "viele"):
             assert words in "\n".join(answer["warnings"])
         assert await recalls(plugin) == []
-        assert list(tmp_path.iterdir()) == []
-        await plugin.close()
+    await plugin.close()
+    assert list(tmp_path.iterdir()) == [data]
 
 
 async def test_an_open_engine_counts_by_scope_and_folder_and_a_closed_one_still_answers(
@@ -121,24 +129,6 @@ async def test_the_queue_counts_vectors_to_be_made_and_turns_to_be_read_and_name
     assert (loop["spent"]["tokens"], loop["budget"], loop["paused"]) == (0, 50_000, 1)
     for words in ("GroupMessage", "花生"):
         assert words not in json.dumps(loop, ensure_ascii=False)
-
-
-async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
-    data = tmp_path / "a-file-instead-of-a-folder"
-    data.write_text("x", encoding="utf-8")
-    plugin = loaded(data)
-
-    async def warned() -> dict[str, Any] | None:
-        answer = await status(plugin)
-        return answer if answer["warnings"] else None
-
-    plugin.open()
-    try:
-        answer = await until(warned, within=60, what="a warning")
-        assert (answer["ready"], answer["memories"]["total"]) == (False, 0)
-        assert await recalls(plugin) == []
-    finally:
-        await plugin.close()
 
 
 async def test_what_ends_behind_the_bot_before_its_time_is_logged_and_a_warning(
@@ -214,33 +204,28 @@ async def test_what_could_not_be_saved_leaves_the_settings_as_they_were(
     assert config == before
 
 
-@pytest.fixture
-def slim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], bool]], Any]:
-    """The plugin from the slim zip, as far as requirements go, under a Python that has no packages
-    but those that are told."""
-    text = (plugin_context.ROOT / "requirements.txt").read_text(encoding="utf-8")
-    folder = tmp_path / "plugin"
-    folder.mkdir()
-    (folder / "requirements.txt").write_text(without_packages(text, MODELS), encoding="utf-8")
-    monkeypatch.setattr(plugin_context, "ROOT", folder)
-
-    def make(there: Callable[[str], bool], **config: Any) -> PluginContext:
-        for module in (package_installer, plugin_context, providers):
-            monkeypatch.setattr(module, "is_installed", there)
-        return loaded(tmp_path / "data", **config)
-
-    return make
-
-
 @pytest.mark.parametrize(
     ("config", "has_model", "advised"),
     [({}, True, False), ({}, False, True), ({"embedding": "lexical"}, False, False)],
 )
 async def test_of_the_slim_zip_nothing_is_missed_but_a_model_is_said_to_help(
-    slim: Any, config: dict[str, Any], has_model: bool, advised: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    config: dict[str, Any],
+    has_model: bool,
+    advised: bool,
 ) -> None:
-    models = package_installer.BUNDLED_MODELS
-    plugin = slim(lambda name: name != TORCH and (has_model or name not in models), **config)
+    """The plugin, as far as requirements go, under a Python that has no other packages."""
+    text = (plugin_context.ROOT / "requirements.txt").read_text(encoding="utf-8")
+    (tmp_path / "requirements.txt").write_text(without_packages(text, MODELS), encoding="utf-8")
+    monkeypatch.setattr(plugin_context, "ROOT", tmp_path)
+
+    def there(name: str) -> bool:
+        return name != TORCH and (has_model or name not in package_installer.BUNDLED_MODELS)
+
+    for module in (package_installer, plugin_context, providers):
+        monkeypatch.setattr(module, "is_installed", there)
+    plugin = loaded(tmp_path / "data", **config)
     assert (await status(plugin))["warnings"] == []
     assert (plugin.choose_embedder() is None) is not has_model or bool(config)
     assert (package_installer.bundled_model_for_here() in plugin.advice) is advised
@@ -248,14 +233,6 @@ async def test_of_the_slim_zip_nothing_is_missed_but_a_model_is_said_to_help(
     await plugin.close()
 
 
-@pytest.fixture
-def in_chinese() -> Iterator[None]:
-    """What comes after is in the language of an owner who has set none."""
-    yield
-    logger.speak("zh")
-
-
-@pytest.mark.usefixtures("in_chinese")
 @pytest.mark.parametrize(
     ("language", "line"), [("zh-CN", "读到笔记 1 段"), ("en-US", "Pieces of notes read: 1")]
 )
@@ -272,6 +249,7 @@ async def test_the_engine_speaks_in_the_log_of_the_bot(
             await until_true(lambda: line in caplog.messages)
         finally:
             await plugin.close()
+            logger.speak("zh")  # as for an owner who has set none
     assert [record.levelname for record in caplog.records if record.message == line] == ["INFO"]
     caplog.clear()
     logger.info("notes_read", count=1)
