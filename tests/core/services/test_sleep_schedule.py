@@ -160,6 +160,7 @@ async def test_the_alarm_wakes_the_night_long_before_the_next_look(
     async with scheduled(tmp_path, clock, pace=pace) as (_, nights, schedule):
         [job] = alarms[-1].get_jobs()
         assert job.next_run_time.astimezone(NOON.tzinfo).hour == AT[0]
+        await asyncio.sleep(0.1)  # time enough for a night that does not wait
         assert (schedule.going, nights.reasons) == (False, [])
         schedule.ask()
         await until_true(lambda: nights.reasons == ["command"])
