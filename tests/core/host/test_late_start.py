@@ -126,16 +126,28 @@ def test_an_astrbot_that_never_says_so_is_taken_to_be_up_but_not_after_a_close(s
     story()
 
 
-@told
-async def test_a_reload_is_over_when_all_is_made_and_who_asks_meanwhile_waits(late: Late) -> None:
-    late.slow = True
-    reload = asyncio.create_task(late.begin())
-    asking = asyncio.create_task(late.within(LONG))
-    await asyncio.sleep(A_WHILE)
-    assert [reload.done(), asking.done()] == [False, False]
-    late.loop.let_go()
-    await reload
-    assert await asking is late.here is cast("Any", late.parts[0])
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_reload_is_over_when_all_is_made_and_who_asks_or_closes_meanwhile_waits(
+    ends: bool,
+) -> None:
+    """Behind who closes nothing is made."""
+
+    @told
+    async def story(late: Late) -> None:
+        late.slow = True
+        reload = asyncio.create_task(late.begin())
+        await asyncio.sleep(A_WHILE)
+        meanwhile = asyncio.create_task(late.close() if ends else late.within(LONG))
+        await asyncio.sleep(A_WHILE)
+        assert not meanwhile.done()
+        assert ends or not reload.done()
+        late.loop.let_go()
+        await asyncio.gather(reload, meanwhile, return_exceptions=ends)
+        assert len(late.parts) == (not ends)
+        assert late.here is await late.within(A_WHILE)
+        assert late.here is (None if ends else cast("Any", late.parts[0]))
+
+    story()
 
 
 @told
@@ -150,42 +162,31 @@ async def test_what_fails_is_raised_in_a_reload_and_told_after_a_start(late: Lat
 
 
 @told
-async def test_who_closes_meanwhile_waits_for_the_import_and_nothing_is_made(late: Late) -> None:
-    late.slow = True
-    await late.starts()
-    late.astrbot_is_up()
-    await asyncio.sleep(A_WHILE)
-    closing = asyncio.create_task(late.close())
-    await asyncio.sleep(A_WHILE)
-    assert not closing.done()
-    late.loop.let_go()
-    await closing
-    assert (late.parts, late.here, await late.within(A_WHILE)) == ([], None, None)
-
-
-@told
 async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_for_it(
     late: Late,
 ) -> None:
-    """What is done between finds the old closed, and nothing new."""
+    """What is done between finds the old closed, and nothing new; of two at once the second closes
+    what the first has made."""
     seen: list[tuple[int, int, object]] = []
 
     async def between() -> None:
-        seen.append((old.closings, len(late.parts), late.here))
+        for _ in range(2):
+            seen.append((sum(made.closings for made in late.parts), len(late.parts), late.here))
+            await asyncio.sleep(A_WHILE)
 
     old = await late.held()
-    again = asyncio.create_task(late.again(between))
+    both = [asyncio.create_task(late.again(between)) for _ in range(2)]
     asking = asyncio.create_task(late.within(LONG))
     await asyncio.sleep(A_WHILE)
     assert (late.here, old.closings, len(late.parts), asking.done()) == (None, 0, 1, False)
     old.may.set()
-    assert await asking is cast("Any", late.parts[1])
-    await again
+    assert await asking is cast("Any", late.parts[2])
+    await asyncio.gather(*both)
     for _ in range(2):  # what was made is closed once
         await late.close()
     await late.again(between)
-    assert seen == [(1, 1, None)]
-    assert [made.closings for made in late.parts] == [1, 1]
+    assert seen == [(1, 1, None)] * 2 + [(2, 2, None)] * 2
+    assert [made.closings for made in late.parts] == [1, 1, 1]
     assert late.here is None
 
 
@@ -203,25 +204,6 @@ async def test_a_step_that_fails_is_told_and_what_comes_next_is_made_all_the_sam
     assert late.faults == ["ValueError: 坏了"] * 2
     assert late.here is cast("Any", late.parts[2])
     assert late.fault == ""
-
-
-@told
-async def test_of_two_at_once_the_second_closes_what_the_first_has_made(late: Late) -> None:
-    await late.begin()
-    open_between: list[int] = []
-
-    async def between() -> None:
-        for _ in range(2):
-            open_between.append(sum(not made.closings for made in late.parts))
-            await asyncio.sleep(A_WHILE)
-
-    both = asyncio.gather(late.again(between), late.again(between))
-    await asyncio.sleep(0)
-    assert await late.within(LONG) is cast("Any", late.parts[2])
-    await both
-    assert open_between == [0, 0, 0, 0]
-    await late.close()
-    assert [made.closings for made in late.parts] == [1, 1, 1]
 
 
 @told
