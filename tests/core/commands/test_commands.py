@@ -127,16 +127,15 @@ async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) ->
 
 
 async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def confirmed(*_: Any, **__: Any) -> int:
         await rig.engine.life.close()
         return 3
 
     monkeypatch.setattr(CognitiveService, "confirm_deletions", confirmed)
-    async with running(tmp_path, follow=False) as rig:
-        desk = Desk(rig)
-        assert await desk("yes") == desk.say("asked.deleted", count=3)
+    desk = Desk(rig)
+    assert await desk("yes") == desk.say("asked.deleted", count=3)
 
 
 async def test_a_yes_does_what_this_person_was_asked_here_last_and_nothing_later(

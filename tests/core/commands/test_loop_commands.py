@@ -94,15 +94,16 @@ def test_why_turns_were_not_read_is_said_in_words() -> None:
     assert {error: fault_words(Texts("zh-CN"), error) for error in said} == said
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_each_cause_for_which_old_memories_wait_has_its_words(language: str) -> None:
-    said = {
-        code: state_text(Texts(language), MigrationStatus(MigrationState.RUNNING, waiting=code))
-        for code in ("vault", "state", "gone", "server_down", "never_heard_of")
-    }
-    assert len(set(said.values())) == len(said)
-    bare = [code for code, words in said.items() if re.search(f"[(（]{code}[)）]", words)]
-    assert bare == ["never_heard_of"]
+def test_each_cause_for_which_old_memories_wait_has_its_words() -> None:
+    causes = ("vault", "state", "gone", "server_down", "never_heard_of")
+    for texts in map(Texts, LANGUAGES):
+        waiting = [MigrationStatus(MigrationState.RUNNING, waiting=code) for code in causes]
+        said = [state_text(texts, status) for status in waiting]
+        assert len(set(said)) == len(said)
+        bare = [
+            c for c, words in zip(causes, said, strict=True) if re.search(f"[(（]{c}[)）]", words)
+        ]
+        assert bare == ["never_heard_of"]
 
 
 async def test_the_route_and_the_log_tell_how_far_it_is_and_of_no_memory(

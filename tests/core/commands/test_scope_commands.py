@@ -60,18 +60,16 @@ async def test_an_admin_maps_a_conversation_for_good_and_at_once(tmp_path: Path)
 
 
 async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def closed(_: CognitiveService, **__: Any) -> None:
         await rig.engine.life.close()
         raise EngineClosed("closed")
 
     monkeypatch.setattr(CognitiveService, "describe", closed)
-    async with running(tmp_path, follow=False) as rig:
-        desk = Desk(rig, panel=Panel(dict(MAP)))
-        here = desk.say("scope.here")
-        told = desk.say("scope.set_private", place=here, scope="家人", count=3)
-        assert told in await desk("scope 家人", 555)
+    desk = Desk(rig, panel=Panel(dict(MAP)))
+    told = desk.say("scope.set_private", place=desk.say("scope.here"), scope="家人", count=3)
+    assert told in await desk("scope 家人", 555)
 
 
 PER_PEER = replace(QUICK, dm_scope=DmScope.PER_PEER)
