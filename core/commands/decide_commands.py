@@ -26,8 +26,8 @@ from ...llm_memory.models.decisions import (
 from ...llm_memory.models.soul import SoulEvolution
 from ...llm_memory.models.soul_requests import (
     SoulAction,
+    SoulDenied,
     SoulProposed,
-    SoulRefused,
     SoulRequest,
     SoulView,
 )
@@ -154,7 +154,7 @@ async def soul(call: Call) -> Reply:
         off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
         return soul_replies.view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
     said = soul_replies.outcome_words(texts, outcome, how, most=_LOG)
-    if isinstance(outcome, SoulRefused) and outcome.findings and request.wish:
+    if isinstance(outcome, SoulDenied) and outcome.findings and request.wish:
         return [f"“{cut(request.wish, _WISH)}”", said]
     if not isinstance(outcome, SoulProposed):
         return said

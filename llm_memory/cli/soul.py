@@ -10,12 +10,12 @@ from ..catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ..composition.owner import change_soul, look_at_soul
 from ..composition.paths import EnginePaths
 from ..errors import EngineOff
+from ..models.data_models import Refused
 from ..models.scope import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import SoulEvolution, soul_folder
 from ..models.soul_requests import (
     READINGS,
     SoulOutcome,
-    SoulRefused,
     SoulVerified,
     SoulView,
 )
@@ -27,9 +27,7 @@ def soul(args: argparse.Namespace, store: BotStore) -> int:
     """Carry out one of the actions. What only looks works while the bot runs."""
     _check_role(store.paths, args.role)
     outcome = _outcome(args, store)
-    wrong = isinstance(outcome, SoulRefused) or (
-        isinstance(outcome, SoulVerified) and outcome.line > 0
-    )
+    wrong = isinstance(outcome, Refused) or (isinstance(outcome, SoulVerified) and outcome.line > 0)
     code = FAILED if wrong else DONE
     if args.json:
         show_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})

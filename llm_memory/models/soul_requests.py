@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from .data_models import Refused
 from .soul import (
     Finding,
     SoulEvaluation,
@@ -73,41 +74,10 @@ class SoulRequest:
     wish: str = ""
 
 
-class SoulFault(StrEnum):
-    """Why nothing was done; ``detail`` is the state, the line or what the disk said."""
-
-    NOT_ALLOWED = "not_allowed"
-    OFF = "off"
-    OPEN_PROPOSAL = "open_proposal"
-    SAME = "same"
-    ONCE_A_DAY = "once_a_day"
-    STALE = "stale"
-    """Another version is in force than the one it was made from."""
-    CONFLICT = "conflict"
-    """A person has edited SOUL.md: adopt or discard that first."""
-    DENIED = "denied"
-    NO_SUCH = "no_such"
-    NOTHING_WAITS = "nothing_waits"
-    NO_TARGET = "no_target"
-    """There is no earlier version, it was vetoed, or it has the bytes in force."""
-    NOTHING_BY_HAND = "nothing_by_hand"
-    PAGE_SHUT = "page_shut"
-    """SOUL.md is no file that can be read."""
-    BROKEN = "broken"
-    NEWER = "newer"
-    BUDGET = "budget"
-    """The day's tokens are used up; it stays proposed."""
-    UNJUDGED = "unjudged"
-    """The model failed, or answered in another form than it was asked for; it stays proposed."""
-    NOT_WRITTEN = "not_written"
-
-
 @dataclass(frozen=True, slots=True)
-class SoulRefused:
-    """Nothing was changed. ``tokens``: what a model has cost that worded the wish, in vain."""
+class SoulDenied(Refused):
+    """A text has not passed. ``tokens``: what a model has cost that worded the wish, in vain."""
 
-    fault: SoulFault
-    detail: str = ""
     findings: tuple[Finding, ...] = ()
     verdict: SoulEvaluation | None = None
     tokens: int = 0
@@ -170,12 +140,5 @@ class SoulVerified:
 
 
 type SoulOutcome = (
-    SoulView
-    | SoulProposed
-    | SoulChanged
-    | SoulEnded
-    | SoulText
-    | SoulLog
-    | SoulVerified
-    | SoulRefused
+    SoulView | SoulProposed | SoulChanged | SoulEnded | SoulText | SoulLog | SoulVerified | Refused
 )

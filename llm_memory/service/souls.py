@@ -13,7 +13,7 @@ from ..catalogue.catalogue import Catalogue
 from ..errors import ChatFailed, VaultFileBroken
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import Memory
+from ..models.data_models import Memory, Reason, Refused
 from ..models.loop import Resting
 from ..models.scope import Place
 from ..models.soul import (
@@ -29,10 +29,9 @@ from ..models.soul import (
 from ..models.soul_requests import (
     READINGS,
     SoulAction,
-    SoulFault,
+    SoulDenied,
     SoulOutcome,
     SoulProposed,
-    SoulRefused,
     SoulRequest,
     SoulView,
 )
@@ -119,7 +118,7 @@ class Souls:
             return await self._governance.read(request, role, actor)
         puts_in_force = (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT)
         if self._evolution is SoulEvolution.OFF and request.action in puts_in_force:
-            return SoulRefused(SoulFault.OFF)
+            return Refused(Reason.SOUL_OFF)
         if request.action is SoulAction.PROPOSE:
             change = partial(self._propose, role, request.wish, actor, conversation=conversation)
         else:
@@ -135,14 +134,14 @@ class Souls:
         """Propose a wish as it was typed. Where its wording alone is refused, a model may word it;
         that is judged as a text that no admin has typed."""
         if not actor.admin or actor.is_agent:
-            return SoulRefused(SoulFault.NOT_ALLOWED)
+            return Refused(Reason.NOT_ALLOWED)
         view = await self._governance.settle(role)
-        if isinstance(view, SoulRefused):
+        if isinstance(view, Refused):
             return view
         base, old, rule, tokens = view.version.number, view.text, "", 0
         draft = SoulDraft(base, SoulOrigin.WISH, worded(old, wish), aim=wish.strip())
         if findings := await self._findings(role, old, draft.text, wish=True):
-            refused = SoulRefused(SoulFault.DENIED, findings=tuple(findings))
+            refused = SoulDenied(Reason.DENIED, findings=tuple(findings))
             if view.open is not None or not asks_for_other_words(findings):
                 return refused
             wording = await word_wish(self._model, old, wish, conversation=conversation)
@@ -160,13 +159,13 @@ class Souls:
 
     async def _judge(
         self, role: str, conversation: str, proposal: SoulProposal, old: str
-    ) -> SoulEvaluation | SoulFault:
+    ) -> SoulEvaluation | Reason:
         # What private scopes say is not known before the vault is read, so it is no verdict. Nobody
         # waits at night, and a verdict without the probes of the chosen model would stand.
         model = None if conversation else self._judging
         away = model is not None and model.label and not model.is_there("")
         if away or not self._life.is_ready:
-            return SoulFault.UNJUDGED
+            return Reason.UNJUDGED
         return await self._evaluator.evaluate(
             proposal,
             old,
@@ -225,7 +224,7 @@ class Souls:
             done = await self._governance.apply(role, number, None, judge)
         else:
             done = await self._governance.evaluate(role, number, judge)
-        if isinstance(done, SoulRefused) and done.fault is SoulFault.UNJUDGED:
+        if isinstance(done, Refused) and done.reason is Reason.UNJUDGED:
             self._unjudged[role, number] += 1
 
     async def _propose_counted(self, role: str, style: SqliteStyleCounts) -> None:
@@ -246,10 +245,10 @@ class Souls:
                     await asyncio.to_thread(style.clear, role, axis)
                 return
 
-    def _tell(self, souls: Mapping[str, SoulView | SoulRefused]) -> None:
+    def _tell(self, souls: Mapping[str, SoulView | Refused]) -> None:
         """Post what an admin has to decide, and take back what is decided."""
         for role, found in souls.items():
-            why = f"{found.fault} {found.detail}" if isinstance(found, SoulRefused) else ""
+            why = f"{found.reason} {found.detail}" if isinstance(found, Refused) else ""
             if why and self._unread.get(role) != why:
                 logger.warning("soul_not_followed", role=role, why=why)
             self._unread[role] = why

@@ -13,8 +13,8 @@ from typing import Final
 
 from ..errors import ChatFailed
 from ..log import logger
+from ..models.data_models import Reason
 from ..models.soul import Finding, ProbeResult, SoulEvaluation, SoulOrigin, SoulProposal
-from ..models.soul_requests import SoulFault
 from ..text.normalising import content_hash
 from ..texts import Said, Spoken
 from .model_port import SoulModel, reachable
@@ -33,6 +33,7 @@ from .rules.judging import (
 )
 from .rules.probes import AIMS, BUILT_IN, Probe, aim_prompt, bundle, own_probes, read_aims, unbundle
 from .rules.soul_text import injected, language_of
+from .soul_reader import Stopped
 
 MOST_CALLS: Final = 20
 """With the one that words a wish."""
@@ -45,14 +46,6 @@ _MOST_NAMED: Final = 5
 
 type Rules = Callable[[str, SoulProposal, str], Awaitable[Sequence[Finding]]]
 """Returns what refuses a role's proposal over the text in force, empty for nothing."""
-
-
-class _NoVerdictError(Exception):
-    """The model gave none; the fault says why."""
-
-    def __init__(self, fault: SoulFault) -> None:
-        super().__init__(fault)
-        self.fault = fault
 
 
 class SoulEvaluator:
@@ -74,7 +67,7 @@ class SoulEvaluator:
         persona_prompt: str,
         conversation: str = "",
         probes: str = "",
-    ) -> SoulEvaluation | SoulFault:
+    ) -> SoulEvaluation | Reason:
         """Returns the verdict on a proposal over the text in force. A fault is none: the proposal
         stays as it was. Without a model the rules alone decide.
 
@@ -102,11 +95,11 @@ class SoulEvaluator:
         is_aimed = proposal.origin is not SoulOrigin.HAND
         try:
             why, results = await trial.run(proposal.aim if is_aimed else None, own.probes)
-        except _NoVerdictError as error:
-            return error.fault
+        except Stopped as error:
+            return error.told.reason
         except ChatFailed as error:
             logger.warning("soul_unanswered", error=error)
-            return SoulFault.UNJUDGED
+            return Reason.UNJUDGED
         return SoulEvaluation(
             proposal.number,
             why is None,
@@ -163,7 +156,7 @@ class _Trial:
         batches = -(-judged // AT_ONCE)
         asked = self._new * (single + 1 + batches) + self._old * batches
         if not await self._model.affords("", system=asked):
-            raise _NoVerdictError(SoulFault.BUDGET)
+            raise Stopped(Reason.BUDGET)
 
     async def _run(
         self, aim: str | None, own: Sequence[Probe]
@@ -260,18 +253,18 @@ class _Trial:
     async def _ask(self, system: str, prompt: str) -> str:
         if self.calls == self._most_calls:
             logger.warning("soul_calls", most=MOST_CALLS)
-            raise _NoVerdictError(SoulFault.UNJUDGED)
+            raise Stopped(Reason.UNJUDGED)
         if not await self._model.affords(prompt, system=system):
-            raise _NoVerdictError(SoulFault.BUDGET)
+            raise Stopped(Reason.BUDGET)
         self.calls += 1
         answer = await self._model.ask(prompt, system=system, conversation=self._conversation)
         self.tokens += answer.tokens
         self.answered_by = answer.model or self._model.label
         return answer.text
 
-    def _odd(self) -> _NoVerdictError:
+    def _odd(self) -> Stopped:
         logger.warning("soul_odd_answer")
-        return _NoVerdictError(SoulFault.UNJUDGED)
+        return Stopped(Reason.UNJUDGED)
 
 
 def _key(probe: Probe) -> str:

@@ -19,6 +19,7 @@ from typing import Final
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
+from ..models.data_models import Reason, Refused
 from ..models.soul import (
     OWNER,
     REFLECTION,
@@ -31,10 +32,8 @@ from ..models.soul import (
 from ..models.soul_requests import (
     SoulAction,
     SoulChanged,
-    SoulFault,
     SoulOutcome,
     SoulProposed,
-    SoulRefused,
     SoulRequest,
     SoulView,
 )
@@ -44,16 +43,16 @@ from ..storage.soul_heads import SoulHeads
 from .life import SoulLife
 from .rules.soul_text import injected
 from .soul_files import PROBES, SoulFiles
-from .soul_reader import Refused, Standing, or_refused
+from .soul_reader import Standing, Stopped, or_refused
 from .soul_store import SoulStore
 
-type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | SoulFault]]
+type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | Reason]]
 """Evaluates a proposal against the text in force. A fault, such as BUDGET, is no verdict: the
 proposal stays as it was."""
 
 
 RECENT: Final = timedelta(days=7)
-_FORBIDDEN: Final = SoulRefused(SoulFault.NOT_ALLOWED)
+_FORBIDDEN: Final = Refused(Reason.NOT_ALLOWED)
 
 
 class Governance:
@@ -96,7 +95,7 @@ class Governance:
         cannot be read."""
         since = self._clock() - RECENT
         found = await self._read(role, lambda standing: self._store.recent_rules(standing, since))
-        return frozenset() if isinstance(found, SoulRefused) else found
+        return frozenset() if isinstance(found, Refused) else found
 
     async def own_probes(self, role: str) -> str:
         """Returns what the owner wrote into ``probes.md``, empty where it cannot be read."""
@@ -107,7 +106,7 @@ class Governance:
             return ""
         return (raw or b"").decode(errors="replace")
 
-    async def recover(self) -> dict[str, SoulView | SoulRefused]:
+    async def recover(self) -> dict[str, SoulView | Refused]:
         """Settle every role that has a soul, after a start. Returns what was found. Raises
         VaultWriteFailed."""
         roles = await asyncio.to_thread(self._files.roles)
@@ -115,7 +114,7 @@ class Governance:
             await asyncio.to_thread(self._guarded, role, partial(self._files.clean, role))
         return {role: await self.settle(role) for role in roles}
 
-    async def follow(self) -> dict[str, SoulView | SoulRefused]:
+    async def follow(self) -> dict[str, SoulView | Refused]:
         """Settle the roles whose SOUL.md was touched since the last time, and keep what a person
         has written into it as a proposal. Raises VaultWriteFailed."""
         pages, found = await asyncio.to_thread(self._files.pages), {}
@@ -127,16 +126,16 @@ class Governance:
 
     def _keep(self, standing: Standing) -> SoulView:
         if not (standing.chain.broken or standing.chain.newer):
-            with contextlib.suppress(Refused):  # there is nothing, or nothing that can be kept
+            with contextlib.suppress(Stopped):  # there is nothing, or nothing that can be kept
                 self._life.written(standing)
         return self._store.view(standing)
 
-    async def settle(self, role: str) -> SoulView | SoulRefused:
+    async def settle(self, role: str) -> SoulView | Refused:
         """Bring SOUL.md to where the chain is, and make the first version where there is none.
         Returns what is in force."""
         return await self._do(role, self._store.view, writes=False)
 
-    async def look(self, role: str) -> SoulView | SoulRefused:
+    async def look(self, role: str) -> SoulView | Refused:
         """Returns what is in force, and what waits. Changes nothing."""
         return await self._read(role, self._store.view)
 
@@ -149,7 +148,7 @@ class Governance:
 
     async def propose(
         self, role: str, draft: SoulDraft, actor: Actor | None
-    ) -> SoulProposed | SoulRefused:
+    ) -> SoulProposed | Refused:
         """Make a proposal of an admin's wish, or, without an actor, of what was counted."""
         wished = draft.origin is SoulOrigin.WISH and _is_admin(actor)
         counted = draft.origin is SoulOrigin.STYLE and actor is None
@@ -157,7 +156,7 @@ class Governance:
             return _FORBIDDEN
         return await self._do(role, partial(self._life.propose, draft, _name(actor)))
 
-    async def evaluate(self, role: str, number: int, judge: Judge) -> SoulProposed | SoulRefused:
+    async def evaluate(self, role: str, number: int, judge: Judge) -> SoulProposed | Refused:
         """Ask for a verdict on a proposal that has none yet, and keep it. Returns the proposal if
         it has passed. What the judge raises is passed on; nothing has passed then."""
         waiting = partial(self._life.waiting, number)
@@ -165,7 +164,7 @@ class Governance:
 
     async def apply(
         self, role: str, number: int, actor: Actor | None, judge: Judge
-    ) -> SoulChanged | SoulRefused:
+    ) -> SoulChanged | Refused:
         """Put a proposal in force, the open one for 0, evaluated before if it was not. Without an
         actor the night does it: under ``auto`` alone, and what a model has passed alone."""
         is_night = actor is None and self._evolution is SoulEvolution.AUTO
@@ -173,7 +172,7 @@ class Governance:
             return _FORBIDDEN
         ready = partial(self._life.ready, number)  # before tokens are spent on it
         passed = await self._judged(role, ready, judge, self._life.judge)
-        if isinstance(passed, SoulRefused):
+        if isinstance(passed, Refused):
             return passed
         if is_night and not (passed.verdict and passed.verdict.model):
             return _FORBIDDEN
@@ -208,33 +207,33 @@ class Governance:
         find: Callable[[Standing], SoulProposed],
         judge: Judge,
         keep: Callable[[SoulProposal, SoulEvaluation, Standing], R],
-    ) -> R | SoulProposed | SoulRefused:
+    ) -> R | SoulProposed | Refused:
         async with self._judging[role]:
             found = await self._do(role, find)
-            if isinstance(found, SoulRefused) or found.verdict is not None:
+            if isinstance(found, Refused) or found.verdict is not None:
                 return found
             verdict = await judge(found.proposal, self.in_force(role))
-            if isinstance(verdict, SoulFault):
-                return SoulRefused(verdict)
+            if isinstance(verdict, Reason):
+                return Refused(verdict)
             verdict = replace(verdict, proposal=found.proposal.number)
             return await self._do(role, partial(keep, found.proposal, verdict))
 
-    async def _read[R](self, role: str, work: Callable[[Standing], R]) -> R | SoulRefused:
+    async def _read[R](self, role: str, work: Callable[[Standing], R]) -> R | Refused:
         return await asyncio.to_thread(
             self._guarded, role, lambda: work(self._store.standing(role))
         )
 
     async def _do[R](
         self, role: str, work: Callable[[Standing], R], *, writes: bool = True
-    ) -> R | SoulRefused:
+    ) -> R | Refused:
         def look_and_work() -> R:
             standing = self._store.look(role)
             if standing.raw is not None:
                 self._note(role, standing.text)
             if writes and standing.chain.newer:
-                raise Refused(SoulFault.NEWER)
+                raise Stopped(Reason.NEWER)
             if writes and standing.chain.broken:
-                raise Refused(SoulFault.BROKEN, str(standing.chain.broken))
+                raise Stopped(Reason.BROKEN, str(standing.chain.broken))
             outcome = work(standing)
             if isinstance(outcome, SoulChanged):
                 self._note(role, outcome.text)
@@ -248,7 +247,7 @@ class Governance:
             self._injected[role] = injected(text)
             self._in_force[role] = text
 
-    def _guarded[R](self, role: str, work: Callable[[], R]) -> R | SoulRefused:
+    def _guarded[R](self, role: str, work: Callable[[], R]) -> R | Refused:
         with self._locks[role]:
             return or_refused(work)
 

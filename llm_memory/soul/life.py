@@ -8,6 +8,7 @@ import unicodedata
 from dataclasses import replace
 from typing import Final
 
+from ..models.data_models import Reason
 from ..models.soul import (
     OWNER,
     SoulDraft,
@@ -17,10 +18,10 @@ from ..models.soul import (
     SoulProposal,
     SoulState,
 )
-from ..models.soul_requests import SoulChanged, SoulEnded, SoulFault, SoulProposed
+from ..models.soul_requests import SoulChanged, SoulEnded, SoulProposed
 from ..runtime.identifiers import Clock
 from .chain import digest
-from .soul_reader import NOT_TEXT, Refused, Standing
+from .soul_reader import NOT_TEXT, Standing, Stopped
 from .soul_store import SoulStore
 
 _WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
@@ -28,7 +29,7 @@ _WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
 
 class SoulLife:
     """Every method blocks, one call a role at a time, and takes how the soul stands. Raises
-    VaultWriteFailed, Refused, and UnicodeEncodeError for half a surrogate pair."""
+    VaultWriteFailed, Stopped, and UnicodeEncodeError for half a surrogate pair."""
 
     def __init__(self, store: SoulStore, clock: Clock) -> None:
         self._store = store
@@ -39,11 +40,11 @@ class SoulLife:
     def propose(self, draft: SoulDraft, author: str, standing: Standing) -> SoulProposed:
         """Make a proposal, unless another one waits."""
         if standing.history.open:
-            raise Refused(SoulFault.OPEN_PROPOSAL, str(standing.history.open))
+            raise Stopped(Reason.OPEN_PROPOSAL, str(standing.history.open))
         if draft.base != standing.version.number:
-            raise Refused(SoulFault.STALE)
+            raise Stopped(Reason.STALE)
         if _same(draft.text) == _same(standing.text):
-            raise Refused(SoulFault.SAME)
+            raise Stopped(Reason.SAME)
         return SoulProposed(self._store.propose(standing, draft, author))
 
     def waiting(self, number: int, standing: Standing) -> SoulProposed:
@@ -52,14 +53,14 @@ class SoulLife:
         number = _asked(number, standing)
         state, verdict = history.states.get(number), self._store.verdict(standing, number)
         if state is SoulState.DENIED and verdict is not None:
-            raise Refused(SoulFault.DENIED, verdict=verdict)
+            raise Stopped(Reason.DENIED, verdict=verdict)
         if number not in history.proposed or state not in _WAITS:
-            raise Refused(SoulFault.NO_SUCH, state or "")
+            raise Stopped(Reason.NO_SUCH, state or "")
         proposal = self._store.proposal(standing, number)
         if (proposal.base, proposal.base_sha256) != (version.number, version.sha256):
-            raise Refused(SoulFault.STALE)
+            raise Stopped(Reason.STALE)
         if state is SoulState.APPROVED and (verdict is None or verdict.passed is not True):
-            raise Refused(SoulFault.BROKEN, str(history.verdicts[number].n))
+            raise Stopped(Reason.BROKEN, str(history.verdicts[number].n))
         return SoulProposed(proposal, verdict)
 
     def judge(
@@ -74,10 +75,10 @@ class SoulLife:
         """Returns a proposal that may be applied now, but for its verdict; the open one for 0."""
         found = self.waiting(number, standing)
         if standing.by_hand:
-            raise Refused(SoulFault.CONFLICT, standing.shut)
+            raise Stopped(Reason.CONFLICT, standing.shut)
         at, now = standing.history.applied_at, self._clock()
         if at is not None and at.astimezone(now.tzinfo).date() == now.date():
-            raise Refused(SoulFault.ONCE_A_DAY)
+            raise Stopped(Reason.ONCE_A_DAY)
         return found
 
     # What is in force
@@ -86,7 +87,7 @@ class SoulLife:
         """Put a proposal in force that has passed."""
         found = self.ready(number, standing)
         if found.verdict is None:
-            raise Refused(SoulFault.NO_SUCH, SoulState.PROPOSED)
+            raise Stopped(Reason.NO_SUCH, SoulState.PROPOSED)
         raw = found.proposal.text.encode()
         done = self._store.put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
         return replace(done, verdict=found.verdict)
@@ -104,17 +105,17 @@ class SoulLife:
                 standing, SoulEvent.VETOED, raw, by, proposal=number, source=target
             )
         if state not in _WAITS:
-            raise Refused(SoulFault.NO_SUCH, state or "")
+            raise Stopped(Reason.NO_SUCH, state or "")
         self._store.write(standing, SoulEvent.VETOED, by, proposal=number)
         return SoulEnded(SoulEvent.VETOED, number)
 
     def rollback(self, version: int, by: str, standing: Standing) -> SoulChanged:
         """Give an earlier version's bytes back, as a new version; 0 for the one before."""
         if version and version not in standing.history.versions:
-            raise Refused(SoulFault.NO_SUCH)
+            raise Stopped(Reason.NO_SUCH)
         target = standing.history.target(version)
         if not target:
-            raise Refused(SoulFault.NO_TARGET)
+            raise Stopped(Reason.NO_TARGET)
         raw = self._store.text(standing, target)
         return self._store.put(standing, SoulEvent.ROLLED_BACK, raw, by, source=target)
 
@@ -125,7 +126,7 @@ class SoulLife:
         try:
             text = self._by_hand(standing).decode()
         except UnicodeDecodeError:
-            raise Refused(SoulFault.DENIED, findings=(NOT_TEXT,)) from None
+            raise Stopped(Reason.DENIED, findings=(NOT_TEXT,)) from None
         draft = SoulDraft(standing.version.number, SoulOrigin.HAND, text)
         kept = self._store.kept(standing, text)
         return SoulProposed(kept or self._store.propose(standing, draft, OWNER))
@@ -135,10 +136,10 @@ class SoulLife:
     ) -> SoulChanged:
         """Put it in force if it has passed. What is refused stays in SOUL.md."""
         if proposal.base != standing.version.number:
-            raise Refused(SoulFault.STALE)
+            raise Stopped(Reason.STALE)
         raw = proposal.text.encode()
         if standing.page is None or standing.page.raw != raw:
-            raise Refused(SoulFault.CONFLICT)  # it was written again meanwhile
+            raise Stopped(Reason.CONFLICT)  # it was written again meanwhile
         judged = self._store.judge(standing, verdict)
         done = self._store.put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
         return replace(done, verdict=verdict)
@@ -150,21 +151,21 @@ class SoulLife:
         event, sha256 = SoulEvent.DISCARDED, digest(raw)
         changed = self._store.write(standing, event, by, standing.raw, sha256=sha256)
         if changed.by_hand:  # a person has saved again, and that stays
-            raise Refused(SoulFault.CONFLICT, kept)
+            raise Stopped(Reason.CONFLICT, kept)
         return SoulEnded(event, kept=kept)
 
     def _by_hand(self, standing: Standing) -> bytes:
         if not standing.by_hand:
-            raise Refused(SoulFault.NOTHING_BY_HAND)
+            raise Stopped(Reason.NOTHING_BY_HAND)
         if standing.page is None:
-            raise Refused(SoulFault.PAGE_SHUT, standing.shut)
+            raise Stopped(Reason.PAGE_SHUT, standing.shut)
         return standing.page.raw
 
 
 def _asked(number: int, standing: Standing) -> int:
     """Returns the proposal that is meant, the open one for 0."""
     if not (number := number or standing.history.open):
-        raise Refused(SoulFault.NOTHING_WAITS)
+        raise Stopped(Reason.NOTHING_WAITS)
     return number
 
 

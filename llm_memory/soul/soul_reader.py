@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
-from ..models.data_models import NO_TIME
+from ..models.data_models import NO_TIME, Reason, Refused
 from ..models.soul import (
     REFLECTION,
     Finding,
@@ -25,9 +25,8 @@ from ..models.soul import (
 )
 from ..models.soul_requests import (
     SoulAction,
-    SoulFault,
+    SoulDenied,
     SoulLog,
-    SoulRefused,
     SoulRequest,
     SoulText,
     SoulVerified,
@@ -47,18 +46,20 @@ from .soul_files import PROPOSALS, VERSIONS, SoulFiles, proposal_name, verdict_n
 NOT_TEXT: Final = Finding("encoding", Said("soul_rule.encoding"))
 
 
-class Refused(Exception):
+class Stopped(Exception):
     """Nothing was changed; ``told`` says why."""
 
     def __init__(
         self,
-        fault: SoulFault,
+        reason: Reason,
         detail: str = "",
         findings: tuple[Finding, ...] = (),
         verdict: SoulEvaluation | None = None,
     ) -> None:
-        super().__init__(f"{fault}: {detail}")
-        self.told = SoulRefused(fault, detail, verdict.findings if verdict else findings, verdict)
+        super().__init__(f"{reason}: {detail}")
+        findings = verdict.findings if verdict else findings
+        denied = SoulDenied(reason, detail=detail, findings=findings, verdict=verdict)
+        self.told = denied if findings or verdict else Refused(reason, detail=detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Standing:
 
 
 class SoulReader:
-    """Every method blocks. Raises VaultWriteFailed for what cannot be read, and Refused for a file
+    """Every method blocks. Raises VaultWriteFailed for what cannot be read, and Stopped for a file
     that is not as the chain has it."""
 
     def __init__(self, files: SoulFiles, heads: SoulHeads) -> None:
@@ -145,7 +146,7 @@ class SoulReader:
     def text(self, standing: Standing, number: int) -> bytes:
         """Returns the bytes of a version that the chain names."""
         if (line := standing.history.versions.get(number)) is None:
-            raise Refused(SoulFault.NO_SUCH)
+            raise Stopped(Reason.NO_SUCH)
         raw = self._bytes(standing.role, number, line.sha256)
         return raw if raw is not None else _refuse(line)
 
@@ -154,7 +155,7 @@ class SoulReader:
         raw = self._files.read(standing.role, proposal_name(number)) or b""
         line, found = standing.history.proposed.get(number), proposal_of(raw)
         if found is None or found.number != number or (line and digest(raw) != line.sha256):
-            raise Refused(SoulFault.BROKEN, str(line.n)) if line else Refused(SoulFault.NO_SUCH)
+            raise Stopped(Reason.BROKEN, str(line.n)) if line else Stopped(Reason.NO_SUCH)
         return found
 
     def verdict(self, standing: Standing, number: int) -> SoulEvaluation | None:
@@ -172,7 +173,7 @@ class SoulReader:
         for name in self._files.names(standing.role, PROPOSALS):
             stem = name.removesuffix(".md")
             number = int(stem) if stem.isdecimal() else 0
-            with contextlib.suppress(Refused, VaultWriteFailed):  # no proposal, or a link
+            with contextlib.suppress(Stopped, VaultWriteFailed):  # no proposal, or a link
                 found = self.proposal(standing, number)
                 if (found.origin, found.base, found.text) == wanted:
                     return found
@@ -223,7 +224,7 @@ class SoulReader:
         try:
             proposal = self.proposal(standing, number)
             verdict = self.verdict(standing, number)
-        except Refused as error:
+        except Stopped as error:
             return replace(view, broken=int(error.told.detail))
         return replace(view, open=proposal, state=state, verdict=verdict)
 
@@ -236,7 +237,7 @@ class SoulReader:
         elif not number and standing.by_hand and standing.page is not None:
             raw, new = standing.raw or b"", standing.page.raw.decode(errors="replace")
         else:
-            raise Refused(SoulFault.NO_SUCH if number else SoulFault.NOTHING_WAITS)
+            raise Stopped(Reason.NO_SUCH if number else Reason.NOTHING_WAITS)
         old = raw.decode(errors="replace").splitlines()
         lines = difflib.unified_diff(old, new.splitlines(), n=1, lineterm="")
         return SoulText(tuple(lines)[2:])
@@ -245,7 +246,7 @@ class SoulReader:
         role = standing.role
         chain, page = standing.chain, standing.page
         if chain.newer:
-            raise Refused(SoulFault.NEWER)
+            raise Stopped(Reason.NEWER)
         for line in chain.lines:
             if (name := _file_of(line)) and self._hash(role, name) != line.sha256:
                 return SoulVerified(line.n, name, len(chain.lines))
@@ -261,16 +262,16 @@ class SoulReader:
             return ""
 
 
-def or_refused[R](work: Callable[[], R]) -> R | SoulRefused:
+def or_refused[R](work: Callable[[], R]) -> R | Refused:
     """Returns what the work returns, or in words what stopped it."""
     try:
         return work()
-    except Refused as error:
+    except Stopped as error:
         return error.told
     except VaultWriteFailed as error:
-        return SoulRefused(SoulFault.NOT_WRITTEN, str(error))
+        return Refused(Reason.NOT_WRITTEN, detail=str(error))
     except UnicodeEncodeError:
-        return SoulRefused(SoulFault.DENIED, findings=(NOT_TEXT,))
+        return SoulDenied(Reason.DENIED, findings=(NOT_TEXT,))
 
 
 def _file_of(line: SoulLine) -> str:
@@ -283,4 +284,4 @@ def _file_of(line: SoulLine) -> str:
 
 
 def _refuse(line: SoulLine) -> NoReturn:
-    raise Refused(SoulFault.BROKEN, str(line.n))
+    raise Stopped(Reason.BROKEN, str(line.n))

@@ -15,6 +15,7 @@ from typing import TypedDict, Unpack
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
+from ..models.data_models import Reason
 from ..models.scope import SOUL_FOLDER
 from ..models.soul import (
     EVALUATION,
@@ -28,7 +29,7 @@ from ..models.soul import (
     SoulOrigin,
     SoulProposal,
 )
-from ..models.soul_requests import SoulChanged, SoulFault
+from ..models.soul_requests import SoulChanged
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, ChangedMeanwhile
 from ..storage.soul_heads import SoulHead, SoulHeads
@@ -37,7 +38,7 @@ from .rules.history import History
 from .rules.proposal_file import one_line, proposal_bytes
 from .rules.verdict_file import verdict_bytes
 from .soul_files import DISCARDED, VERSIONS, SoulFiles, proposal_name, verdict_name, version_name
-from .soul_reader import Refused, SoulReader, Standing
+from .soul_reader import SoulReader, Standing, Stopped
 
 
 class LineFields(TypedDict, total=False):
@@ -52,7 +53,7 @@ class LineFields(TypedDict, total=False):
 
 class SoulStore(SoulReader):
     """Changes what it reads. Every method blocks, one call a role at a time. Raises
-    VaultWriteFailed for the disk, and Refused."""
+    VaultWriteFailed for the disk, and Stopped."""
 
     def __init__(self, files: SoulFiles, heads: SoulHeads, clock: Clock, seed: bytes) -> None:
         """``seed`` is the first version where there is nothing."""
@@ -89,9 +90,9 @@ class SoulStore(SoulReader):
         try:
             self._heads.require_durable()
         except StateUnavailable as error:
-            raise Refused(SoulFault.NOT_WRITTEN, str(error)) from error
+            raise Stopped(Reason.NOT_WRITTEN, str(error)) from error
         if standing.shut:
-            raise Refused(SoulFault.NOT_WRITTEN, standing.shut)
+            raise Stopped(Reason.NOT_WRITTEN, standing.shut)
         role, page = standing.role, standing.page
         versions = [f"{VERSIONS}/{name}" for name in self._files.names(role, VERSIONS)]
         first = version_name(1)
@@ -167,7 +168,7 @@ class SoulStore(SoulReader):
         return made
 
     def judge(self, standing: Standing, verdict: SoulEvaluation) -> Standing:
-        """Write a verdict, and its line. Raises Refused, then, for one that does not pass."""
+        """Write a verdict, and its line. Raises Stopped, then, for one that does not pass."""
         raw = verdict_bytes(verdict)
         names = (f"{verdict.proposal:04d}-{time}" for time in itertools.count(1))
         name = next(one for one in names if self._files.add(standing.role, verdict_name(one), raw))
@@ -175,7 +176,7 @@ class SoulStore(SoulReader):
         fields = LineFields(proposal=verdict.proposal, sha256=digest(raw), eval=name)
         judged = self.write(standing, event, EVALUATION, **fields)
         if verdict.passed is not True:
-            raise Refused(SoulFault.DENIED, verdict=verdict)
+            raise Stopped(Reason.DENIED, verdict=verdict)
         return judged
 
     def put_aside(self, role: str, name: str, raw: bytes) -> str:

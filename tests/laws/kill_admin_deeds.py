@@ -178,7 +178,7 @@ class Soul(Deed):
 
     async def ask(self, rig: Rig, request: soul.SoulRequest) -> object:
         outcome = await rig.engine.service.souls.ask(request, CAT, ADMIN)
-        assert not isinstance(outcome, soul.SoulRefused), outcome
+        assert not isinstance(outcome, soul.Refused), outcome
         return outcome
 
     async def act(self, rig: Rig, tell: Tell) -> None:

@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     restore_store,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
     Direction,
@@ -28,9 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
     SoulChanged,
-    SoulFault,
     SoulProposed,
-    SoulRefused,
     SoulRequest,
     SoulVerified,
 )
@@ -124,7 +123,7 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
     async with engine(tmp_path, SoulEvolution.OFF, chat=chat) as rig:
         assert injected(rig) == ""
         for asked in (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT):
-            assert await ask(rig, asked, waiting, "短一些") == SoulRefused(SoulFault.OFF)
+            assert await ask(rig, asked, waiting, "短一些") == Refused(Reason.SOUL_OFF)
         for number in range(3):
             await say(rig, "以后说短一点", who=person(number), where=where)
         await reflect(rig, where)
@@ -211,7 +210,7 @@ async def test_what_no_model_has_passed_is_tried_for_a_while_and_never_applied_b
         assert (calls, found.state, injected(rig)) == (nights, state, "")
         if state is SoulState.PROPOSED:
             outcome = await ask(rig, SoulAction.APPLY, number)
-            assert outcome.fault is SoulFault.UNJUDGED, "an admin may try at any time"
+            assert outcome.reason is Reason.UNJUDGED, "an admin may try at any time"
 
 
 async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_own(
@@ -360,7 +359,7 @@ async def test_a_close_waits_for_no_model_that_evaluates(tmp_path: Path, by_nigh
         task = asyncio.ensure_future(work)
         await chat.asked.wait()
     (done,) = await asyncio.gather(task, return_exceptions=True)
-    assert by_night or done == SoulRefused(SoulFault.UNJUDGED)
+    assert by_night or done == Refused(Reason.UNJUDGED)
     assert chat.calls == 1
     async with engine(tmp_path) as rig:
         assert (await soul_of(rig)).state is SoulState.PROPOSED

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
     SoulChanged,
-    SoulFault,
     SoulRequest,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, running
@@ -48,7 +48,7 @@ async def ask(rig: Rig, action: SoulAction, number: int = 0, wish: str = "") -> 
 async def refused(rig: Rig, wish: str = WISH) -> tuple[list[str], int]:
     """By which rules, and at which cost."""
     found = await ask(rig, SoulAction.PROPOSE, wish=wish)
-    assert found.fault is SoulFault.DENIED
+    assert found.reason is Reason.DENIED
     return [one.rule for one in found.findings], found.tokens
 
 

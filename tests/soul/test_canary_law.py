@@ -23,14 +23,13 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
     SoulChanged,
-    SoulFault,
+    SoulDenied,
     SoulProposed,
-    SoulRefused,
     SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskAction, TaskChange
@@ -338,8 +337,8 @@ async def do(rig: Rig, way: Way, number: int) -> None:
             whole = way.kind in ("phrase", "noted")
             wish = word if whole else way.template.replace("{}", word)
             done = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish), name=f"站长{word}")
-            assert isinstance(done, SoulRefused), (way, done)
-            assert done.fault is SoulFault.DENIED
+            assert isinstance(done, SoulDenied), (way, done)
+            assert done.reason is Reason.DENIED
             if way.kind != "wished":
                 assert [one.rule for one in done.findings] == [SCOPE], way
                 assert word not in str(done.findings)

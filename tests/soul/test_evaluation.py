@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Both,
     Finding,
@@ -21,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulOrigin,
     SoulProposal,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import SoulFault
 from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import MOST_CALLS, SoulEvaluator
 from astrbot_plugin_scoped_memory.llm_memory.soul.probe_verdicts import SqliteProbeVerdicts
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.judging import BY_RULES
@@ -67,7 +67,7 @@ async def evaluate(
     proposal: SoulProposal = PROPOSAL,
     probes: str = "",
     persona: str = PERSONA,
-) -> SoulEvaluation | SoulFault:
+) -> SoulEvaluation | Reason:
     evaluator = SoulEvaluator(model, SqliteProbeVerdicts(file), no_rule)
     return await evaluator.evaluate(
         proposal, OLD, role="小柔", persona_prompt=persona, conversation="a:1:2", probes=probes
@@ -135,7 +135,7 @@ async def test_a_judge_that_goes_by_the_place_or_likes_the_old_has_not_passed_an
 async def test_a_model_that_fails_or_answers_oddly_has_not_passed_anything(
     file: SqliteLoopFile, oddly: dict[str, Any]
 ) -> None:
-    assert await evaluate(file, ProbedModel(RULE, **oddly)) is SoulFault.UNJUDGED
+    assert await evaluate(file, ProbedModel(RULE, **oddly)) is Reason.UNJUDGED
 
 
 async def test_no_more_calls_are_made_than_twenty_and_what_was_learned_is_kept(
@@ -143,7 +143,7 @@ async def test_no_more_calls_are_made_than_twenty_and_what_was_learned_is_kept(
 ) -> None:
     every = frozenset(one.name for one in BUILT_IN["zh"])
     model = ProbedModel(RULE, fails=every, fails_before=every)
-    assert await evaluate(file, model, probes=OWN) is SoulFault.UNJUDGED
+    assert await evaluate(file, model, probes=OWN) is Reason.UNJUDGED
     assert len(model.asked) == MOST_CALLS
     again = ProbedModel(RULE, fails=every, fails_before=every)
     found = await verdict(file, again, OWN)
@@ -155,14 +155,14 @@ async def test_the_call_that_worded_a_wish_is_one_of_the_twenty(file: SqliteLoop
     every = frozenset(one.name for one in BUILT_IN["zh"])
     model = ProbedModel(RULE, fails=every, fails_before=every)
     wish = replace(PROPOSAL, origin=SoulOrigin.WISH, reason="worded by scripted")
-    assert await evaluate(file, model, proposal=wish, probes=OWN) is SoulFault.UNJUDGED
+    assert await evaluate(file, model, proposal=wish, probes=OWN) is Reason.UNJUDGED
     assert len(model.asked) == MOST_CALLS - 1
 
 
 @pytest.mark.parametrize("calls", [0, 1, 9, 12])
 async def test_out_of_budget_there_is_no_verdict(file: SqliteLoopFile, calls: int) -> None:
     model = ProbedModel(RULE, budget=calls)
-    assert await evaluate(file, model) is SoulFault.BUDGET
+    assert await evaluate(file, model) is Reason.BUDGET
     assert len(model.asked) == calls
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulDraft,
     SoulEvaluation,
@@ -28,10 +29,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
     SoulChanged,
+    SoulDenied,
     SoulEnded,
-    SoulFault,
     SoulLog,
-    SoulRefused,
     SoulRequest,
     SoulText,
     SoulVerified,
@@ -70,9 +70,9 @@ def souls(tmp_path: Path) -> Iterator[Souls]:
     made.state.close()
 
 
-def fault(outcome: object) -> SoulFault:
-    assert isinstance(outcome, SoulRefused), outcome
-    return outcome.fault
+def fault(outcome: object) -> Reason:
+    assert isinstance(outcome, Refused), outcome
+    return outcome.reason
 
 
 async def events(souls: Souls, role: str = CAT) -> list[SoulEvent]:
@@ -103,7 +103,7 @@ async def test_without_a_chain_what_stands_there_is_no_first_version_again(souls
     souls.restart()
     view = await souls.view()
     assert (view.broken, view.text) == (1, RULED), "the state knows what was in force"
-    assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.BROKEN
+    assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is Reason.BROKEN
     assert souls.page().read_bytes() == HAND
     # An owner who throws all of it away begins anew.
     souls.page().unlink()
@@ -128,7 +128,7 @@ async def test_versions_without_a_chain_are_never_seeded_over(souls: Souls, tmp_
 async def test_no_first_version_where_the_state_could_not_keep_it(souls: Souls) -> None:
     souls.state.close()
     souls.state.open_in_memory()
-    assert fault(await souls.gov.settle(CAT)) is SoulFault.NOT_WRITTEN
+    assert fault(await souls.gov.settle(CAT)) is Reason.NOT_WRITTEN
     assert not souls.folder().exists()
 
 
@@ -156,7 +156,7 @@ async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> Non
         await gov.read(SoulRequest(SoulAction.LOG), CAT, stranger),
         await gov.read(SoulRequest(SoulAction.VERIFY), CAT, stranger),
     ):
-        assert fault(outcome) is SoulFault.NOT_ALLOWED
+        assert fault(outcome) is Reason.NOT_ALLOWED
     assert souls.tree(CAT) == before
     assert [old for _, old in judge.asked] == [SEED.decode()]
 
@@ -166,17 +166,17 @@ async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> Non
 
 async def test_what_is_not_passed_is_never_in_force(souls: Souls) -> None:
     number = await souls.wish(RULED)
-    souls.judge.passes = SoulFault.BUDGET
-    assert fault(await souls.gov.apply(CAT, number, ADMIN, souls.judge)) is SoulFault.BUDGET
+    souls.judge.passes = Reason.BUDGET
+    assert fault(await souls.gov.apply(CAT, number, ADMIN, souls.judge)) is Reason.BUDGET
     assert (await souls.view()).state is SoulState.PROPOSED
 
     async def odd(*_: object) -> SoulEvaluation:
         return SoulEvaluation(0, passed="yes")  # type: ignore[arg-type]
 
     outcome = await souls.gov.apply(CAT, number, ADMIN, odd)
-    assert fault(outcome) is SoulFault.DENIED
+    assert fault(outcome) is Reason.DENIED
     again = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
-    assert fault(again) is SoulFault.DENIED, "what was denied is denied"
+    assert fault(again) is Reason.DENIED, "what was denied is denied"
     assert souls.gov.in_force(CAT) == souls.page().read_text("utf-8") == SEED.decode()
     assert not (souls.folder() / "versions" / "0002.md").exists()
 
@@ -185,7 +185,7 @@ async def test_a_refusal_tells_the_rule_and_the_verdict_is_kept(souls: Souls) ->
     number = await souls.wish(RULED)
     souls.judge.passes = False
     outcome = await souls.gov.evaluate(CAT, number, souls.judge)
-    assert isinstance(outcome, SoulRefused)
+    assert isinstance(outcome, SoulDenied)
     assert [finding.rule for finding in outcome.findings] == ["drift"]
     souls.restart()
     again = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
@@ -211,7 +211,7 @@ async def test_what_was_changed_after_it_was_judged_is_not_applied(
     raw = path.read_bytes()
     path.write_bytes(raw.replace(old, new) if old else raw + new)
     outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
-    assert outcome == SoulRefused(SoulFault.BROKEN, str(line))
+    assert outcome == Refused(Reason.BROKEN, detail=str(line))
     assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
         line, file, 3
     )
@@ -224,20 +224,20 @@ async def test_no_tokens_are_spent_on_what_could_not_be_applied(souls: Souls) ->
     second = await souls.wish(OTHER)
     souls.clock.forward(hours=14)
     outcome = await souls.gov.apply(CAT, second, ADMIN, souls.judge)
-    assert fault(outcome) is SoulFault.ONCE_A_DAY
+    assert fault(outcome) is Reason.ONCE_A_DAY
     assert len(souls.judge.asked) == 1
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (SEED.decode(), SoulFault.SAME),
-        (SEED.decode().replace("#", "＃"), SoulFault.SAME),
-        ("x\ud800", SoulFault.DENIED),
+        (SEED.decode(), Reason.SAME),
+        (SEED.decode().replace("#", "＃"), Reason.SAME),
+        ("x\ud800", Reason.DENIED),
     ],
 )
 async def test_what_changes_nothing_or_is_no_text_is_no_proposal(
-    souls: Souls, text: str, why: SoulFault
+    souls: Souls, text: str, why: Reason
 ) -> None:
     base = (await souls.view()).version.number
     outcome = await souls.gov.propose(CAT, SoulDraft(base, SoulOrigin.WISH, text), ADMIN)
@@ -287,8 +287,8 @@ async def test_a_veto_ends_what_waits_and_does_not_wait_for_the_judge(souls: Sou
     await asked.wait()
     assert await souls.gov.veto(CAT, number, ADMIN) == SoulEnded(SoulEvent.VETOED, number)
     go.set()
-    assert await applying == SoulRefused(SoulFault.NO_SUCH, "vetoed")
-    assert fault(await souls.gov.veto(CAT, number, ADMIN)) is SoulFault.NO_SUCH
+    assert await applying == Refused(Reason.NO_SUCH, detail="vetoed")
+    assert fault(await souls.gov.veto(CAT, number, ADMIN)) is Reason.NO_SUCH
     assert (await souls.view()).text == SEED.decode()
 
 
@@ -333,7 +333,7 @@ async def test_an_edit_that_a_full_disk_could_not_keep_is_kept_later(souls: Soul
     await souls.view()
     souls.page().write_bytes(HAND)
     with mock.patch.object(soul_files, "replace_durably", side_effect=VaultWriteFailed("full")):
-        assert fault((await souls.gov.follow())[CAT]) is SoulFault.NOT_WRITTEN
+        assert fault((await souls.gov.follow())[CAT]) is Reason.NOT_WRITTEN
     for _ in range(2):  # the same bytes are kept once
         os.utime(souls.page(), ns=(1, 1 + souls.page().stat().st_mtime_ns))
         assert isinstance((await souls.gov.follow())[CAT], SoulView)
@@ -382,7 +382,7 @@ async def test_a_save_during_an_apply_stays_and_is_told(souls: Souls) -> None:
     assert (view.text, view.by_hand) == (RULED, True)
     assert souls.page().read_bytes() == HAND
     with meanwhile(souls, HAND + b"x"):
-        assert fault(await souls.gov.discard(CAT, ADMIN)) is SoulFault.CONFLICT
+        assert fault(await souls.gov.discard(CAT, ADMIN)) is Reason.CONFLICT
     assert souls.page().read_bytes() == HAND + b"x"
 
 
@@ -394,7 +394,7 @@ async def test_a_save_while_a_hand_edit_is_judged_is_not_taken_for_it(souls: Sou
         souls.page().write_bytes(HAND + b"x")
         return SoulEvaluation(proposal.number, passed=True, model=old)
 
-    assert fault(await souls.gov.adopt(CAT, ADMIN, slow)) is SoulFault.CONFLICT
+    assert fault(await souls.gov.adopt(CAT, ADMIN, slow)) is Reason.CONFLICT
     assert souls.gov.in_force(CAT) == SEED.decode()
     assert souls.page().read_bytes() == HAND + b"x"
 
@@ -439,7 +439,7 @@ async def test_a_disk_that_fills_up_at_any_write_changes_nothing_and_says_so(
         if isinstance(outcome, SoulChanged):
             break
         refused += 1
-        assert fault(outcome) is SoulFault.NOT_WRITTEN
+        assert fault(outcome) is Reason.NOT_WRITTEN
         assert outcome.detail.endswith(os.strerror(errno.ENOSPC))
         assert (await souls.view()).text == SEED.decode()
         after = souls.tree(CAT)
@@ -471,7 +471,7 @@ async def test_a_torn_line_is_set_aside(souls: Souls) -> None:
         souls.chain().write_bytes(raw + b"{")
         view = await souls.view()
         assert (view.text, view.broken) == (RULED, 0)
-        assert fault(await souls.gov.veto(CAT, 1, ADMIN)) is SoulFault.NOT_WRITTEN
+        assert fault(await souls.gov.veto(CAT, 1, ADMIN)) is Reason.NOT_WRITTEN
     assert isinstance(await souls.gov.veto(CAT, 1, ADMIN), SoulChanged)
 
 
@@ -498,7 +498,7 @@ async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
         await gov.adopt(CAT, ADMIN, judge),
         await gov.discard(CAT, ADMIN),
     ):
-        assert outcome == SoulRefused(SoulFault.BROKEN, str(len(lines)))
+        assert outcome == Refused(Reason.BROKEN, detail=str(len(lines)))
     assert await gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
         len(lines), "missing", len(lines) - 1
     )
@@ -539,7 +539,7 @@ async def test_an_event_that_cannot_follow_is_named_and_harms_no_other_persona(
 async def test_a_version_whose_file_was_changed_is_no_target_and_is_named(souls: Souls) -> None:
     await souls.applied(RULED)
     (souls.folder() / "versions" / "0001.md").write_text("坏的", "utf-8")
-    assert await souls.gov.rollback(CAT, 0, ADMIN) == SoulRefused(SoulFault.BROKEN, "1")
+    assert await souls.gov.rollback(CAT, 0, ADMIN) == Refused(Reason.BROKEN, detail="1")
     assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
         1, "versions/0001.md", 4
     )
@@ -564,10 +564,8 @@ async def test_a_newer_format_is_read_and_left_alone(souls: Souls) -> None:
     before = souls.tree(CAT)
     view = await souls.view()
     assert (view.newer, view.broken, view.text) == (True, 0, RULED)
-    assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.NEWER
-    assert (
-        fault(await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)) is SoulFault.NEWER
-    )
+    assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is Reason.NEWER
+    assert fault(await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)) is Reason.NEWER
     assert souls.tree(CAT) == before
 
 

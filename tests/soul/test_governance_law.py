@@ -12,14 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulDraft, SoulOrigin, SoulState
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
     SoulChanged,
     SoulEnded,
-    SoulFault,
     SoulProposed,
-    SoulRefused,
     SoulRequest,
     SoulVerified,
 )
@@ -149,9 +148,9 @@ class Story:
         draft = SoulDraft(model.number, SoulOrigin.WISH, text, "目的", "原因")
         outcome = await self.souls.gov.propose(role, draft, ADMIN)
         if model.open:
-            assert outcome == SoulRefused(SoulFault.OPEN_PROPOSAL, str(model.open))
+            assert outcome == Refused(Reason.OPEN_PROPOSAL, detail=str(model.open))
         elif text == model.raw.decode(errors="replace"):
-            assert outcome == SoulRefused(SoulFault.SAME)
+            assert outcome == Refused(Reason.SAME)
         else:
             assert isinstance(outcome, SoulProposed)
             number = outcome.proposal.number
@@ -171,19 +170,19 @@ class Story:
         first, second = (model.open, model.active) if one % 2 else (model.active, model.open)
         return (first or second or 99) if one < 6 else [99, *model.states][-(one % 5) :][0]
 
-    def waits(self, model: Role, number: int) -> SoulFault | None:
+    def waits(self, model: Role, number: int) -> Reason | None:
         """Why it does not."""
         state = model.states.get(number)
         if state is SoulState.DENIED:
-            return SoulFault.DENIED
+            return Reason.DENIED
         if number not in model.bases or state not in OPEN:
-            return SoulFault.NO_SUCH
-        return None if model.bases[number] == model.number else SoulFault.STALE
+            return Reason.NO_SUCH
+        return None if model.bases[number] == model.number else Reason.STALE
 
-    def judged(self, model: Role, number: int, passes: bool) -> SoulFault | None:
+    def judged(self, model: Role, number: int, passes: bool) -> Reason | None:
         if model.states[number] is SoulState.PROPOSED:
             model.states[number] = SoulState.APPROVED if passes else SoulState.DENIED
-        return None if model.states[number] is SoulState.APPROVED else SoulFault.DENIED
+        return None if model.states[number] is SoulState.APPROVED else Reason.DENIED
 
     async def evaluate(self, role: str, model: Role, one: int, two: int) -> None:
         number, self.souls.judge.passes = self.pick(model, one), two % 3 > 0
@@ -196,9 +195,9 @@ class Story:
         outcome = await self.souls.gov.apply(role, number, ADMIN, self.souls.judge)
         fault = self.waits(model, number)
         if fault is None and model.by_hand:
-            fault = SoulFault.CONFLICT
+            fault = Reason.CONFLICT
         if fault is None and model.applied == self.day:
-            fault = SoulFault.ONCE_A_DAY
+            fault = Reason.ONCE_A_DAY
         fault = fault or self.judged(model, number, two % 3 > 0)
         self.check(outcome, fault)
         if isinstance(outcome, SoulChanged):
@@ -206,10 +205,10 @@ class Story:
             made = Made(outcome.version.number, model.texts[number].encode(), number)
             self.changed(model, outcome, (*model.stack, made), SoulState.SUPERSEDED)
 
-    def check(self, outcome: object, fault: SoulFault | None) -> None:
-        assert isinstance(outcome, SoulRefused) is (fault is not None), (outcome, fault)
-        if isinstance(outcome, SoulRefused):
-            assert outcome.fault is fault
+    def check(self, outcome: object, fault: Reason | None) -> None:
+        assert isinstance(outcome, Refused) is (fault is not None), (outcome, fault)
+        if isinstance(outcome, Refused):
+            assert outcome.reason is fault
 
     def changed(self, model: Role, outcome: SoulChanged, stack: Stack, leaves: SoulState) -> None:
         assert outcome.version.number > model.number
@@ -229,15 +228,15 @@ class Story:
             assert isinstance(outcome, SoulEnded)
             model.states[number] = SoulState.VETOED
         else:
-            self.check(outcome, SoulFault.NO_SUCH)
+            self.check(outcome, Reason.NO_SUCH)
 
     async def rollback(self, role: str, model: Role, one: int, _: int) -> None:
         version = 0 if one < 6 else [*model.stacks, 99][-(one % 5) :][0]
         outcome = await self.souls.gov.rollback(role, version, ADMIN)
         if version == 99:
-            return self.check(outcome, SoulFault.NO_SUCH)
+            return self.check(outcome, Reason.NO_SUCH)
         below = model.back(version)
-        self.check(outcome, None if below else SoulFault.NO_TARGET)
+        self.check(outcome, None if below else Reason.NO_TARGET)
         if isinstance(outcome, SoulChanged):
             self.changed(model, outcome, below, SoulState.ROLLED_BACK)
         return None
@@ -246,10 +245,10 @@ class Story:
         passes = self.souls.judge.passes = two % 3 > 0
         outcome = await self.souls.gov.adopt(role, ADMIN, self.souls.judge)
         if not model.by_hand:
-            self.check(outcome, SoulFault.NOTHING_BY_HAND)
+            self.check(outcome, Reason.NOTHING_BY_HAND)
         elif not passes or model.page == b"\xff\xfe":
-            self.check(outcome, SoulFault.DENIED)
-            assert isinstance(outcome, SoulRefused)
+            self.check(outcome, Reason.DENIED)
+            assert isinstance(outcome, Refused)
             if outcome.verdict:
                 model.states[outcome.verdict.proposal] = SoulState.DENIED
         else:
@@ -261,7 +260,7 @@ class Story:
     async def discard(self, role: str, model: Role, *_: int) -> None:
         outcome = await self.souls.gov.discard(role, ADMIN)
         if not model.by_hand:
-            return self.check(outcome, SoulFault.NOTHING_BY_HAND)
+            return self.check(outcome, Reason.NOTHING_BY_HAND)
         assert isinstance(outcome, SoulEnded)
         assert (self.souls.root / outcome.kept).read_bytes() == model.page
         model.page = model.raw

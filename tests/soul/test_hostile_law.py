@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge_remnants
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
+    SoulDenied,
     SoulEnded,
-    SoulFault,
-    SoulRefused,
     SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
@@ -94,8 +94,8 @@ async def test_no_hostile_wish_comes_into_force(rig: Rig, chat: ProbedChat, word
     before, raw = await soul_of(rig), page(rig).read_bytes()
     for wish in HOSTILE if words == "as it was typed" else some(HOSTILE, 40):
         refused = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish))
-        assert isinstance(refused, SoulRefused), wish
-        assert refused.fault is SoulFault.DENIED
+        assert isinstance(refused, SoulDenied), wish
+        assert refused.reason is Reason.DENIED
         assert refused.findings
     assert chat.worded
     assert not any(HEARD in prompt for prompt in chat.worded)
@@ -103,7 +103,7 @@ async def test_no_hostile_wish_comes_into_force(rig: Rig, chat: ProbedChat, word
     assert await soul_of(rig) == before
     for wish in some(HOSTILE):
         page(rig).write_text(worded(before.text, wish), "utf-8")
-        assert isinstance(await ask(rig, SoulRequest(SoulAction.ADOPT)), SoulRefused), wish
+        assert isinstance(await ask(rig, SoulRequest(SoulAction.ADOPT)), Refused), wish
         assert isinstance(await ask(rig, SoulRequest(SoulAction.DISCARD)), SoulEnded)
     assert (await soul_of(rig)).version == before.version
     assert page(rig).read_bytes() == raw

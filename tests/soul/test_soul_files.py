@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
     SoulChanged,
-    SoulFault,
-    SoulRefused,
     SoulRequest,
     SoulVerified,
 )
@@ -34,8 +33,8 @@ async def test_nothing_is_written_through_a_folder_that_is_a_link(
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere, target_is_directory=True)
     outcome = await souls.gov.settle(CAT)
-    assert isinstance(outcome, SoulRefused)
-    assert outcome.fault is SoulFault.NOT_WRITTEN
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Reason.NOT_WRITTEN
     assert outcome.detail == f"{folder}: a link"
     assert list(elsewhere.iterdir()) == []
     souls.state.close()
@@ -58,8 +57,8 @@ async def test_a_soul_page_with_another_name_is_never_written_nor_read(
         await souls.gov.adopt(CAT, ADMIN, souls.judge),
         await souls.gov.discard(CAT, ADMIN),
     ):
-        assert isinstance(outcome, SoulRefused)
-        assert outcome.fault is SoulFault.PAGE_SHUT
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is Reason.PAGE_SHUT
     assert isinstance(await souls.gov.veto(CAT, number, ADMIN), SoulChanged)
     assert souls.gov.in_force(CAT) == SEED.decode()
     assert other.read_text("utf-8") == "别人的"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...models.data_models import shown_day
+from ...models.data_models import Reason, Refused, shown_day
 from ...models.scope import NO_PERSONA, persona_of
 from ...models.soul import (
     EVALUATION,
@@ -25,18 +25,18 @@ from ...models.soul import (
 from ...models.soul_requests import (
     SoulAction,
     SoulChanged,
+    SoulDenied,
     SoulEnded,
-    SoulFault,
     SoulLog,
     SoulOutcome,
     SoulProposed,
-    SoulRefused,
     SoulRequest,
     SoulText,
     SoulVerified,
     SoulView,
 )
 from ...models.vault_layout import SOUL_PAGE
+from ...text.refusal_words import refusal_words
 from ...text.safe_text import cut, safe
 from ...texts import Texts
 
@@ -100,9 +100,9 @@ def view_words(texts: Texts, view: SoulView, how: How, *, all_of_it: bool, off: 
 def _waiting(texts: Texts, view: SoulView, how: How) -> list[str]:
     """At most five lines."""
     say = texts.say
-    lines = [say("soul_fault.newer")] if view.newer else []
+    lines = [say("reject.newer")] if view.newer else []
     if view.broken:
-        lines.append(say("soul_fault.broken", detail=view.broken))
+        lines.append(say("reject.broken", detail=view.broken))
         lines.append(say("soul_view.check", verify=how("verify")))
     if view.by_hand:
         lines.append(say("soul_view.edited", adopt=how("adopt"), discard=how("discard")))
@@ -140,7 +140,7 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
             return "\n".join(_log(texts, lines, broken, most))
         case SoulVerified():
             return _verified(texts, outcome)
-        case SoulRefused():
+        case Refused():
             return "\n".join(_refused(texts, outcome))
 
 
@@ -166,17 +166,17 @@ def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
     return lines
 
 
-def _refused(texts: Texts, refused: SoulRefused) -> list[str]:
-    said = texts.say(f"soul_fault.{refused.fault}", detail=safe(refused.detail))
-    if refused.fault is SoulFault.NO_SUCH and refused.detail in list(SoulState):
-        state = texts.say(f"soul_state.{refused.detail}")
-        said = texts.say("soul_view.it_is", state=state)
+def _refused(texts: Texts, refused: Refused) -> list[str]:
+    said = texts.said(refusal_words(refused))
+    if refused.reason is Reason.NO_SUCH and refused.detail in list(SoulState):
+        said = texts.say("soul_view.it_is", state=texts.say(f"soul_state.{refused.detail}"))
+    if not isinstance(refused, SoulDenied):
+        return [said]
     # Without a verdict the text was not kept: its lines say nothing to who typed a wish.
-    numbered = refused.verdict is not None
-    lines = [said] + [_finding(texts, one, numbered) for one in refused.findings[:_FINDINGS]]
-    if refused.tokens:
-        lines.append(texts.say("soul_view.worded_in_vain"))
-    return lines + (_verdict(texts, refused.verdict) if refused.verdict else [])
+    verdict, found = refused.verdict, refused.findings[:_FINDINGS]
+    lines = [said, *(_finding(texts, one, verdict is not None) for one in found)]
+    vain = [texts.say("soul_view.worded_in_vain")] if refused.tokens else []
+    return [*lines, *vain, *(_verdict(texts, verdict) if verdict else [])]
 
 
 def _finding(texts: Texts, finding: Finding, numbered: bool) -> str:
@@ -213,7 +213,7 @@ def _cut(texts: Texts, lines: Sequence[str]) -> list[str]:
 
 
 def _log(texts: Texts, lines: Sequence[SoulLine], broken: int, most: int) -> list[str]:
-    said = [texts.say("soul_fault.broken", detail=broken)] if broken else []
+    said = [texts.say("reject.broken", detail=broken)] if broken else []
     shown = lines[:most] if most else lines
     said += [_log_line(texts, line) for line in shown]
     if more := len(lines) - len(shown):

@@ -10,6 +10,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_replies import
     outcome_words,
     view_words,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     EVALUATION,
@@ -30,11 +31,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulVersion,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    SoulFault,
+    SoulDenied,
     SoulLog,
     SoulOutcome,
     SoulProposed,
-    SoulRefused,
     SoulText,
     SoulVerified,
     SoulView,
@@ -79,10 +79,10 @@ def test_a_soul_without_a_persona_or_a_rule_says_so() -> None:
 
 
 @pytest.mark.parametrize("language", BOTH)
-@pytest.mark.parametrize("fault", SoulFault)
-def test_each_fault_has_words_of_its_own(fault: SoulFault, language: Spoken) -> None:
-    said = told(SoulRefused(fault, "41"), language)
-    others = [told(SoulRefused(one, "41"), language) for one in SoulFault if one is not fault]
+@pytest.mark.parametrize("fault", Reason)
+def test_each_fault_has_words_of_its_own(fault: Reason, language: Spoken) -> None:
+    said = told(Refused(fault, detail="41"), language)
+    others = [told(Refused(one, detail="41"), language) for one in Reason if one is not fault]
     assert said not in others
     assert "{" not in said
 
@@ -94,7 +94,7 @@ def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
     verdict = SoulEvaluation(
         7, passed=False, findings=(finding,), probes=(worse, right), calls=17, tokens=12_345
     )
-    refused = SoulRefused(SoulFault.DENIED, "", (finding,), verdict)
+    refused = SoulDenied(Reason.DENIED, findings=(finding,), verdict=verdict)
     assert told(refused).splitlines()[1:] == [
         "第 4、6 行：只写说话方式",
         "变差的题：隐私 1",
@@ -102,7 +102,7 @@ def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
     ]
     assert "Lines 4, 6: manner only" in told(refused, "en")
     # A wish that was refused stands in no file: its lines have no numbers that he could look up.
-    assert "行" not in told(SoulRefused(SoulFault.DENIED, "", (finding,)))
+    assert "行" not in told(SoulDenied(Reason.DENIED, findings=(finding,)))
 
 
 def test_a_wish_in_a_models_words_is_shown() -> None:
