@@ -84,6 +84,7 @@ async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str,
         ("我养了一条狗", "我不养猫了", 10001, False),
         ("我的车停在二层", "不对，我爸爸的车停在三层", 10001, True),
         ("我的车停在二层", "不对，是三层", 10001, True),
+        ("包间 3", "包间 4", 10001, True),
         # what takes nothing back; the reflection decides, which reads the turn
         ("小李住在上海", "小李住在杭州", 10001, False),
         ("小李抽烟", "小李不喝酒", 10001, False),

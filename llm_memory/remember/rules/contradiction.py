@@ -35,7 +35,7 @@ _AHEAD: Final = 1.0
 _CERTAIN: Final = 100.0
 _MOST: Final = 0.6
 """Of what a statement tells of: so much has ended where it has."""
-_LEAST: Final = 2
+_LEAST: Final = 3
 """Shared, where a Han character counts one and a word two."""
 _AUXILIARIES: Final = frozenset({"do", "does", "did"})
 _ROLES: Final = "当當做任"
@@ -188,7 +188,7 @@ def _tell_a_value(new: str, old: str) -> bool:
     one, other = GATE["tells_value"].match(new), GATE["tells_value"].match(old)
     if one is None or other is None or fold(one[0]) != fold(other[0]):
         return False
-    return len(content(one[0])) > _LEAST + 1
+    return len(content(one[0])) > _LEAST
 
 
 def contradicts(new: Memory, old: Memory) -> bool:
@@ -197,9 +197,9 @@ def contradicts(new: Memory, old: Memory) -> bool:
     mine, yours = _statement(new), _statement(old)
     if not mine.clauses or not yours.clauses or agree(mine.words, yours.words):
         return False
-    return _is_negated(mine.clauses[0], yours.clauses[0]) or _differ(
-        mine.clauses[0], yours.clauses[0]
-    )
+    one, other = mine.clauses[0], yours.clauses[0]
+    told = all(GATE["tells_value"].match(said.judgment) for said in (new, old))
+    return _is_negated(one, other) or _differ(one, other, least=_LEAST - told)
 
 
 def _statement(said: Memory) -> Statement:
@@ -224,9 +224,9 @@ def _positive(words: Words) -> Words:
     )
 
 
-def _differ(one: Words, other: Words) -> bool:
-    """Whether they differ in one number or date alone, with enough before it, and nothing but its
-    unit behind: in 301 的灯坏了 the number is the thing's name."""
+def _differ(one: Words, other: Words, *, least: int) -> bool:
+    """Whether they differ in one number or date alone, with words of this weight before it, and
+    nothing but its unit behind: in 301 的灯坏了 the number is the thing's name."""
     places = [at for at, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]]
     if len(one) != len(other) or len(places) != 1:
         return False
@@ -234,6 +234,6 @@ def _differ(one: Words, other: Words) -> bool:
     return (
         all(GATE["value"].fullmatch(words[places[0]]) for words in (one, other))
         and before[-1:] != ("第",)
-        and weight(before) >= _LEAST
+        and weight(before) >= least
         and all(map(GATE["unit"].fullmatch, behind))
     )

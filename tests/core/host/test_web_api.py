@@ -70,6 +70,8 @@ async def test_a_plugin_that_is_not_open_has_all_keys_nothing_in_them_and_its_wa
     tmp_path: Path,
 ) -> None:
     """Neither has one that cannot open, and says why."""
+    await status(loaded(tmp_path / "data"))
+    assert not list(tmp_path.iterdir())
     data = tmp_path / "a-file-instead-of-a-folder"
     data.write_text("x", encoding="utf-8")
     plugin = loaded(data, conversation_scope_map=MAP, auto_inject_topk="viele")
