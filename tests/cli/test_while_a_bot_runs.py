@@ -65,7 +65,7 @@ def test_scripts_read_what_is_in_force(ask: Ask) -> None:
     told = json.loads(said)
     assert (code, told["code"], told["open"]["aim"]) == (0, 0, WISH)
     code, said = ask("undo", "7", "--json")
-    assert (code, json.loads(said)["fault"]) == (1, "no_such")
+    assert (code, json.loads(said)["reason"]) == (1, "no_such")
 
 
 async def test_to_look_needs_no_stopped_bot(data: Path, ask: Ask) -> None:
