@@ -11,6 +11,8 @@ from importlib import import_module
 from itertools import count
 from typing import Any
 
+from astrbot.api import logger
+
 from ...llm_memory import Engine, Postponed, ScopedMemoryError, SleepReport
 from ...llm_memory.consolidation.rules.schedule import last_due
 
@@ -76,8 +78,9 @@ class SleepSchedule:
     async def run(self) -> None:
         """Until cancelled; the step that is under way then is brought to its end."""
         self._running = True
-        alarm = await self._set_alarm()
+        alarm = None
         try:
+            alarm = await self._set_alarm()
             tried = None
             await self._due()  # a first start counts from here
             left = await self._is(self.engine.sleep.is_unfinished())
@@ -99,18 +102,19 @@ class SleepSchedule:
                 alarm.shutdown(wait=False)
 
     async def _set_alarm(self) -> Any:
-        """APScheduler's, at the hour of the bot's clock. None where the package is missing: the
-        next look makes the night then."""
+        """APScheduler's, at the hour of the bot's clock. None where it can be set by none: the next
+        look makes the night then."""
         if self.at is None:
             return None
+        hour, minute = self.at
         try:
             schedulers = await asyncio.to_thread(import_module, "apscheduler.schedulers.asyncio")
-        except ImportError:
+            alarm = schedulers.AsyncIOScheduler(timezone=self.clock().tzinfo)
+            alarm.add_job(self._ring, "cron", hour=hour, minute=minute, misfire_grace_time=None)
+            alarm.start()
+        except Exception as error:  # noqa: BLE001  (no package, or a zone that it does not know)
+            logger.debug("no alarm wakes the night, its hour is looked at: %r", error)
             return None
-        alarm = schedulers.AsyncIOScheduler(timezone=self.clock().tzinfo)
-        hour, minute = self.at
-        alarm.add_job(self._ring, "cron", hour=hour, minute=minute, misfire_grace_time=None)
-        alarm.start()
         return alarm
 
     async def _ring(self) -> None:  # a plain function would be called in a thread

@@ -170,9 +170,18 @@ async def test_the_alarm_wakes_the_night_long_before_the_next_look(
     assert not alarms[-1].running
 
 
+def refused(_: AsyncIOScheduler) -> None:
+    raise ValueError("Unable to determine the name of the local timezone")
+
+
+@pytest.mark.parametrize("missing", [True, False])
 async def test_a_bot_without_an_alarm_has_its_night_at_the_next_look(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: bool
 ) -> None:
-    monkeypatch.setitem(sys.modules, "apscheduler.schedulers.asyncio", None)
+    """Without the package, and with a zone of which it wants another name."""
+    if missing:
+        monkeypatch.setitem(sys.modules, "apscheduler.schedulers.asyncio", None)
+    else:
+        monkeypatch.setattr(AsyncIOScheduler, "start", refused)
     async with scheduled(tmp_path, Ticker(NOON)) as (_, nights, _):
         assert await nights.at(NIGHT + DAY) == ["nightly"]
