@@ -178,8 +178,7 @@ class SoulProposal:
     Attributes:
         author: Who wished for it, or ``reflection``, ``owner``.
         aim: What it should be better at, a line.
-        reason: Why, a line; of what was counted no word that anybody said. Of a wish: which model
-            has worded it, empty where it stands as it was typed.
+        reason: Why, a line; of what was counted no word that anybody said.
     """
 
     number: int
@@ -191,11 +190,6 @@ class SoulProposal:
     reason: str
     text: str
     at: datetime
-
-    @property
-    def is_worded(self) -> bool:
-        """A model has worded the wish: no admin has typed this text."""
-        return self.origin is SoulOrigin.WISH and self.reason != ""
 
 
 @dataclass(frozen=True, slots=True)

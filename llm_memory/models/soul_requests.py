@@ -76,22 +76,18 @@ class SoulRequest:
 
 @dataclass(frozen=True, slots=True)
 class SoulDenied(Refused):
-    """A text has not passed. ``tokens``: what a model has cost that worded the wish, in vain."""
+    """A text has not passed."""
 
     findings: tuple[Finding, ...] = ()
     verdict: SoulEvaluation | None = None
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SoulProposed:
-    """A proposal waits. ``worded`` is the rule that a model made of the wish, empty where it stands
-    as it was typed, and ``tokens`` what that has cost."""
+    """A proposal waits."""
 
     proposal: SoulProposal
     verdict: SoulEvaluation | None = None
-    worded: str = ""
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

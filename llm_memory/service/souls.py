@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -45,13 +45,12 @@ from ..soul.evaluation import SoulEvaluator
 from ..soul.governance import RECENT, Governance
 from ..soul.model_port import ProbeAnswer, SoulModel
 from ..soul.probe_verdicts import SqliteProbeVerdicts
-from ..soul.rules.checks import asks_for_other_words, check
+from ..soul.rules.checks import check
 from ..soul.rules.neutrality import heard, neutral
 from ..soul.rules.soul_text import language_of
 from ..soul.rules.vocabulary import line_of, with_manner
 from ..soul.rules.wording import worded
 from ..soul.style_counts import SqliteStyleCounts
-from ..soul.wish_wording import word_wish
 from ..vault.notes.note_book import NoteBook
 
 type PersonaPrompt = Callable[[str], Awaitable[str]]
@@ -110,7 +109,7 @@ class Souls:
         self, request: SoulRequest, persona: str, actor: Actor, *, conversation: str = ""
     ) -> SoulOutcome:
         """Carry out what is asked, or say why not. ``conversation`` selects the model that
-        evaluates or words a wish, where the owner has chosen none. Raises EngineClosed,
+        evaluates, where the owner has chosen none. Raises EngineClosed,
         EngineOff."""
         await self._life.ready()
         role = soul_folder(persona)
@@ -120,7 +119,7 @@ class Souls:
         if self._evolution is SoulEvolution.OFF and request.action in puts_in_force:
             return Refused(Reason.SOUL_OFF)
         if request.action is SoulAction.PROPOSE:
-            change = partial(self._propose, role, request.wish, actor, conversation=conversation)
+            change = partial(self._propose, role, request.wish, actor)
         else:
             judge = partial(self._judge, role, conversation)
             change = partial(self._governance.change, request, role, actor, judge)
@@ -128,34 +127,19 @@ class Souls:
         self._tell({role: await self._governance.look(role)})
         return outcome
 
-    async def _propose(
-        self, role: str, wish: str, actor: Actor, *, conversation: str
-    ) -> SoulOutcome:
-        """Propose a wish as it was typed. Where its wording alone is refused, a model may word it;
-        that is judged as a text that no admin has typed."""
+    async def _propose(self, role: str, wish: str, actor: Actor) -> SoulOutcome:
+        """Propose a wish as it was typed, or say which rules refuse it."""
         if not actor.admin or actor.is_agent:
             return Refused(Reason.NOT_ALLOWED)
         view = await self._governance.settle(role)
         if isinstance(view, Refused):
             return view
-        base, old, rule, tokens = view.version.number, view.text, "", 0
-        draft = SoulDraft(base, SoulOrigin.WISH, worded(old, wish), aim=wish.strip())
-        if findings := await self._findings(role, old, draft.text, wish=True):
-            refused = SoulDenied(Reason.DENIED, findings=tuple(findings))
-            if view.open is not None or not asks_for_other_words(findings):
-                return refused
-            wording = await word_wish(self._model, old, wish, conversation=conversation)
-            if wording is None:
-                return refused
-            rule, tokens, by = wording.rule, wording.tokens, f"worded by {wording.model}"
-            # The wish itself was refused, and a soul is read in every scope: no word of it is kept.
-            draft = SoulDraft(base, SoulOrigin.WISH, worded(old, rule), aim=rule, reason=by)
-            if await self._findings(role, old, draft.text, wish=False):
-                return replace(refused, tokens=tokens)
-        made = await self._governance.propose(role, draft, actor)
-        if isinstance(made, SoulProposed):
-            return replace(made, worded=rule, tokens=tokens)
-        return made
+        text = worded(view.text, wish)
+        if findings := await self._findings(role, view.text, text, wish=True):
+            # A soul is read in every scope: of a wish that is refused no word is kept.
+            return SoulDenied(Reason.DENIED, findings=tuple(findings))
+        draft = SoulDraft(view.version.number, SoulOrigin.WISH, text, aim=wish.strip())
+        return await self._governance.propose(role, draft, actor)
 
     async def _judge(
         self, role: str, conversation: str, proposal: SoulProposal, old: str
@@ -176,7 +160,7 @@ class Souls:
         )
 
     async def _findings_of(self, role: str, proposal: SoulProposal, old: str) -> list[Finding]:
-        by_admin = proposal.origin in (SoulOrigin.WISH, SoulOrigin.HAND) and not proposal.is_worded
+        by_admin = proposal.origin in (SoulOrigin.WISH, SoulOrigin.HAND)
         return await self._findings(role, old, proposal.text, wish=by_admin)
 
     async def _findings(self, role: str, old: str, new: str, *, wish: bool) -> list[Finding]:

@@ -36,7 +36,6 @@ from .rules.soul_text import injected, language_of
 from .soul_reader import Stopped
 
 MOST_CALLS: Final = 20
-"""With the one that words a wish."""
 AT_ONCE: Final = 7
 """Probes in one call. All of them, the owner's twelve included, take 17 calls, so three are left to
 ask the version in force where a built-in probe fails."""
@@ -89,9 +88,8 @@ class SoulEvaluator:
             f"{persona_prompt}{injected(old_text)}",
             f"{persona_prompt}{injected(proposal.text)}",
         )
-        most = MOST_CALLS - int(proposal.is_worded)
         language = language_of(old_text)
-        trial = _Trial(model, self._verdicts, role, systems, language, conversation, most)
+        trial = _Trial(model, self._verdicts, role, systems, language, conversation)
         is_aimed = proposal.origin is not SoulOrigin.HAND
         try:
             why, results = await trial.run(proposal.aim if is_aimed else None, own.probes)
@@ -122,9 +120,7 @@ class _Trial:
         systems: tuple[str, str],
         language: Spoken,
         conversation: str,
-        most_calls: int,
     ) -> None:
-        self._most_calls = most_calls
         self._model = model
         self._verdicts = verdicts
         self._role = role
@@ -251,7 +247,7 @@ class _Trial:
         return found
 
     async def _ask(self, system: str, prompt: str) -> str:
-        if self.calls == self._most_calls:
+        if self.calls == MOST_CALLS:
             logger.warning("soul_calls", most=MOST_CALLS)
             raise Stopped(Reason.UNJUDGED)
         if not await self._model.affords(prompt, system=system):

@@ -59,7 +59,6 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
 )
 from astrbot_plugin_scoped_memory.tests.support.soul_models import (
     AIMS,
-    WORDERS,
     ProbedModel,
     prefers,
 )
@@ -195,8 +194,7 @@ def refused(wish: str) -> bool:
 
 
 class Smuggler:
-    """The port ChatModel: who reads turns, writes questions, words wishes, answers probes, writes
-    them, judges.
+    """The port ChatModel: who reads turns, writes questions, answers probes, writes them, judges.
 
     It puts every canary that it is shown into every field of its answer, and what it remembers of
     other calls into all that it says for an evaluation. What it is asked to pass, passes.
@@ -214,7 +212,6 @@ class Smuggler:
         self.read: list[Call] = []
         self.asked: list[Call] = []
         self.evaluated: list[Call] = []
-        self.worded: list[Call] = []
 
     def is_there(self, conversation: str) -> bool:
         return True
@@ -236,11 +233,6 @@ class Smuggler:
             self.asked.append(call)
             asks = {str(n): [f"{word}是谁？"] for n, word in enumerate(words_in(prompt), 1)}
             return Completion(json.dumps({"asks": asks}), 10)
-        if system in WORDERS:
-            self.worded.append(call)
-            self._seen.update(dict.fromkeys(words_in(prompt)))
-            wording = (f"- {HARMLESS[:-1]}，{self._kept()}", f"- {prompt}", self._kept())
-            return Completion(wording[len(self.worded) % len(wording)], 10)
         self.evaluated.append(call)
         self._probed.better = f"改进了的回答，{self._kept()}"
         self._probed.aims = AIMS.replace("怎么", f"{self._kept()}怎么")
@@ -388,12 +380,6 @@ def look(root: Path, own: dict[Path, bytes], chat: Smuggler, injected: str) -> N
     for call in chat.evaluated:
         text = f"{call.system}\n{call.prompt}".casefold()
         assert [word for word in planted if word in text] == []
-    for call in chat.worded:  # the admin's own wish, typed for it, and no word that is known
-        text = f"{call.system}\n{call.prompt}".casefold()
-        typed = {way.word for way in WAYS if way.word in text}
-        assert typed <= {way.word for way in WAYS if way.kind == "wished"}
-        assert len(typed | {*words_in(text)}) <= 1
-        assert SMUGGLED not in text
 
 
 WAYS = tuple(ways())
@@ -443,7 +429,6 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
         look(tmp_path, own, chat, souls.injected(CAT))
         assert souls.injected(CAT).count("\n- ") == ROUNDS + 1
     assert any("在忙什么" in call.prompt for call in chat.evaluated)
-    assert chat.worded
     read = {word for call in chat.read for word in words_in(call.prompt)}
     told = {way.word for way in WAYS if way.kind in ("said", "style", "answered")}
     assert told <= read

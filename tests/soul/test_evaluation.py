@@ -151,14 +151,6 @@ async def test_no_more_calls_are_made_than_twenty_and_what_was_learned_is_kept(
     assert found.calls == len(again.asked) <= MOST_CALLS
 
 
-async def test_the_call_that_worded_a_wish_is_one_of_the_twenty(file: SqliteLoopFile) -> None:
-    every = frozenset(one.name for one in BUILT_IN["zh"])
-    model = ProbedModel(RULE, fails=every, fails_before=every)
-    wish = replace(PROPOSAL, origin=SoulOrigin.WISH, reason="worded by scripted")
-    assert await evaluate(file, model, proposal=wish, probes=OWN) is Reason.UNJUDGED
-    assert len(model.asked) == MOST_CALLS - 1
-
-
 @pytest.mark.parametrize("calls", [0, 1, 9, 12])
 async def test_out_of_budget_there_is_no_verdict(file: SqliteLoopFile, calls: int) -> None:
     model = ProbedModel(RULE, budget=calls)

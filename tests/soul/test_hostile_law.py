@@ -1,13 +1,12 @@
 """No hostile wish comes into force where everybody but the rules passes it.
 
-Every hostile wish is proposed in a whole engine, as an admin types it, with models that word it as
-badly as they can; a sample is written into SOUL.md by hand.
+Every hostile wish is proposed in a whole engine, as an admin types it; a sample is written into
+SOUL.md by hand.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,30 +74,13 @@ def page(rig: Rig) -> Path:
     return rig.root / "memory" / "roles" / CAT / "SOUL.md"
 
 
-def another(wishes: list[str]) -> Callable[[str], str]:
-    """A model that words every wish as the next of these."""
-    following = itertools.cycle(wishes)
-    return lambda wish: next(following)
-
-
-WORDERS: dict[str, Callable[[str], str]] = {
-    "as it was typed": lambda wish: wish,
-    "as another hostile wish": another(HOSTILE),
-    "with the words of a private scope": lambda wish: f"- {HEARD}",
-}
-
-
-@pytest.mark.parametrize("words", WORDERS)
-async def test_no_hostile_wish_comes_into_force(rig: Rig, chat: ProbedChat, words: str) -> None:
-    chat.probed.words = WORDERS[words]
+async def test_no_hostile_wish_comes_into_force(rig: Rig) -> None:
     before, raw = await soul_of(rig), page(rig).read_bytes()
-    for wish in HOSTILE if words == "as it was typed" else some(HOSTILE, 40):
+    for wish in HOSTILE:
         refused = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish))
         assert isinstance(refused, SoulDenied), wish
         assert refused.reason is Reason.DENIED
         assert refused.findings
-    assert chat.worded
-    assert not any(HEARD in prompt for prompt in chat.worded)
     await night(rig)
     assert await soul_of(rig) == before
     for wish in some(HOSTILE):

@@ -1,5 +1,4 @@
-"""A chat model that words wishes, answers probes, writes those of an aim, and judges, as a test has
-it."""
+"""A chat model that answers probes, writes those of an aim, and judges, as a test has it."""
 
 from __future__ import annotations
 
@@ -13,8 +12,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Complet
 from astrbot_plugin_scoped_memory.llm_memory.soul.model_port import ProbeAnswer
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.judging import judge_prompt
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import BUILT_IN, aim_prompt
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import wish_prompt
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 
 GOOD: dict[str, dict[Spoken, str]] = {
@@ -73,8 +70,6 @@ _ASKED = {
 }
 _JUDGES = {judge_prompt((), language, swapped=False)[0] for language in _LANGUAGES}
 _WRITERS = {aim_prompt("", language)[0] for language in _LANGUAGES}
-WORDERS = {wish_prompt(seed(language), "")[0] for language in _LANGUAGES}
-"""The system prompts of a call that words a wish."""
 AIMS = json.dumps(
     {
         "probes": [
@@ -88,7 +83,7 @@ AIMS = json.dumps(
 
 @dataclass(frozen=True)
 class Asked:
-    """A call: ``what`` is ``words``, ``aims``, ``judge`` or ``probes``."""
+    """A call: ``what`` is ``aims``, ``judge`` or ``probes``."""
 
     what: str
     system: str
@@ -132,8 +127,6 @@ class ProbedModel:
     judge: Callable[[Asked], str] = field(default_factory=lambda: prefers("改进"))
     better: str = "改进了的回答"
     aims: str = AIMS
-    words: Callable[[str], str] = lambda wish: "-"
-    """Words a wish."""
     label: str = "scripted"
     model: str = ""
     """Who answers, where the label does not tell."""
@@ -149,7 +142,7 @@ class ProbedModel:
         return len(self.asked) < self.budget
 
     async def ask(self, prompt: str, *, system: str, conversation: str) -> ProbeAnswer:
-        kinds = (("judge", _JUDGES), ("aims", _WRITERS), ("words", WORDERS))
+        kinds = (("judge", _JUDGES), ("aims", _WRITERS))
         what = next((kind for kind, systems in kinds if system in systems), "probes")
         call = Asked(what, system, prompt)
         self.asked.append(call)
@@ -157,8 +150,6 @@ class ProbedModel:
             raise ChatFailed("timeout")
         if what == "judge":
             return ProbeAnswer(self.judge(call), 10, self.model)
-        if what == "words":
-            return ProbeAnswer(self.words(json.loads(prompt)["wish"]), 10, self.model)
         return ProbeAnswer(self.aims if what == "aims" else self._answers(call), 10, self.model)
 
     def _answers(self, call: Asked) -> str:
@@ -189,11 +180,6 @@ class ProbedChat:
     @property
     def label(self) -> str:
         return self.probed.label
-
-    @property
-    def worded(self) -> list[str]:
-        """The prompts of the calls that worded wishes."""
-        return [call.prompt for call in self.probed.asked if call.what == "words"]
 
     def is_there(self, conversation: str) -> bool:
         return self.probed.present

@@ -146,10 +146,7 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
 
 def _proposed(texts: Texts, proposed: SoulProposed, how: How) -> list[str]:
     number = proposed.proposal.number
-    lines = [texts.say("soul_view.proposed", number=number)]
-    if rule := safe(proposed.worded):
-        lines.append(texts.say("soul_view.worded", rule=rule))
-    return [*lines, _next(texts, how, number)]
+    return [texts.say("soul_view.proposed", number=number), _next(texts, how, number)]
 
 
 def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
@@ -175,8 +172,7 @@ def _refused(texts: Texts, refused: Refused) -> list[str]:
     # Without a verdict the text was not kept: its lines say nothing to who typed a wish.
     verdict, found = refused.verdict, refused.findings[:_FINDINGS]
     lines = [said, *(_finding(texts, one, verdict is not None) for one in found)]
-    vain = [texts.say("soul_view.worded_in_vain")] if refused.tokens else []
-    return [*lines, *vain, *(_verdict(texts, verdict) if verdict else [])]
+    return [*lines, *(_verdict(texts, verdict) if verdict else [])]
 
 
 def _finding(texts: Texts, finding: Finding, numbered: bool) -> str:

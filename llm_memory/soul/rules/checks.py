@@ -13,7 +13,7 @@ from ...remember.rules.private import find as find_private
 from ...text.normalising import estimate_tokens, normalise
 from ...text.scripts import fold
 from ...texts import Said
-from .manner import Objection, objection
+from .manner import objection
 from .manner_orders import ORDERS
 from .soul_text import (
     HEADINGS,
@@ -31,8 +31,6 @@ SIZE: Final = "size"
 FORM: Final = "form"
 PRIVATE: Final = "private"
 MANNER: Final = "manner"
-WORDS: Final = "words"
-"""Of manner, too; another wording may pass."""
 LONG: Final = "long"
 DRIFT: Final = "drift"
 MOST_CHARACTERS: Final = 2_000
@@ -74,11 +72,6 @@ def check(old: str, new: str, *, wish: bool, recent: Collection[str] = ()) -> tu
             found.append(finding)
             named.update(finding.lines)
     return tuple(found)
-
-
-def asks_for_other_words(findings: Iterable[Finding]) -> bool:
-    """Returns whether a wish that these refuse is refused for its wording or length alone."""
-    return all(finding.rule in (WORDS, LONG) for finding in findings)
 
 
 def size(old: str, new: str) -> Iterator[Finding]:
@@ -157,14 +150,14 @@ def private(old: str, new: str) -> Iterator[Finding]:
 
 def manner(old: str, new: str) -> Iterator[Finding]:
     """What is about anything but manner."""
-    found: dict[Objection, list[int]] = {}
+    found: dict[Said, list[int]] = {}
     for line in _new_rules(old, new):
         takeover = order_like(line.text) is OrderLike.TAKEOVER
-        why = Objection(ORDERS) if takeover else objection(line.text)
+        why = ORDERS if takeover else objection(line.text)
         if why is not None:
             found.setdefault(why, []).append(line.number)
     for why, numbers in found.items():
-        yield Finding(WORDS if why.of_wording else MANNER, why.said, tuple(numbers))
+        yield Finding(MANNER, why, tuple(numbers))
 
 
 def length(new: str) -> Iterator[Finding]:

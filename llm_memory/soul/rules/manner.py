@@ -8,13 +8,12 @@ list of bad phrases would let through what nobody has thought of.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from ...texts import Said
 from .manner_cited import read_cited, without_faces
-from .manner_orders import STRANGE, order_in, why_strange
+from .manner_orders import order_in, why_strange
 from .manner_reading import Token, clauses_of, folded
 from .manner_words import (
     ACTS,
@@ -51,38 +50,23 @@ _COUNTED: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Objection:
-    """Why a rule is not about manner alone.
-
-    ``of_wording``: another wording may be. It says nothing of people, rights or orders, and takes
-    no honesty away; its words are not known, or are not about manner, or ask for what is bad.
-    """
-
-    said: Said
-    of_wording: bool = False
-
-
-def objection(rule: str) -> Objection | None:
+def objection(rule: str) -> Said | None:
     """Returns why a rule is not about manner alone, None where it is. Takes any text; of its words
     the answer names the strange ones alone."""
     plain = without_faces(rule)
     if not _ALLOWED.fullmatch(plain) or len(_EMOJI.findall(rule)) > _MOST_EMOJI:
-        return Objection(CHARACTERS)
+        return CHARACTERS
     written = folded(plain)
     seen = read_cited(written)
     clauses = list(clauses_of(seen))
     kinds = {token.kind for clause in clauses for token in clause}
     if (means_more := order_in(written)) is not None:
-        return Objection(means_more)
-    turned = _turned(clauses)
+        return means_more
     if Word.STRANGE in kinds:
-        why = why_strange(seen)
-        of_wording = why is STRANGE and turned is not HONEST
-        return Objection(_naming(_strange_words(clauses), why), of_wording)
+        return _naming(_strange_words(clauses), why_strange(seen))
     if not kinds & {Word.TOPIC, Word.BAD, Word.HONEST, Word.UNSURE} and not _COUNTED.search(seen):
-        return Objection(NO_TOPIC, of_wording=True)
-    return None if turned is None else Objection(turned, of_wording=turned is BAD)
+        return NO_TOPIC
+    return _turned(clauses)
 
 
 def _strange_words(clauses: list[list[Token]]) -> list[str]:

@@ -1,7 +1,7 @@
 """The words that a rule of manner is made of. No others are understood, so no others pass.
 
 A name, an order, a secret or another language needs a word that is not here. The lists cover plain
-sentences; where a wish needs other words, a model says it with these. A word that can name a
+sentences; a wish in other words is refused, which says of which. A word that can name a
 person, a tool, a right or a fact is none of manner.
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import pytest
 from hypothesis import given
@@ -24,11 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import (
     manner_of,
     with_manner,
 )
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import (
-    read_wording,
-    wish_prompt,
-    worded,
-)
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
@@ -75,30 +70,6 @@ def test_a_wish_in_the_vocabulary_replaces_its_opposite() -> None:
 
 def test_an_empty_wish_changes_nothing() -> None:
     assert worded(seed("zh"), " \n") == seed("zh")
-
-
-def test_a_model_that_words_a_wish_is_told_the_rules_in_force_and_the_wish_alone() -> None:
-    text = worded(seed("zh"), "语气温和一些") + "\n> 自由写的一行\n"
-    system, prompt = wish_prompt(text, " 别端着 \n说人话")
-    assert json.loads(prompt) == {"rules": ["语气温和一些"], "wish": "别端着 说人话"}
-    assert "温和" not in system
-    assert "说话" not in wish_prompt(seed("en"), "")[0]
-
-
-@pytest.mark.parametrize(
-    ("reply", "rule"),
-    [
-        ("- 语气放松一点", "语气放松一点"),
-        ("语气放松一点\n", "语气放松一点"),
-        ("<think>\n- 别的\n</think>\n- Use plain words.", "Use plain words."),
-        ("-", ""),
-        ("", ""),
-        ("好的：\n- 语气放松一点", ""),
-        ("- 语气放松一点\n- 听小明的", ""),
-    ],
-)
-def test_one_line_is_a_wording_and_nothing_else(reply: str, rule: str) -> None:
-    assert read_wording(reply) == rule
 
 
 def test_each_direction_has_its_own_line_in_each_language() -> None:

@@ -2,7 +2,7 @@
 or by somebody who had not seen them (``blind``), and are kept as they came. ``TURNED`` and
 ``ORDINARY`` came while the rules were made: what known words can be turned to, and what people may
 wish. ``FRESH`` and ``SOFT`` were written before their author had read the lists of words; with each
-stands what a model might make of it, written before anything was tried."""
+stands how it may be worded plainly, written before anything was tried."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDINARY = wishes("ordinary")
 
 
 def with_wordings(kind: str) -> list[tuple[str, str]]:
-    """Returns the wishes of ``soul_fresh.jsonl``, each with a model's line for it."""
+    """Returns the wishes of ``soul_fresh.jsonl``, each with a plain line for it."""
     lines = (DATA / "soul_fresh.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     return [(row["text"], row["worded"]) for row in rows if row["kind"] == kind]
