@@ -60,9 +60,8 @@ class ScopedMemoryPlugin(Star):
 
     @filter.on_waiting_llm_request()
     async def on_waiting_llm_request(self, event: AstrMessageEvent) -> None:
-        """下一步就要定这一轮用哪些工具：等插件载入完；想起要用的，先算起来"""
-        if (mind := await self.plugin.mind(event)) is not None:
-            await mind.announced(event)
+        """下一步就要定这一轮用哪些工具：等插件载入完"""
+        await self.plugin.mind(event)
 
     @filter.on_llm_request(priority=_LAST)
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:

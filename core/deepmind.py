@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse, ProviderRequest
@@ -28,15 +26,6 @@ class DeepMind:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
         self._events = plugin.events
-
-    async def announced(self, event: AstrMessageEvent) -> None:
-        """AstrBot will ask the model about a message, and gets the request ready first: what the
-        recall needs is begun meanwhile, behind it."""
-        asks = self._plugin.config.auto_inject_topk and self._events.is_a_persons(event)
-        if asks and not read.is_command(event) and (words := said_words(event)):
-            place = self._events.place(event)
-            self._plugin.spawn(self._plugin.service.announce(words, conversation_id=place))
-            await asyncio.sleep(0)  # AstrBot may not let go of the loop before the request is ready
 
     async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> None:
         """Add the persona's learned manner to every request; recall for the person's words and

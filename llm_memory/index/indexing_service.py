@@ -32,8 +32,6 @@ from .rules.common_part import apart_from
 from .rules.deduplication import MergeThresholds
 from .store_calls import BUSY, StoreCalls
 
-_MOST_ANNOUNCED = 2
-"""At the same time: of a crowd that speaks at once the others are embedded when they ask."""
 WORDS_ALONE = "lexical"
 """The label where there is no embedder: what the setting calls it."""
 WORN = "worn"
@@ -76,7 +74,6 @@ class IndexingService:
         self._writer = IndexWriter(
             self._queue, store, self._calls, cache, self.faults, notices, pace
         )
-        self._announced = 0
         self._doubtful = False
         self._comparing = False
         self._unwanted: asyncio.Future[None] | None = None
@@ -160,25 +157,6 @@ class IndexingService:
             raise
         self.faults.embedded()
         return vector
-
-    async def announce(self, text: str) -> None:
-        """``neighbours`` will be asked of this text in a moment. Where the index's own process
-        embeds, it begins already; elsewhere each call may cost money, and none is made.
-
-        Never raises for a broken index or embedder: the query itself raises.
-        """
-        index = self._embedder.colocated_index if self._embedder else None
-        if index is None or self.state is not IndexState.READY:
-            return
-        if self._announced >= _MOST_ANNOUNCED:
-            return
-        self._announced += 1
-        try:
-            await self._calls.run(index.announce, text)
-        except (IndexUnavailable, EmbeddingFailed) as error:
-            logger.debug("the question was not embedded ahead: {}", error)
-        finally:
-            self._announced -= 1
 
     @property
     def merge_thresholds(self) -> MergeThresholds | None:

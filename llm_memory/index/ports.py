@@ -123,10 +123,3 @@ class TextIndex(Protocol):
             EmbeddingFailed: ``died``, the process ended; or the embedder's own reason.
         """
         ...
-
-    def announce(self, text: str) -> None:
-        """``query_text`` will be asked of this text in a moment: embed it already. Blocks.
-
-        Raises as there.
-        """
-        ...

@@ -54,7 +54,6 @@ from .rules.order import (
     stated,
     told_first,
 )
-from .rules.talk import stands_alone
 from .use_counts import UseCounts
 from .weights import RecallWeights
 from .whole_answers import Whole, WholeAnswers
@@ -362,13 +361,6 @@ class CandidateFinder:
         best = [chosen[place] for place in shortlist(query.text, folded, SHORTLIST)]
         shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
         return list(zip(best, shares, strict=True))
-
-    async def announce(self, ask: Ask) -> None:
-        """It will be asked in a moment: have it embedded, unless no embedder will be asked it, or
-        one together with what was said before. Never raises for a broken index or embedder."""
-        of_days = ask.of_days is not None and ask.of_days.all
-        if self.trusts(ask) and not of_days and stands_alone(ask.text, ask.subject):
-            await self._indexing.announce(ask.embedded)
 
 
 def _begun(ask: Ask, whole: Whole) -> Found:

@@ -15,7 +15,6 @@ from math import inf
 from ..index.passages import Passages
 from ..models.passages import Key, moment_of
 from ..models.recall import Arm, DropReason, Recall, Trace
-from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from .explanations import Explanations
 from .find import CandidateFinder, Found
@@ -123,13 +122,6 @@ class MemoryManager:
                 one.passage = passage
                 living.append(one)
         return living
-
-    async def announce(self, query: str, scope_filter: ScopeFilter) -> None:
-        """A question comes in a moment: have it embedded, where an embedder will be asked it.
-        Never raises for a broken index or embedder."""
-        request = RecallRequest(query, scope_filter, 1, 0)
-        for ask in read(request, self._clock(), self._settings.identity_links):
-            await self._finder.announce(ask)
 
 
 def joined(each: Sequence[Found]) -> Found:

@@ -108,17 +108,6 @@ class Recalls(Door):
             return False
         return line.voice is Voice.QUOTED or line.view == view.mark
 
-    async def announce(self, query: str, *, conversation_id: ConversationId) -> None:
-        """``recall`` will be asked this in a moment: what can be done for it begins already. The
-        persona need not be known. Nothing is looked for, and nothing kept but for that recall.
-
-        Never raises for a broken index or embedder.
-        """
-        await self._life.begun()
-        view = self._gate.look(conversation_id)
-        if not view.silence:
-            await self._manager.announce(query, view.seen)
-
     async def explain(
         self, *, conversation_id: ConversationId, actor: Actor | None = None
     ) -> list[Explained]:

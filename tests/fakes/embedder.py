@@ -74,7 +74,6 @@ class BesideIndex(FakeEmbedder):
         super().__init__("beside")
         self._store = store
         self.colocated_index = self
-        self.announced: list[str] = []
 
     def query_text(
         self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
@@ -82,7 +81,3 @@ class BesideIndex(FakeEmbedder):
         """``TextIndex``."""
         vector = apart_from(self.one(text), common)
         return vector, self._store.query(vector, scope_filter, k)
-
-    def announce(self, text: str) -> None:
-        """``TextIndex``."""
-        self.announced.append(text)

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from ..embedding.native_probe import NativeProbe
     from .worker_calls import WorkerCalls
 
-_AT_ONCE: Final = 14
-"""Calls: three queries, what is late of them, two that are announced, one of the owner's, four of
-texts to embed."""
+_AT_ONCE: Final = 12
+"""Calls: three queries, what is late of them, one of the owner's, four of texts to embed."""
 _THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _CLOSING_SECONDS: Final = 5.0
 _ASLEEP_SECONDS: Final = 300.0

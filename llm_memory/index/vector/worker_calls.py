@@ -32,7 +32,6 @@ class WorkerCalls:
         self._store = store
         self._model = model
         self._local = local
-        self.announce = model.announce
         self.load_model = model.load
         self.encode_local = local.encode
 

@@ -177,9 +177,6 @@ class WorkerStore:
             (neighbours,) = answers
         return vector, neighbours
 
-    def announce(self, text: str) -> None:
-        self._ask_model("announce", text)
-
     def load_model(self) -> Fingerprint:
         """Of the bundled model, loaded in the process, which is started if need be. Idempotent.
 

@@ -105,12 +105,6 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
     return Talk(before if carries else "", pointed, " ".join(parts.values()), used)
 
 
-def stands_alone(query: str, subject: str) -> bool:
-    """True where an embedder is asked the query and nothing more, whatever was said before."""
-    leaning = leaning_of(query, subject)
-    return leaning is Leaning.NONE or (leaning is Leaning.ADDS and not points(query))
-
-
 def points(query: str) -> bool:
     """Whether a question only points to whom it asks about."""
     return says("person", query) and asks(query)

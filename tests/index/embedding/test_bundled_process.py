@@ -1,14 +1,11 @@
-"""The bundled model in a process of its own: whatever is wrong with the package, a call fails; a
-query that is announced is embedded once, and nothing of it is left."""
+"""The bundled model in a process of its own: whatever is wrong with the package, a call fails."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +13,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
     BundledEmbedder,
-)
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled_model import (
-    BundledModel,
-)
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled_packages import (
-    BundledPackage,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
@@ -148,59 +139,3 @@ async def test_an_embedder_that_has_a_process_of_its_own_ends_it(place: Place) -
     await embedder.close()
     assert refused(process).startswith("closed")
     assert refused(process, "好的").startswith("closed")
-
-
-QUESTION = "外婆对什么过敏？"
-
-
-class Encoder:
-    """Remembers which queries it was given; it can be held up, or made to fail."""
-
-    def __init__(self) -> None:
-        self.queries: list[str] = []
-        self.begun = threading.Event()
-        self.goes_on = threading.Event()
-        self.goes_on.set()
-        self.failing = False
-
-    def __call__(self, texts: Sequence[str], is_query: bool) -> Any:
-        if is_query:
-            self.queries += texts
-            self.begun.set()
-            self.goes_on.wait(30)
-            if self.failing:
-                raise RuntimeError
-        return np.array([[float(len(text)), 1.0] for text in texts], np.float32)
-
-
-def model_of(encoder: Encoder) -> BundledModel:
-    no_probe: Any = None
-    return BundledModel(no_probe, [BundledPackage("json", "no-such-package", lambda: encoder)])
-
-
-def test_an_announced_query_is_embedded_once_and_the_next_time_anew() -> None:
-    encoder = Encoder()
-    model = model_of(encoder)
-    model.announce(QUESTION)
-    model.announce(QUESTION)
-    announced = model.query(QUESTION)
-    assert encoder.queries == [QUESTION]
-    assert np.array_equal(model.query(QUESTION), announced)
-    assert encoder.queries == [QUESTION] * 2  # it was not kept
-
-
-def test_whoever_asks_meanwhile_waits_for_it() -> None:
-    encoder = Encoder()
-    model = model_of(encoder)
-    encoder.goes_on.clear()
-    found: list[Any] = []
-    announcing = threading.Thread(target=model.announce, args=(QUESTION,))
-    asking = threading.Thread(target=lambda: found.append(model.query(QUESTION)))
-    announcing.start()
-    assert encoder.begun.wait(30)
-    asking.start()
-    encoder.goes_on.set()
-    for thread in (announcing, asking):
-        thread.join(30)
-    assert len(found) == 1
-    assert encoder.queries == [QUESTION]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 LABEL: Final = "bundled"
 _AT_ONCE: Final = 2
 """Documents between two looks at whether a query waits."""
-_MOST_AHEAD: Final = 4
-"""Queries that were announced and never asked: their words stay no longer than this."""
 _LONGEST_TEXT: Final = 2000
 """Characters. What a memory is about stands in them, and more would hold up waiting queries."""
 
@@ -57,8 +53,6 @@ class BundledModel:
         self._loaded: _Loaded | None = None
         self._turns = threading.Condition()
         self._model_calls = 0
-        self._announcing = threading.Lock()
-        self._announced: OrderedDict[str, Future[Vector]] = OrderedDict()
 
     def load(self) -> Fingerprint:
         """Import it and read its weights, once. Blocks for a second or more.
@@ -71,29 +65,8 @@ class BundledModel:
                 self._loaded = self._load()
             return self._loaded.fingerprint
 
-    def announce(self, text: str) -> None:
-        """Embed a query that is about to be asked. The next ``query`` of the same text takes the
-        vector away, or waits for it. Raises EmbeddingFailed, and so does that query then."""
-        with self._announcing:
-            if text in self._announced:
-                return
-            coming: Future[Vector] = Future()
-            self._announced[text] = coming
-            if len(self._announced) > _MOST_AHEAD:
-                self._announced.popitem(last=False)
-        try:
-            coming.set_result(self._embedded(text))
-        except BaseException as error:
-            coming.set_exception(error)
-            raise
-
     def query(self, text: str) -> Vector:
         """A unit vector, shape ``(dim,)``. Raises EmbeddingFailed."""
-        with self._announcing:
-            coming = self._announced.pop(text, None)
-        return self._embedded(text) if coming is None else coming.result()
-
-    def _embedded(self, text: str) -> Vector:
         with self._asks():
             vector: Vector = self._rows([text], is_query=True)[0]
             return vector
