@@ -12,7 +12,7 @@ from ..core.replies.outcome_text import entry_text, note_text, refusal_text, tal
 from ..llm_memory import DeedKind, NoteSection, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.data_models import is_absent
-from ..llm_memory.models.turns import Transcript
+from ..llm_memory.models.turns import ShownTurn
 from ..llm_memory.remember.rules.gate import asks_to_forget
 from ..llm_memory.text.refusal_words import refusal_words
 from .base import ANY_CASE, Call, MemoryTool
@@ -62,7 +62,7 @@ class ExpandTool(MemoryTool):
             shown = entry_text(texts, found, told[0])
         if not transcript:
             return f"ok {shown}"
-        talk: Transcript | Refused
+        talk: ShownTurn | Refused
         history = await service.talk_of(pointer, conversation_id=where)
         if isinstance(history, Refused):
             talk = history

@@ -30,7 +30,7 @@ from ...llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
 from ...llm_memory.catalogue.rules.tasks import task_text
 from ...llm_memory.errors import DirectoryInUse, FormatNewer, TransferFailed
 from ...llm_memory.models.data_models import shown_day
-from ...llm_memory.models.turns import ShownTurn, Transcript
+from ...llm_memory.models.turns import ShownTurn
 from ...llm_memory.scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
@@ -237,18 +237,14 @@ def _task_line(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
     return f"- [{day} · {speakers(hit, texts.say)} · {safe_pointer(stored.pointer)}] {text}"
 
 
-def talk_text(texts: Texts, found: Transcript | Refused) -> str:
-    """The turns, or why there is no talk."""
-    if isinstance(found, Refused):
-        return texts.said(refusal_words(found))
-    lines = [f"{_BACK}{line}" for turn in found.turns for line in _turn_lines(texts, turn)]
-    return "\n".join([texts.say("talk.head"), *lines, *texts.counted("talk", alone=found.alone)])
-
-
-def _turn_lines(texts: Texts, turn: ShownTurn) -> list[str]:
-    """What the person said, and what the bot answered; where nothing of it may be shown, that."""
+def talk_text(texts: Texts, turn: ShownTurn | Refused) -> str:
+    """What the person said, and what the bot answered; or why there is no talk."""
+    if isinstance(turn, Refused):
+        return texts.said(refusal_words(turn))
     who = shown_name(turn.who) or texts.say("talk.somebody")
-    time, mark = f"[{turn.at:%Y-%m-%d %H:%M}] " if turn.at else "", "→ " if turn.origin else ""
-    said = safe(turn.said) or texts.say("talk.kept_back")
-    replied = [texts.say("talk.replied", text=safe(turn.replied))] if turn.replied else []
-    return [f"{mark}{time}{texts.say('talk.said', who=who, text=said)}", *replied]
+    time = f"[{turn.at:%Y-%m-%d %H:%M}] " if turn.at else ""
+    said = texts.say("talk.said", who=who, text=safe(turn.said) or texts.say("talk.kept_back"))
+    lines = [texts.say("talk.head"), f"{_BACK}→ {time}{said}"]
+    if turn.replied:
+        lines.append(f"{_BACK}{texts.say('talk.replied', text=safe(turn.replied))}")
+    return "\n".join(lines)

@@ -202,19 +202,9 @@ NO_TALK = TalkUsed()
 @dataclass(frozen=True, slots=True)
 class ShownTurn:
     """A turn without what is not to be shown. ``at``: local time without a zone, None where AstrBot
-    has noted none. ``origin``: the memory came from this turn; else it stood beside that one."""
+    has noted none."""
 
     said: str
     replied: str
-    who: str = ""
-    at: datetime | None = None
-    origin: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """The turns, the earliest first. ``alone``: the turns beside are kept back, for some may have
-    been said off the record."""
-
-    turns: tuple[ShownTurn, ...]
-    alone: bool = False
+    who: str
+    at: datetime | None

@@ -15,8 +15,6 @@ from ..models.turns import HistoryScope
 from ..storage.state_store import SqliteStateStore
 
 _REMEMBERED = 4096
-_WHOLE = "whole_history"
-"""Begins the name of a mark in the state: the history is on the record since it was empty."""
 
 
 class ModelHistories:
@@ -27,7 +25,6 @@ class ModelHistories:
         self._noted: dict[tuple[str, str], HistoryScope] = {}
         self._current: dict[str, str] = {}
         self._lock = asyncio.Lock()
-        self._off_the_record: set[str] = set()
 
     async def is_mixed(
         self, umo: str, history: str, scope: str, *, empty: bool = False, switched: bool = False
@@ -48,9 +45,6 @@ class ModelHistories:
                 noted = HistoryScope(scope, mixed=switched or (carried and not empty))
                 if noted != former:
                     await asyncio.to_thread(self._state.note_model_history, umo, history, noted)
-                if empty:
-                    await asyncio.to_thread(self._state.set_mark, _mark(umo, history))
-                    self._off_the_record.discard(_mark(umo, history))
             except StateUnavailable as error:
                 logger.warning("state_not_written", error=error)
                 return True
@@ -61,16 +55,6 @@ class ModelHistories:
             self._current[umo] = history
         return noted.mixed
 
-    async def off_the_record(self, umo: str, history: str) -> None:
-        """Record that the history holds from now on what was said off the record."""
-        mark = _mark(umo, history)
-        async with self._lock:
-            self._off_the_record.add(mark)
-            try:
-                await asyncio.to_thread(self._state.set_mark, mark, there=False)
-            except StateUnavailable as error:
-                logger.warning("state_not_written", error=error)
-
     async def is_of(self, umo: str, history: str, scope: str) -> bool:
         """Returns whether all of the history was made in this scope, False if that is unknown."""
         async with self._lock:
@@ -80,16 +64,6 @@ class ModelHistories:
                 logger.warning("state_not_read", error=error)
                 return False
         return noted == HistoryScope(scope)
-
-    async def is_whole(self, umo: str, history: str) -> bool:
-        """Returns whether all of the history was said on the record, False if that is unknown."""
-        mark = _mark(umo, history)
-        try:
-            there = await asyncio.to_thread(self._state.has_mark, mark)
-        except StateUnavailable as error:
-            logger.warning("state_not_read", error=error)
-            return False
-        return there and mark not in self._off_the_record
 
     def current_is_mixed(self, umo: str) -> bool:
         """Returns ``is_mixed`` of the history used last since the start; False if there was
@@ -102,7 +76,3 @@ class ModelHistories:
         if known is not None:
             return known
         return await asyncio.to_thread(self._state.model_history, umo, history)
-
-
-def _mark(umo: str, history: str) -> str:
-    return f"{_WHOLE} {umo} {history}"

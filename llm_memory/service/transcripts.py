@@ -1,4 +1,4 @@
-"""The talk that a memory came from, out of the history that AstrBot keeps. Nothing is stored."""
+"""The turn that a memory came from, out of the history that AstrBot keeps. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -9,29 +9,26 @@ from typing import Final
 
 from ..catalogue.rules.proposals import is_accepted, proposal_key
 from ..catalogue.rules.talk_anchor import anchor_of
-from ..catalogue.rules.talk_history import TalkTurn, find_turn, turns_of
+from ..catalogue.rules.talk_history import find_turn, turns_of
 from ..models.conversation import ConversationId
 from ..models.data_models import Reason, Refused, StoredMemory
 from ..models.decisions import RECORD_PATHS
 from ..models.passages import NoteSection
-from ..models.turns import QueuedTurn, ShownTurn, Transcript
+from ..models.turns import QueuedTurn, ShownTurn
 from ..remember.rules.gate import is_confidence
 from ..scopes.access import View
-from ..text.normalising import estimate_tokens
+from ..text.normalising import preview
 from ..vault.markdown.decision_record import records_of
 from .recalls import Recalls
 
-_BESIDE: Final = 2
-"""Turns before and behind."""
 _MOST_CHARS: Final = 400
 """Of each side of a turn."""
-_MOST_TOKENS: Final = 1_500
 
 
 @dataclass(eq=False)
 class Transcripts(Recalls):
-    """Shows a talk inside the conversation and the scope in which it was said, and there without
-    what is off the record, corrected, private or said in confidence."""
+    """Shows a turn inside the conversation and the scope in which it was said, and there without
+    what is corrected, private or said in confidence."""
 
     async def talk_of(self, pointer: str, *, conversation_id: ConversationId) -> str | Refused:
         """The id of the chat history that holds the talk which a memory or a decision came from,
@@ -41,17 +38,14 @@ class Transcripts(Recalls):
 
     async def transcript(
         self, pointer: str, kept: str, *, conversation_id: ConversationId
-    ) -> Transcript | Refused:
-        """The turn in which it was said, and those beside it, out of the history of ``talk_of``:
-        JSON text as AstrBot keeps it, empty where it has none."""
+    ) -> ShownTurn | Refused:
+        """The turn in which it was said, out of the history of ``talk_of``: JSON text as AstrBot
+        keeps it, empty where it has none."""
         found = await self._talk(pointer, await self._gate.open(conversation_id))
         if isinstance(found, Refused):
             return found
-        stored, history, digest = found
-        whole = await self._histories.is_whole(conversation_id.umo, history)
-        beside = _BESIDE if whole else 0
-        turns = await asyncio.to_thread(self._shown, kept, digest, stored, beside)
-        return Transcript(turns, alone=not whole) if turns else Refused(Reason.GONE)
+        stored, _, digest = found
+        return await asyncio.to_thread(self._shown, kept, digest, stored)
 
     async def _talk(self, pointer: str, view: View) -> tuple[StoredMemory, str, str] | Refused:
         """Returns the entry, the history and the turn in it."""
@@ -72,48 +66,31 @@ class Transcripts(Recalls):
             return Refused(Reason.OTHER_SCOPE)
         return found, *noted
 
-    def _shown(
-        self, text: str, digest: str, stored: StoredMemory, beside: int
-    ) -> tuple[ShownTurn, ...]:
-        """Blocks. Empty where the turn is not in the history."""
-        memory, turns = stored.memory, turns_of(text)
+    def _shown(self, history: str, digest: str, stored: StoredMemory) -> ShownTurn | Refused:
+        """Blocks."""
+        memory, origin, turns = stored.memory, stored.memory.provenance, turns_of(history)
         said_at = None if memory.undated else memory.created_at.replace(tzinfo=None)
         place = find_turn(turns, digest, said_at)
         if place is None:
-            return ()
-        near = range(max(place - beside, 0), min(place + beside + 1, len(turns)))
-        left, shown = _MOST_TOKENS, dict[int, ShownTurn]()
-        for at in sorted(near, key=lambda one: abs(one - place)):
-            turn = self._cleared(turns[at], stored, origin=at == place)
-            left -= estimate_tokens(turn.said) + estimate_tokens(turn.replied)
-            if left < 0:
-                break
-            if turn.origin or turn.said or turn.replied:
-                shown[at] = turn
-        return tuple(shown[at] for at in sorted(shown))
-
-    def _cleared(self, turn: TalkTurn, stored: StoredMemory, *, origin: bool) -> ShownTurn:
-        memory = stored.memory
-        said, replied = self._hide(turn.said), self._hide(turn.replied)
+            return Refused(Reason.GONE)
+        said, replied = self._hide(turns[place].said), self._hide(turns[place].replied)
         refused = self._book.no_confidence(stored.scope)
         if refused and any(map(is_confidence, (said, replied))):
             said = replied = ""
-        zone = memory.created_at.tzinfo
-        queued = QueuedTurn(
+        turn = QueuedTurn(
             ticket_id="",
             scope=stored.scope.name,
-            conversation=memory.provenance.conversation,
+            conversation=origin.conversation,
             persona="",
-            observed_at=turn.at.replace(tzinfo=zone) if turn.at else memory.created_at,
-            person=memory.provenance.person if origin else "",
-            who=memory.provenance.who if origin else "",
+            observed_at=memory.created_at,
+            person=origin.person,
+            who=origin.who,
             user_text=said,
             reply_text=replied,
         )
-        left = self._corrected.texts.told_again(queued)
-        return ShownTurn(
-            _cut(left.user_text), _cut(left.reply_text), queued.who, turn.at, origin=origin
-        )
+        left = self._corrected.texts.told_again(turn)
+        said, replied = (preview(one, _MOST_CHARS) for one in (left.user_text, left.reply_text))
+        return ShownTurn(said, replied, origin.who, turns[place].at)
 
 
 def _proposal_of(record: str, entries: Sequence[StoredMemory]) -> StoredMemory | Refused:
@@ -123,7 +100,3 @@ def _proposal_of(record: str, entries: Sequence[StoredMemory]) -> StoredMemory |
         if is_accepted(one.memory) and proposal_key(one.memory.memory_id) in keys:
             return one
     return Refused(Reason.NEVER_KEPT)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + "…"

@@ -175,10 +175,8 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         view = await self._gate.open(conversation_id, turn.actor)
         # Also where a pause has come to an end meanwhile: it was said off the record.
         if view.pause or turn.view == PAUSED_VIEW:
-            await self._keep_off(view, turn.history)
             return Refused(Reason.OFF_THE_RECORD)
         if is_off_the_record(turn.user_text):
-            await self._keep_off(view, turn.history)
             if drops_the_last(turn.user_text):
                 said = filter(view.may_forget, await self._last_said(turn, view))
                 await self._forget({one.memory.memory_id: one for one in said}, view)
@@ -230,15 +228,9 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
 
     async def _mark(self, view: View, history: str, *, empty: bool) -> str:
         if view.pause:
-            await self._keep_off(view, history)
             return PAUSED_VIEW
         await self._is_mixed(view, history, empty=empty)
         return view.mark
-
-    async def _keep_off(self, view: View, history: str) -> None:
-        """The history holds what was said off the record, or may."""
-        if history:
-            await self._histories.off_the_record(view.where.umo, history)
 
     async def _is_mixed(self, view: View, history: str, **how: bool) -> bool:
         umo, scope = view.where.umo, view.scope_in_use
