@@ -8,9 +8,8 @@ can have said anything yet: so they are imported after AstrBot's own start, off 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -46,7 +45,7 @@ nothing: its owner looks at the status page meanwhile."""
 TELLING: Final[set[asyncio.Task[None]]] = set()
 """What is being kept of turns: it may outlive the load of the plugin that heard them."""
 
-type Step = Callable[[], Coroutine[Any, Any, Any]]
+type Step = Callable[[], Awaitable[Any]]
 
 
 class Code(NamedTuple):
@@ -74,7 +73,6 @@ class Plugin:
         self._load = load
         self._up = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._unstoppable: asyncio.Future[Any] | None = None
         self._closed = False
         self.here: PluginContext | None = None
         self.fault = ""
@@ -86,12 +84,11 @@ class Plugin:
             ROOT / "requirements.txt", self._data / "state" / "requirements.json", plugin_version()
         )
         # At start-up plugins come first, and providers one by one behind them.
-        if self._context.provider_manager.inst_map:
-            self._task = asyncio.create_task(self._make())
-            await self._task
+        reload = bool(self._context.provider_manager.inst_map)
+        self._task = asyncio.create_task(self._make() if reload else self._make_later())
+        if reload:
+            await asyncio.shield(self._task)
             self._up.set()
-        else:
-            self._task = asyncio.create_task(self._make_later(), name="scoped-memory-start")
 
     def astrbot_is_up(self) -> None:
         """It has said so."""
@@ -118,23 +115,21 @@ class Plugin:
         if self._closed:
             return
         old, self.here = self.here, None
-        steps = [*([old.close] if old else []), *([between] if between else [])]
-        self._task = asyncio.create_task(self._make_anew(*steps))
+        steps = [old.close if old else None, between]
+        self._task = asyncio.create_task(self._make_anew(*filter(None, steps)))
         await asyncio.wait([self._task])
 
     async def close(self) -> None:
         """Close what was made, and make nothing any more. Idempotent.
 
-        An import under way is waited for: AstrBot forgets the plugin's modules next, and what came
-        after that would be taken for the new ones.
+        What is under way is waited for: AstrBot forgets the plugin's modules next, and what were
+        imported after that would be taken for the new ones.
         """
         GroupChatter.use(None)
         self._closed = True
+        self._up.set()
         if self._task is not None:
-            self._task.cancel()
-        going = filter(None, (self._task, self._unstoppable))
-        await asyncio.gather(*going, return_exceptions=True)
-        self._task = self._unstoppable = None
+            await asyncio.wait([self._task])
         here, self.here = self.here, None
         if here is not None:
             await here.close()
@@ -147,8 +142,7 @@ class Plugin:
 
     async def _make_anew(self, *before: Step) -> None:
         """Whatever one step raises, the next one is taken."""
-        steps: list[Step] = [*(partial(self._shielded, one) for one in before), self._make]
-        for step in steps:
+        for step in (*before, self._make):
             try:
                 await step()
             except Exception as error:  # noqa: BLE001  (the last place that can tell)
@@ -156,17 +150,15 @@ class Plugin:
                 logger.exception(self.why_not())
 
     async def _make(self) -> None:
-        code = await self._shielded(partial(asyncio.to_thread, self._load))
-        self.here, self.fault = await self._opened(code), ""
-
-    async def _shielded(self, step: Step) -> Any:
-        """Await what goes on where the one who awaits it is cancelled; ``close`` waits for it."""
-        self._unstoppable = running = asyncio.ensure_future(step())
-        return await asyncio.shield(running)
+        """Nothing, once it is closed."""
+        if not self._closed:
+            code = await asyncio.to_thread(self._load)
+            if not self._closed:  # while it was imported
+                self.here, self.fault = await self._opened(code), ""
 
     async def _opened(self, code: Code) -> PluginContext:
         plugin = code.plugin(
-            self._context, self._settings, self._data, self._installs.names, self.again, self._up
+            self._context, self._settings, self._data, self._installs, self.again, self._up
         )
         if not plugin.config.enabled:
             logger.info(plugin.texts.say("log.disabled"))
@@ -176,7 +168,7 @@ class Plugin:
         # AstrBot applies the owner's choice of tools before it calls `initialize`.
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
         for tool in code.tools:
-            made = tool(source=partial(self._plugin_now, plugin))
+            made = tool(source=self._for_tools)
             made.active = made.name not in switched_off
             self._context.get_llm_tool_manager().remove_func(made.name)
             self._context.add_llm_tools(made)
@@ -184,11 +176,10 @@ class Plugin:
         self._installs.begin(self.again)
         return plugin
 
-    async def _plugin_now(self, known: PluginContext) -> PluginContext | None:
-        """The one that is open, waited for while it is made anew; after a reload of ours the one
-        that was ``known``, which says so."""
+    async def _for_tools(self) -> PluginContext | None:
+        """The parts that are open, waited for while they are made anew; None for switched off."""
         parts = await self.within(LOADING_SECONDS)
-        return known if parts is None else parts if parts.mind is not None else None
+        return parts if parts is not None and parts.mind is not None else None
 
     async def mind(self, event: AstrMessageEvent) -> DeepMind | None:
         """What hears of a turn, waited for in one of its hooks."""
@@ -205,31 +196,39 @@ class Plugin:
         await asyncio.wait({task}, timeout=_HELD_UP_SECONDS)
 
     async def _told(self, hook: str, given: tuple[Any, ...]) -> None:
-        """No turn is spoilt by what is kept of it. A closed engine has kept nothing, and a newer
-        one is told."""
-        closed: PluginContext | None = None
+        """No turn is spoilt by what is kept of it."""
+
+        async def keep(parts: PluginContext) -> bool:
+            return parts.mind is None or await getattr(parts.mind, hook)(*given)
+
         try:
-            while (parts := await self.within(_BEHIND_SECONDS)) is not None and parts is not closed:
-                if parts.mind is None or await getattr(parts.mind, hook)(*given):
-                    return
-                closed = parts
-            if closed is not None:
+            if not await self._by_an_open_one(keep, _BEHIND_SECONDS) and self.here is not None:
                 logger.warning(self._say("log.observe_failed"))
         except Exception:  # noqa: BLE001  (whatever it is, the person gets the answer)
             logger.exception(self._say("log.observe_failed"))
 
     async def answer(self, event: AstrMessageEvent, command: str) -> str:
-        """What a command is answered. Where it finds a closed engine nothing was done, and a newer
-        one is asked."""
-        closed: PluginContext | None = None
-        while (parts := await self.within(LOADING_SECONDS)) is not None and parts is not closed:
+        """What a command is answered."""
+
+        async def ask(parts: PluginContext) -> str | None:
             if parts.commands is None:
                 return self._say("log.disabled")
-            reply = await parts.commands.answer(event, command)
-            if reply is not None:
-                return reply
+            return await parts.commands.answer(event, command)
+
+        reply = await self._by_an_open_one(ask, LOADING_SECONDS)
+        return reply or (self.why_not() if self.here is None else self._say("outcome.reloaded"))
+
+    async def _by_an_open_one[Done](
+        self, do: Callable[[PluginContext], Awaitable[Done | None]], seconds: float
+    ) -> Done | None:
+        """What comes of the parts. Where they find a closed engine nothing was done, nothing comes
+        of them, and newer ones are asked; None where there are none."""
+        closed: PluginContext | None = None
+        while (parts := await self.within(seconds)) is not None and parts is not closed:
+            if done := await do(parts):
+                return done
             closed = parts
-        return self.why_not() if closed is None else self._say("outcome.reloaded")
+        return None
 
     async def status(self) -> dict[str, Any]:
         """What the status route answers: also if nothing could be loaded."""
@@ -241,9 +240,7 @@ class Plugin:
     async def recalls(self) -> dict[str, Any]:
         """What the route of the last recalls answers."""
         parts = await self.within(LOADING_SECONDS)
-        if parts is None or parts.mind is None:
-            return {"recalls": []}
-        return parts.recalls()
+        return {"recalls": []} if parts is None else parts.recalls()
 
     def why_not(self) -> str:
         """Why there is nothing here."""

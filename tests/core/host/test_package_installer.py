@@ -26,7 +26,7 @@ class Pip:
         self.refused: set[str] = set()
         self.may = asyncio.Event()
         self.may.set()
-        self.arrivals: list[frozenset[str]] = []
+        self.arrivals: list[set[str]] = []
         self.there: set[str] = set()
         real = package_installer.is_installed
         monkeypatch.setattr(
@@ -42,7 +42,7 @@ class Pip:
         self.there.add(name)
 
     async def arrived(self) -> None:
-        self.arrivals.append(frozenset(self.there))
+        self.arrivals.append({*self.there})
 
 
 @pytest.fixture
@@ -70,37 +70,22 @@ async def ended() -> None:
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
 
-async def test_each_is_used_as_it_comes_and_a_reload_meanwhile_waits_for_the_same_installation(
+async def test_each_is_used_as_it_comes_and_one_that_fails_is_tried_once_for_each_version(
     pip: Pip, wanted: Path
 ) -> None:
-    """One that fails keeps no other, and is tried once for each version."""
     pip.may.clear()
-    pip.refused = {NAMES[1]}
-    loads = [load(pip, wanted) for _ in range(2)]
-    await asyncio.sleep(0)
-    assert [one.names() for one in loads] == [frozenset(NAMES)] * 2
-    assert pip.asked == [WANTED[0]]
+    pip.refused = {NAMES[0]}
+    made = load(pip, wanted)
+    assert made.missing == dict.fromkeys(NAMES, True)
     pip.may.set()
     await ended()
-    assert pip.asked == WANTED
-    assert pip.arrivals == [frozenset(NAMES[:1])] * 2
-    assert not any(one.names() for one in loads)
-    for version, asked in (("1.0", []), ("1.1", WANTED[1:]), ("1.1", [])):
+    assert (pip.asked, pip.arrivals) == (WANTED, [{NAMES[1]}])
+    assert made.missing == {NAMES[0]: False}
+    for version, asked in (("1.0", []), ("1.1", WANTED[:1]), ("1.1", [])):
         pip.asked.clear()
-        assert bool(load(pip, wanted, version).names()) is bool(asked)
+        assert load(pip, wanted, version).missing == {NAMES[0]: bool(asked)}
         await ended()
         assert pip.asked == asked
-
-
-async def test_of_several_each_is_used_as_it_comes_also_behind_one_that_fails(
-    pip: Pip, wanted: Path
-) -> None:
-    names = [*NAMES, "third-that-nobody-has"]
-    pip.refused = {NAMES[0]}
-    wanted.write_text("".join(f"{name}>=1\n" for name in names), encoding="utf-8")
-    load(pip, wanted)
-    await ended()
-    assert pip.arrivals == [frozenset(names[1:2]), frozenset(names[1:])]
 
 
 @pytest.mark.parametrize("state", ["no marker", "in the way", "nothing missing"])
@@ -116,7 +101,7 @@ async def test_nothing_is_installed_that_could_not_be_remembered_or_is_not_missi
         (folder / "marker.json").write_text("\xff", encoding="latin-1")
     else:
         wanted.write_text("pyyaml\n", encoding="utf-8")
-    assert bool(load(pip, wanted).names()) is (state == "no marker")
+    assert (True in load(pip, wanted).missing.values()) is (state == "no marker")
     await ended()
     assert bool(pip.asked) is (state == "no marker")
     if pip.asked:

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.core import plugin_context
 from astrbot_plugin_scoped_memory.core.host import package_installer, providers
 from astrbot_plugin_scoped_memory.core.host.panel_map import MAP_KEY, NotSaved, PanelMap
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
+from astrbot_plugin_scoped_memory.core.plugin_names import ROOT, plugin_version
 from astrbot_plugin_scoped_memory.harness.release import MODELS, without_packages
 from astrbot_plugin_scoped_memory.harness.waiting import until, until_true
 from astrbot_plugin_scoped_memory.llm_memory import EngineClosed, LoopStatus, MigrationStatus, Turn
@@ -218,17 +218,16 @@ async def test_of_the_slim_zip_nothing_is_missed_but_a_model_is_said_to_help(
     advised: bool,
 ) -> None:
     """The plugin, as far as requirements go, under a Python that has no other packages."""
-    text = (plugin_context.ROOT / "requirements.txt").read_text(encoding="utf-8")
-    (tmp_path / "requirements.txt").write_text(without_packages(text, MODELS), encoding="utf-8")
-    monkeypatch.setattr(plugin_context, "ROOT", tmp_path)
+    slim, text = tmp_path / "slim.txt", (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    slim.write_text(without_packages(text, MODELS), encoding="utf-8")
 
     def there(name: str) -> bool:
         return name != TORCH and (has_model or name not in package_installer.BUNDLED_MODELS)
 
     for module in (package_installer, plugin_context, providers):
         monkeypatch.setattr(module, "is_installed", there)
+    assert package_installer.missing_packages(slim) == {}
     plugin = loaded(tmp_path / "data", **config)
-    assert (await status(plugin))["warnings"] == []
     assert (plugin.choose_embedder() is None) is not has_model or bool(config)
     assert (package_installer.bundled_model_for_here() in plugin.advice) is advised
     assert (await status(plugin))["warnings"] == []
