@@ -14,6 +14,7 @@ from ..composition.engine import build_engine
 from ..composition.export_restore import export_store, owned, restore_store
 from ..composition.paths import EnginePaths, local_now
 from ..models.data_models import Refused
+from ..models.settings import EngineSettings
 from ..models.transfer import Imported, RefusedLine, StoreRestored, TransferFault
 from ..storage.files import replace_durably
 from ..text.refusal_words import line_words
@@ -111,7 +112,19 @@ def _put_back(done: StoreRestored, store: BotStore) -> bool:
 
 
 def import_(args: argparse.Namespace, store: BotStore) -> int:
-    outcome = asyncio.run(_imported(args, store))
+    settings = store.settings(privacy=args.privacy)
+    with closing(LineFile(args.file)) as lines:
+        outcome = asyncio.run(
+            imported(
+                store.paths,
+                settings,
+                lines,
+                args.scope,
+                keep_trust=args.keep_trust,
+                new=args.new,
+                anyway=args.anyway,
+            )
+        )
     match outcome:
         case Imported():
             say_counts(
@@ -132,19 +145,13 @@ def import_(args: argparse.Namespace, store: BotStore) -> int:
             return fail("store.new_scope", scope=args.scope)
 
 
-async def _imported(args: argparse.Namespace, store: BotStore) -> Imported | Refused:
-    settings = store.settings(privacy=args.privacy)
-    with closing(LineFile(args.file)) as lines:
-        async with build_engine(
-            store.paths, settings, version=plugin_version(), remembers=False
-        ) as engine:
-            return await engine.service.import_for_owner(
-                lines,
-                args.scope,
-                keep_trust=args.keep_trust,
-                new=args.new,
-                anyway=args.anyway,
-            )
+async def imported(
+    paths: EnginePaths, settings: EngineSettings, lines: LineFile, scope: str, **terms: bool
+) -> Imported | Refused:
+    """Take a file into a scope of a store that no other program has open. ``terms``: see
+    ``import_for_owner``. Raises EngineOff."""
+    async with build_engine(paths, settings, version=plugin_version(), remembers=False) as engine:
+        return await engine.service.import_for_owner(lines, scope, **terms)
 
 
 def tell_fault(fault: str, detail: str) -> int:

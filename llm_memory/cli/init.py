@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from ..composition.openclaw_adoption import adopt
 from ..composition.paths import local_now
 from ..errors import HomeError, ScopedMemoryError
 from ..home.agent_stores import place_of
@@ -27,13 +26,16 @@ from ..home.places import is_above_user, user_folder
 from ..home.project import Project, find_project, find_root, name_of
 from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
 from ..home.trusted_roots import is_trusted, trust_root
-from ..migration.openclaw_store import find_store, is_global, read_store
+from ..migration.openclaw_store import find_store, import_file, is_global, read_store
+from ..models.data_models import Refused
+from ..models.settings import EngineSettings
+from ..text.refusal_words import refusal_words
 from ..texts import Said, at
 from ..vault.notes.root_notes import named, notes_in_root
+from .files import imported
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
 from .messages import Refusal, agrees, shown
-from .paths import plugin_version
 
 
 def init(args: argparse.Namespace) -> int:
@@ -147,18 +149,20 @@ def _write(report: Report) -> None:
 
 def _take(report: Report, loaded: LoadedSettings) -> None:
     """Take the former stores in; what cannot be is noted."""
-    privacy = loaded.settings.privacy_mode
+    settings = EngineSettings(privacy_mode=loaded.settings.privacy_mode, open_retry_seconds=0.0)
     for adoption in report.adoptions:
         top = adoption.top
         paths, scope = place_of(loaded, adoption.project)
-        taking = adopt(
-            adoption.store.memories, paths, scope.name, privacy=privacy, version=plugin_version()
-        )
+        lines = import_file(adoption.store.memories, local_now())
+        taking = imported(paths, settings, lines, scope.name, keep_trust=False, new=True)
         try:
-            adoption.done = asyncio.run(taking)
+            done = asyncio.run(taking)
         except (ScopedMemoryError, OSError) as error:
-            why = error.said if isinstance(error, HomeError) else error
-            report.errors.append(Said("common.at", where=top, why=why))
+            report.errors.append(Said("common.at", where=top, why=error))
             continue
-        if adoption.done.stopped:
+        if isinstance(done, Refused):
+            report.errors.append(at(top, refusal_words(done)))
+            continue
+        adoption.done = done
+        if done.stopped_at:
             report.errors.append(at(top, "setup.no_room"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..composition.openclaw_adoption import Adopted
 from ..home.file_changes import Change
 from ..home.project import Project
 from ..migration.openclaw_store import ForeignStore
+from ..models.transfer import Imported
 from ..texts import Said
 from .messages import DONE, PARTLY, fail, say, show, show_json, warn, words
 
@@ -20,7 +20,18 @@ class AdoptionReport:
     top: Path
     store: ForeignStore
     project: Project | None
-    done: Adopted | None = None
+    done: Imported | None = None
+
+    def refused(self) -> list[tuple[str, str]]:
+        """Returns the beginning of each text that was not taken in, and why. The header stands
+        above the first one."""
+        return [
+            (
+                self.store.memories[line.number - 2].judgment[:40],
+                str(line.rejected.reason if line.rejected else line.fault),
+            )
+            for line in (self.done.lines if self.done else ())
+        ]
 
 
 @dataclass(slots=True)
@@ -103,9 +114,9 @@ def _print_adoption(adoption: AdoptionReport) -> None:
     for path, why in store.refused:
         say("setup.not_read", path=path, why=why)
     if done is not None:
-        new, known, refused, hidden = done.stored, done.known, len(done.refused), done.redacted
-        say("setup.adopted", new=new, known=known, refused=refused, hidden=hidden)
-        for text, reason in done.refused:
+        new, known = done.stored + done.replaced, done.known + done.reinforced
+        say("setup.adopted", new=new, known=known, refused=done.refused, hidden=done.redacted)
+        for text, reason in adoption.refused():
             say("setup.refused", reason=reason, text=text)
 
 
@@ -131,7 +142,7 @@ def _content(report: Report) -> dict[str, object]:
 
 
 def _adopted(adoption: AdoptionReport) -> dict[str, object]:
-    store, counts = adoption.store, adoption.done or Adopted()
+    store, done = adoption.store, adoption.done or Imported("")
     return {
         "path": adoption.top,
         "project": adoption.project and adoption.project.name,
@@ -140,6 +151,9 @@ def _adopted(adoption: AdoptionReport) -> dict[str, object]:
         "conversations": store.turns,
         "not_read": [{"path": path, "why": words(why)} for path, why in store.refused],
         "done": adoption.done is not None,
-        **asdict(counts),
-        "refused": [{"text": text, "why": why} for text, why in counts.refused],
+        "stored": done.stored + done.replaced,
+        "known": done.known + done.reinforced,
+        "redacted": done.redacted,
+        "stopped": done.stopped_at > 0,
+        "refused": [{"text": text, "why": why} for text, why in adoption.refused()],
     }

@@ -73,9 +73,8 @@ def list_(args: argparse.Namespace) -> int:
 
 
 def correct(args: argparse.Namespace) -> int:
-    """Forget, edit or undo each memory that is named; without one, undo what the owner did last.
-    Raises HomeError before the first."""
-    ids = list(dict.fromkeys(map(memory_id_of, args.ids))) or [""]
+    """Forget, edit or undo each memory that is named. Raises HomeError before the first."""
+    ids = list(dict.fromkeys(map(memory_id_of, args.ids)))
     text = content_of(args) if args.command == "edit" else ""  # a person may be typing
 
     def ask(one: OwnerLevel, memory_id: str) -> Awaitable[Any]:
@@ -114,14 +113,11 @@ async def _nearest(
     levels: Sequence[OwnerLevel], memory_id: str, ask: _Ask
 ) -> tuple[OwnerLevel, Any]:
     """Returns what the nearest level says that has the memory, else that it is not visible."""
-    nowhere = levels[0], absent(memory_id)
-    for one in levels if memory_id else stores_here(levels):
+    for one in levels:
         answer = await ask(one, memory_id)
-        if is_absent(answer):
-            nowhere = nowhere if answer == nowhere[1] else (one, answer)
-        elif not is_denied(answer):  # that one stands at the other level
+        if not (is_absent(answer) or is_denied(answer)):  # denied: it is at the other level
             return one, answer
-    return nowhere
+    return levels[0], absent(memory_id)
 
 
 def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
@@ -145,12 +141,6 @@ def _why_not(memory_id: str, answer: object) -> Said:
     match answer:
         case Refused(Reason.FORGOTTEN):
             return Said("memories.forgotten_before", id=memory_id)
-        case Refused(Reason.NOT_VISIBLE, detail=last) if not memory_id:
-            return (
-                Said("memories.changed_since", id=last)
-                if last
-                else Said("memories.nothing_to_undo")
-            )
         case Refused() if not is_absent(answer) and not is_denied(answer):
             return Said("memories.not_changed", why=refusal_words(answer))
     # The same for one that is nowhere and one of another project's.

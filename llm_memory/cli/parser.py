@@ -251,7 +251,7 @@ def _add_corrections(commands: _Commands) -> None:
     _flag(one, "ids", text="flag.memory_id", nargs=1, metavar="id")
     _flag(one, "content")
     one = commands.add("undo", "owner_commands.correct")
-    _flag(one, "ids", text="flag.memory_id", nargs="*", metavar="id")
+    _flag(one, "ids", text="flag.memory_id", nargs="+", metavar="id")
     one = commands.add("trust", "trust.trust", about="about.trust")
     _flag(one, "id", text="flag.memory_id")
     _switch(one, "--no")

@@ -7,26 +7,27 @@ import asyncio
 from dataclasses import asdict
 
 from ..catalogue.rules.soul_replies import outcome_words, request_of, view_words
-from ..composition.owner import change_soul, look_at_soul
+from ..composition.engine import build_engine
 from ..composition.paths import EnginePaths
 from ..errors import EngineOff
+from ..models.conversation import Actor
 from ..models.data_models import Refused
 from ..models.scope import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import SoulEvolution, soul_folder
-from ..models.soul_requests import (
-    READINGS,
-    SoulOutcome,
-    SoulVerified,
-    SoulView,
-)
+from ..models.soul_requests import SoulOutcome, SoulVerified, SoulView
 from .messages import DONE, FAILED, Refusal, show, show_json, shown, texts
 from .paths import BotStore, plugin_version
 
 
 def soul(args: argparse.Namespace, store: BotStore) -> int:
-    """Carry out one of the actions. What only looks works while the bot runs."""
+    """Carry out one of the actions, by the rules alone. A bot that runs is asked in a chat."""
     _check_role(store.paths, args.role)
-    outcome = _outcome(args, store)
+    try:
+        outcome = asyncio.run(_outcome(args, store))
+    except EngineOff as error:
+        if error.code != "directory_in_use":
+            raise
+        raise Refusal("cli.soul_in_use", line=f"/memory soul {args.action}") from error
     wrong = isinstance(outcome, Refused) or (isinstance(outcome, SoulVerified) and outcome.line > 0)
     code = FAILED if wrong else DONE
     if args.json:
@@ -46,23 +47,15 @@ def soul(args: argparse.Namespace, store: BotStore) -> int:
     return code
 
 
-def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
+async def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
     about = getattr(args, "wish", "") or getattr(args, "number", None) or ""
     request = request_of(args.action, str(about))
     if request is None:
         raise Refusal("cli.no_wish")
-    if request.action in READINGS:
-        return look_at_soul(store.paths, request, args.role)
-    asking = change_soul(
-        store.paths, store.settings(), request, args.role, version=plugin_version()
-    )
-    try:
-        return asyncio.run(asking)
-    except EngineOff as error:
-        if error.code != "directory_in_use":
-            raise
-        line = f"/memory soul {args.action}"
-        raise Refusal("cli.soul_in_use", line=line) from error
+    async with build_engine(
+        store.paths, store.settings(), version=plugin_version(), remembers=False
+    ) as engine:
+        return await engine.service.souls.ask(request, args.role, Actor("", "", admin=True))
 
 
 def _check_role(paths: EnginePaths, persona: str) -> None:

@@ -113,7 +113,7 @@ def _tell(store: AgentStore, found: StoreStatus | str, pid: int | None) -> None:
     if found.refused:
         say("state.no_service", why=found.refused)
     for one in found.warnings:
-        about = " ".join(filter(None, (one.subject, one.detail)))
+        about = " ".join(filter(None, (one.subject, *one.params.values())))
         say("state.warning", code=one.code, about=about, meant=_MEANT.get(one.code, ""))
     if found.warnings:
         say("state.see")

@@ -351,8 +351,14 @@ class Parts(Told):
     )
 
     # The night.
-    soul_state = part(lambda p: p.state)
-    """Where the ends of the souls' chains lie: a program of the owner's keeps nothing else."""
+    soul_state = part(
+        lambda p: (
+            p.state
+            if p.remembers
+            else SqliteStateStore(p.paths.state / "state.sqlite", version=p.version)
+        )
+    )
+    """Where the ends of the souls' chains lie: they alone are kept whoever has the store open."""
     governance = part(
         lambda p: Governance(
             SoulFiles(p.paths.memory),

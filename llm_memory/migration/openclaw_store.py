@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from ..errors import HomeError, SaidError
+from ..models.data_models import Memory
+from ..models.transfer import End, Header, MemoryRecord, Record
 from ..storage.files import is_link
 from ..storage.local_zone import MACHINE_ZONE
 from ..texts import Said, at
-from .rules.openclaw_markdown import ForeignMemory, read_file
+from ..transfer.line_files import LineFile
+from ..transfer.rules.format import VERSION, line_of
+from .rules.openclaw_markdown import read_file
 
 FOLDER: Final = ".openclaw_memory"
 MAX_BYTES: Final = 1024 * 1024
@@ -40,7 +44,7 @@ class ForeignStore:
         refused: Files that were not read, and why.
     """
 
-    memories: tuple[ForeignMemory, ...]
+    memories: tuple[Memory, ...]
     files: int
     turns: int
     refused: tuple[tuple[str, Said], ...]
@@ -77,7 +81,7 @@ def is_global(top: Path, project: Path | None, user: Path) -> bool:
 
 def read_store(top: Path) -> ForeignStore:
     """Read all Markdown files of a folder, as they are now. Raises HomeError."""
-    memories: list[ForeignMemory] = []
+    memories: list[Memory] = []
     refused: list[tuple[str, Said]] = []
     files = turns = 0
     for relative, path in _walk(top, refused):
@@ -91,6 +95,15 @@ def read_store(top: Path) -> ForeignStore:
         turns += found.turns
         files += 1
     return ForeignStore(tuple(memories), files, turns, tuple(refused))
+
+
+def import_file(memories: Iterable[Memory], now: datetime) -> LineFile:
+    """Returns memories as a file to be imported: the importer knows what stands there already, and
+    what was corrected since."""
+    missing = frozenset({"id"})
+    records: list[Record] = [MemoryRecord("", "", one, missing=missing) for one in memories]
+    lines = [Header(VERSION, exported_at=now), *records, End(len(records), 0)]
+    return LineFile("\n".join(map(line_of, lines)).encode())
 
 
 def _walk(

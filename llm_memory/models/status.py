@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
 from .data_models import StoredMemory
 from .loop import LoopStatus
@@ -137,7 +136,7 @@ class Notice:
 
     code: NoticeCode
     subject: str = ""
-    params: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    params: Mapping[str, str] = field(default_factory=dict)
     error: bool = False
 
 
@@ -147,15 +146,6 @@ class Listing:
 
     memories: tuple[StoredMemory, ...] = ()
     more: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StoreWarning:
-    """A notice that stands."""
-
-    code: str
-    subject: str = ""
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,4 +163,4 @@ class StoreStatus:
     index: IndexState = IndexState.WAITING
     embedder: str = ""
     refused: str = ""
-    warnings: tuple[StoreWarning, ...] = ()
+    warnings: tuple[Notice, ...] = ()

@@ -6,9 +6,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -84,26 +82,10 @@ def test_another_projects_memory_is_nowhere(
     monkeypatch.chdir(shop)
     shell("forget", port)
     monkeypatch.chdir(own_user / "other")
-    assert shell("undo", code=1) == "there is nothing to undo\n"
     assert shell("undo", port, code=1) == nowhere
 
 
-def test_what_another_has_written_since_is_passed_over_and_not_undone(
-    shell: Shell, home: Path
-) -> None:
-    port, tea = shell.log(PORT), shell.log(TEA, "preference")
-    shell("forget", tea)
-    shell("edit", port, "The staging port is 7000")
-    (file,) = home.rglob("scopes/project-*/decisions.md")
-    file.write_text(file.read_text("utf-8").replace("7000", "7001"), "utf-8")
-    then = time.time() - 60  # as long ago as nobody goes on writing
-    os.utime(file, (then, then))
-    assert tea in shell("undo")
-    assert f"the last was {port}, which was changed since" in shell("undo", code=1)
-    assert sorted(texts(shell)) == [TEA, "The staging port is 7001"]
-
-
-def test_a_project_with_a_store_of_its_own_is_undone_first(shell: Shell, home: Path) -> None:
+def test_a_project_may_have_a_store_of_its_own(shell: Shell, home: Path) -> None:
     shop = Path.cwd()
     (shop / ".scoped-memory" / "memory").mkdir(parents=True)
     home.mkdir(parents=True, exist_ok=True)
@@ -113,8 +95,8 @@ def test_a_project_with_a_store_of_its_own_is_undone_first(shell: Shell, home: P
     assert texts(shell, "--level", "project") == [PORT]
     shell("forget", port)
     shell("forget", tea)
-    assert f"project/decisions.md#{port}" in shell("undo")
-    assert f"global/preferences.md#{tea}" in shell("undo")
+    assert f"project/decisions.md#{port}" in shell("undo", port)
+    assert f"global/preferences.md#{tea}" in shell("undo", tea)
 
 
 def test_a_line_has_no_control_character(shell: Shell, home: Path) -> None:
@@ -124,7 +106,7 @@ def test_a_line_has_no_control_character(shell: Shell, home: Path) -> None:
     said = [
         shell("list"),
         shell("edit", port, "The port is 7000"),
-        shell("undo"),
+        shell("undo", port),
         shell("forget", port),
         shell("forget", "\x1b[31mbogus", code=2),
     ]
@@ -149,8 +131,8 @@ async def test_a_program_that_has_the_store_open_does_it(shell: Shell, home: Pat
         assert (store["owner_pid"], store["memories"]) == (client.process.pid, {})
         await client.kill()
         # What was done through a program that is gone is undone through the next, or without one.
-        assert "7000" in await asyncio.to_thread(shell, "undo")
-        assert PORT in await asyncio.to_thread(shell, "undo")
+        assert "7000" in await asyncio.to_thread(shell, "undo", port)
+        assert PORT in await asyncio.to_thread(shell, "undo", port)
     finally:
         await client.stop()
 

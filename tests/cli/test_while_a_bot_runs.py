@@ -1,4 +1,4 @@
-"""``soul`` and ``transcript``: what the owner of a bot's store does while the bot runs, too.
+"""``soul`` and ``transcript``: what the owner of a bot's store asks while the bot runs, too.
 
 `tests/soul` and `tests/service/test_souls.py` tell what becomes of a soul; the pages, what is said.
 """
@@ -68,20 +68,8 @@ def test_scripts_read_what_is_in_force(ask: Ask) -> None:
     assert (code, json.loads(said)["reason"]) == (1, "no_such")
 
 
-async def test_to_look_needs_no_stopped_bot(data: Path, ask: Ask) -> None:
-    async with running(data, clock=StandingClock(), follow=False) as rig:
-        draft = MemoryDraft("小明喜欢吃芒果", actor=person(10001))
-        await rig.engine.service.remember(draft, conversation_id=group(777))
-
-        def written() -> dict[Path, int]:
-            kept = (path for name in ("memory", "state") for path in (data / name).rglob("*"))
-            return {path: path.stat().st_mtime_ns for path in kept if path.is_file()}
-
-        before = written()
-        for action in ("show", "diff", "log", "verify"):
-            code, _ = await asyncio.to_thread(ask, action)
-            assert code == (1 if action == "diff" else 0), action
-        assert written() == before
+async def test_a_running_bot_is_asked_in_a_chat(data: Path, ask: Ask) -> None:
+    async with running(data, clock=StandingClock(), follow=False):
         code, said = await asyncio.to_thread(ask, "propose", WISH)
         assert (code, "停下机器人" in said) == (1, True)
         assert "/memory soul propose" in said

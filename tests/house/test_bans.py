@@ -152,7 +152,6 @@ BANS: dict[str, Ban] = {
         parts=(
             "llm_memory/home", "llm_memory/cli", "llm_memory/mcp_server", "llm_memory/sharing",
             "llm_memory/__main__.py", "llm_memory/errors.py", "llm_memory/index/embedding/service",
-            "llm_memory/composition/openclaw_adoption.py",
             "llm_memory/migration/openclaw_store.py", "llm_memory/models/workflow.py",
             "llm_memory/storage/toml_file.py",
             "llm_memory/storage/workflow_file.py",

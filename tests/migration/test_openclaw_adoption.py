@@ -8,22 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.cli.files import imported
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
-from astrbot_plugin_scoped_memory.llm_memory.composition.openclaw_adoption import Adopted, adopt
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths, local_now
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
 from astrbot_plugin_scoped_memory.llm_memory.home.places import user_folder
 from astrbot_plugin_scoped_memory.llm_memory.migration.openclaw_store import (
     MAX_BYTES,
     find_store,
+    import_file,
     is_global,
     read_store,
 )
-from astrbot_plugin_scoped_memory.llm_memory.migration.rules.openclaw_markdown import ForeignMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor, ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, is_changed
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, PrivacyMode
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Imported
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
 pytestmark = pytest.mark.engine
@@ -53,8 +54,15 @@ def foreign(tmp_path: Path) -> Path:
     return top
 
 
-async def take(memories: tuple[ForeignMemory, ...], paths: EnginePaths) -> Adopted:
-    return await adopt(memories, paths, "public", privacy=PrivacyMode.REDACT, version="")
+async def take(memories: tuple[Memory, ...], paths: EnginePaths) -> Imported:
+    lines = import_file(memories, local_now())
+    done = await imported(paths, EngineSettings(), lines, "public", keep_trust=False, new=True)
+    assert isinstance(done, Imported)
+    return done
+
+
+def refused(done: Imported) -> list[object]:
+    return [line.rejected.reason for line in done.lines if line.rejected]
 
 
 def markdown(paths: EnginePaths) -> dict[str, str]:
@@ -65,8 +73,8 @@ def markdown(paths: EnginePaths) -> dict[str, str]:
     }
 
 
-def said(text: str, kind: MemoryKind = MemoryKind.KNOWLEDGE) -> ForeignMemory:
-    return ForeignMemory(text, "", kind, NOW)
+def said(text: str) -> Memory:
+    return Memory("", text, NOW)
 
 
 async def test_it_comes_in_untrusted_and_through_the_gate_and_the_source_stays(
@@ -79,7 +87,7 @@ async def test_it_comes_in_untrusted_and_through_the_gate_and_the_source_stays(
     done = await take(store.memories, paths)
     assert photograph(foreign) == before
     assert (done.stored, done.known, done.redacted) == (5, 0, 1)
-    assert [(text, why) for text, why in done.refused] == [("好的", "filler")]
+    assert refused(done) == ["filler"]
     files = markdown(paths)
     assert "支付回调改用异步队列" in files["scopes/public/decisions.md"]
     assert "给登录接口加限流" in files["scopes/public/TASKS.md"]
@@ -98,11 +106,12 @@ async def test_a_second_run_adds_nothing_and_a_third_what_is_new(
     first = await take(read_store(foreign).memories, paths)
     files = markdown(paths)
     again = await take(read_store(foreign).memories, paths)
-    assert (again.stored, again.known, again.refused) == (0, 5, first.refused)
+    assert (again.stored, again.known + again.reinforced) == (0, 5)
+    assert refused(again) == refused(first)
     assert markdown(paths) == files
     write(foreign / "agent" / "patterns.md", "- 退款通知靠幂等键去重\n")
     third = await take(read_store(foreign).memories, paths)
-    assert (third.stored, third.known) == (1, 5)
+    assert (third.stored, third.known + third.reinforced) == (1, 5)
 
 
 async def test_what_was_forgotten_or_edited_here_does_not_come_back(tmp_path: Path) -> None:
@@ -126,7 +135,7 @@ async def test_what_was_forgotten_or_edited_here_does_not_come_back(tmp_path: Pa
     finally:
         await engine.close()
     again = await take(memories, paths)
-    assert (again.stored, again.known, again.refused) == (0, 2, [])
+    assert (again.stored, refused(again)) == (0, ["corrected", "corrected"])
     assert "发布" not in markdown(paths)["scopes/public/entities.md"]
     assert "每周" not in markdown(paths)["scopes/public/entities.md"]
 
@@ -145,7 +154,7 @@ def test_links_and_large_files_are_refused_and_named(foreign: Path, tmp_path: Pa
         "agent/patterns.md",
         "agent/odd.md",
     }
-    assert not any("秘密" in memory.text for memory in store.memories)
+    assert not any("秘密" in memory.judgment for memory in store.memories)
     link = tmp_path / "link"
     link.symlink_to(foreign, target_is_directory=True)
     with pytest.raises(HomeError, match="link"):

@@ -65,8 +65,7 @@ async def test_what_holds_everywhere_changes_at_its_own_level(shared: Shared) ->
     assert is_changed(
         await shared.owner.forget(everywhere, conversation_id=HOME), DeedKind.FORGOTTEN
     )
-    # The last that the owner did, also at the other level of this store.
-    back = await shared.owner.restore(conversation_id=SHOP)
+    back = await shared.owner.restore(everywhere, conversation_id=HOME)
     assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
     assert back.memory.scope.name == "public"
 

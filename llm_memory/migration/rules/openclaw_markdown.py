@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Final
 
-from ...models.data_models import NO_TIME, MemoryKind
+from ...models.data_models import NO_TIME, Memory, MemoryKind, Provenance, Source
 from ...vault.markdown.blocks import Block, Kind, blocks_of, lines_of
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -36,28 +36,12 @@ _BEFORE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignMemory:
-    """One memory.
-
-    Attributes:
-        text: What is to be remembered.
-        more: What belongs to it; may be empty.
-        kind: What it is about.
-        said_at: Aware; where only the day is known, later ones of a file have later times. The time
-            of the file tells nothing: a copied or checked-out one is of that day.
-    """
-
-    text: str
-    more: str
-    kind: MemoryKind
-    said_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class ForeignFile:
-    """What a file holds. ``turns`` are whole conversations, which are no memories."""
+    """What a file holds. ``turns`` are whole conversations, which are no memories. Where only the
+    day of a memory is known, later ones of a file have later times. The time of the file tells
+    nothing: a copied or checked-out one is of that day."""
 
-    memories: tuple[ForeignMemory, ...] = ()
+    memories: tuple[Memory, ...] = ()
     turns: int = 0
 
 
@@ -70,7 +54,7 @@ class _ParserState:
     section: str = ""
     in_turn: bool = False
     turns: int = 0
-    found: list[ForeignMemory] = field(default_factory=list)
+    found: list[Memory] = field(default_factory=list)
 
 
 def read_file(path: str, text: str, modified: datetime) -> ForeignFile:
@@ -135,7 +119,8 @@ def _take(place: _ParserState, block: Block, lines: Sequence[str]) -> None:
     if block.kind is not Kind.PLAIN:
         # A table or code explains what stands above it.
         if place.found:
-            place.found[-1] = _with_more(place.found[-1], "\n".join(lines))
+            above, more = place.found[-1], "\n".join(lines)
+            place.found[-1] = replace(above, reasoning=f"{above.reasoning}\n{more}".strip())
         return
     for item in _items(lines):
         place.found.append(_memory(place, item))
@@ -164,7 +149,7 @@ def _is_deeper(line: str, first: str) -> bool:
     return _ITEM.match(first) is not None and indent(line) > indent(first) + 1
 
 
-def _memory(place: _ParserState, lines: Sequence[str]) -> ForeignMemory:
+def _memory(place: _ParserState, lines: Sequence[str]) -> Memory:
     first, more = _parts(lines)
     kind = place.kind
     if kind is MemoryKind.TASK:
@@ -175,7 +160,8 @@ def _memory(place: _ParserState, lines: Sequence[str]) -> ForeignMemory:
         for words, prefix in _BEFORE:
             if any(word in place.section for word in words):
                 first = prefix + first
-    return ForeignMemory(first, more, kind, place.at)
+    origin = Provenance(source=Source.IMPORT)
+    return Memory("", first, place.at, reasoning=more, kind=kind, provenance=origin)
 
 
 def _parts(lines: Sequence[str]) -> tuple[str, str]:
@@ -195,7 +181,3 @@ def _without(mark: re.Pattern[str], line: str) -> str:
     """The line without the mark that it begins with."""
     found = mark.match(line)
     return line[found.end() :] if found else line
-
-
-def _with_more(memory: ForeignMemory, more: str) -> ForeignMemory:
-    return replace(memory, more=f"{memory.more}\n{more}".strip())
