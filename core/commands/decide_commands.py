@@ -23,10 +23,10 @@ from ...llm_memory.models.decisions import (
     Reject,
     Withdraw,
 )
-from ...llm_memory.models.soul import SoulEvolution
-from ...llm_memory.models.soul_requests import (
+from ...llm_memory.models.soul import (
     SoulAction,
     SoulDenied,
+    SoulEvolution,
     SoulProposed,
     SoulRequest,
     SoulView,

@@ -13,8 +13,7 @@ from ..errors import EngineOff
 from ..models.conversation import Actor
 from ..models.data_models import Refused
 from ..models.scope import ROLES_FOLDER, SOUL_FOLDER
-from ..models.soul import SoulEvolution, soul_folder
-from ..models.soul_requests import SoulOutcome, SoulVerified, SoulView
+from ..models.soul import SoulEvolution, SoulOutcome, SoulVerified, SoulView, soul_folder
 from .messages import DONE, FAILED, Refusal, show, show_json, shown, texts
 from .paths import BotStore, plugin_version
 

@@ -1,5 +1,5 @@
-"""The manner that a persona has learned: versions, proposals, evaluations. ``docs/soul.md`` is for
-owners."""
+"""The manner that a persona has learned: versions, proposals, evaluations, what is asked of it, and
+what becomes of that. ``docs/soul.md`` is for owners."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from ..texts import Sayable, Spoken
+from .data_models import Refused
 from .scope import NO_PERSONA, role_folder
 
 REFLECTION: Final = "reflection"
@@ -34,7 +35,6 @@ class Both:
     en: str
 
     def text(self, language: Spoken) -> str:
-        """Returns the line in one language."""
         return self.zh if language == "zh" else self.en
 
 
@@ -51,15 +51,12 @@ class SoulState(StrEnum):
 
 
 class SoulOrigin(StrEnum):
-    """Where a text came from: ``OWNER`` is a file that stood there before the first version,
-    ``STYLE`` what several people asked for, counted on a closed vocabulary."""
+    """Where a proposal came from: ``STYLE`` is what several people asked for, counted on a closed
+    vocabulary."""
 
-    SEED = "seed"
-    OWNER = "owner"
     WISH = "wish"
     STYLE = "style"
     HAND = "hand"
-    ROLLBACK = "rollback"
 
 
 class SoulEvent(StrEnum):
@@ -98,14 +95,11 @@ class Axis(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which way on an axis."""
-
     LESS = "less"
     MORE = "more"
 
     @property
     def opposite(self) -> Direction:
-        """The other way."""
         return Direction.MORE if self is Direction.LESS else Direction.LESS
 
 
@@ -167,19 +161,14 @@ class SoulVersion:
     number: int
     sha256: str
     at: datetime
-    origin: SoulOrigin
     proposal: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SoulProposal:
-    """A whole new text, applied over no other version than ``base``.
-
-    Attributes:
-        author: Who wished for it, or ``reflection``, ``owner``.
-        aim: What it should be better at, a line.
-        reason: Why, a line; of what was counted no word that anybody said.
-    """
+    """A whole new text, applied over no other version than ``base``. ``author``: who wished for it,
+    or ``reflection``, ``owner``. ``aim`` and ``reason`` are a line each; of what was counted no
+    word that anybody said."""
 
     number: int
     base: int
@@ -218,11 +207,9 @@ class ProbeKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
     """How a probe went with the version in force and with the new text; no word of an answer.
-
-    ``before`` is asked only where that matters: where the new text passes and nothing is known of
-    the version in force, it counts as passing, and has no digest. ``better``: the judge preferred
-    the new answer, both times it was asked. ``digests``: SHA-256 of the two answers.
-    """
+    ``before`` counts as passing, without a digest, where the new text passes and nothing is known
+    of it. ``better``: the judge preferred the new answer, both times it was asked. ``digests``:
+    SHA-256 of the two answers."""
 
     name: str
     kind: ProbeKind
@@ -245,3 +232,118 @@ class SoulEvaluation:
     model: str = ""
     calls: int = 0
     tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SoulView:
+    """What is in force for a persona, and what waits.
+
+    Attributes:
+        rules: The list lines that are injected; empty injects nothing.
+        open: The proposal that waits, with its state.
+        by_hand: SOUL.md holds other bytes, which are not in force.
+        by_night: The night has put the version in force there, and no admin.
+        broken: The first broken line of the chain, 0 for none.
+        newer: A newer version of the plugin wrote the chain: nothing is changed.
+    """
+
+    role: str
+    version: SoulVersion
+    text: str
+    rules: tuple[str, ...] = ()
+    open: SoulProposal | None = None
+    state: SoulState | None = None
+    by_hand: bool = False
+    by_night: bool = False
+    broken: int = 0
+    newer: bool = False
+
+
+class SoulAction(StrEnum):
+    """What is asked. Without a number the open proposal is meant, or the version before."""
+
+    SHOW = "show"
+    PROPOSE = "propose"
+    APPLY = "apply"
+    VETO = "veto"
+    """End a proposal; of the one in force: give its predecessor back at once."""
+    ROLLBACK = "undo"
+    DIFF = "diff"
+    LOG = "log"
+    VERIFY = "verify"
+    ADOPT = "adopt"
+    """Put what a person wrote into SOUL.md in force, through the same evaluation."""
+    DISCARD = "discard"
+    """Write the version in force over what a person wrote; that is kept beside."""
+
+
+READINGS: Final = (SoulAction.SHOW, SoulAction.DIFF, SoulAction.LOG, SoulAction.VERIFY)
+
+
+@dataclass(frozen=True, slots=True)
+class SoulRequest:
+    """``number`` is that of a proposal or a version, 0 for none; ``wish`` is an admin's words."""
+
+    action: SoulAction
+    number: int = 0
+    wish: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SoulDenied(Refused):
+    """A text has not passed."""
+
+    findings: tuple[Finding, ...] = ()
+    verdict: SoulEvaluation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SoulProposed:
+    """A proposal waits."""
+
+    proposal: SoulProposal
+    verdict: SoulEvaluation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SoulChanged:
+    """``text`` is in force in place of ``before``, or a ``proposal`` was vetoed, or what a person
+    wrote was discarded and lies at ``kept``. ``verdict``: of what was applied or adopted."""
+
+    event: SoulEvent
+    version: SoulVersion
+    text: str
+    before: str
+    verdict: SoulEvaluation | None = None
+    proposal: int = 0
+    kept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SoulText:
+    """A diff."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SoulLog:
+    """The chain, the newest line first; the part before ``broken``, 0 for all of it."""
+
+    lines: tuple[SoulLine, ...]
+    broken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SoulVerified:
+    """The first line that is wrong, 0 for none; ``why`` names a file or a field. ``lines`` were
+    looked at."""
+
+    line: int = 0
+    why: str = ""
+    lines: int = 0
+
+
+type SoulOutcome = (
+    SoulView | SoulProposed | SoulChanged | SoulText | SoulLog | SoulVerified | Refused
+)

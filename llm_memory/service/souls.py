@@ -17,23 +17,21 @@ from ..models.data_models import Memory, Reason, Refused
 from ..models.loop import Resting
 from ..models.scope import Place
 from ..models.soul import (
+    READINGS,
     Finding,
+    SoulAction,
+    SoulDenied,
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
     SoulOrigin,
-    SoulProposal,
-    SoulState,
-    soul_folder,
-)
-from ..models.soul_requests import (
-    READINGS,
-    SoulAction,
-    SoulDenied,
     SoulOutcome,
+    SoulProposal,
     SoulProposed,
     SoulRequest,
+    SoulState,
     SoulView,
+    soul_folder,
 )
 from ..models.status import Notice, NoticeCode
 from ..reflection.model_calls import ModelCalls

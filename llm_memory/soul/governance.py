@@ -23,16 +23,14 @@ from ..models.data_models import Reason, Refused
 from ..models.soul import (
     OWNER,
     REFLECTION,
+    SoulAction,
+    SoulChanged,
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
     SoulOrigin,
-    SoulProposal,
-)
-from ..models.soul_requests import (
-    SoulAction,
-    SoulChanged,
     SoulOutcome,
+    SoulProposal,
     SoulProposed,
     SoulRequest,
     SoulView,

@@ -11,14 +11,15 @@ from typing import Final
 from ..models.data_models import Reason
 from ..models.soul import (
     OWNER,
+    SoulChanged,
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
     SoulOrigin,
     SoulProposal,
+    SoulProposed,
     SoulState,
 )
-from ..models.soul_requests import SoulChanged, SoulEnded, SoulProposed
 from ..runtime.identifiers import Clock
 from .chain import digest
 from .soul_reader import NOT_TEXT, Standing, Stopped
@@ -92,7 +93,7 @@ class SoulLife:
         done = self._store.put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
         return replace(done, verdict=found.verdict)
 
-    def veto(self, number: int, by: str, standing: Standing) -> SoulChanged | SoulEnded:
+    def veto(self, number: int, by: str, standing: Standing) -> SoulChanged:
         """End a proposal, the open one for 0. If its text is in force, the version before it is
         given back."""
         history = standing.history
@@ -107,7 +108,7 @@ class SoulLife:
         if state not in _WAITS:
             raise Stopped(Reason.NO_SUCH, state or "")
         self._store.write(standing, SoulEvent.VETOED, by, proposal=number)
-        return SoulEnded(SoulEvent.VETOED, number)
+        return self._ended(SoulEvent.VETOED, standing, proposal=number)
 
     def rollback(self, version: int, by: str, standing: Standing) -> SoulChanged:
         """Give an earlier version's bytes back, as a new version; 0 for the one before."""
@@ -144,7 +145,7 @@ class SoulLife:
         done = self._store.put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
         return replace(done, verdict=verdict)
 
-    def discard(self, by: str, standing: Standing) -> SoulEnded:
+    def discard(self, by: str, standing: Standing) -> SoulChanged:
         """Write the version in force over it. It is kept."""
         raw = self._by_hand(standing)
         kept = self._store.put_aside(standing.role, f"{self._clock():%Y-%m-%d}.md", raw)
@@ -152,7 +153,13 @@ class SoulLife:
         changed = self._store.write(standing, event, by, standing.raw, sha256=sha256)
         if changed.by_hand:  # a person has saved again, and that stays
             raise Stopped(Reason.CONFLICT, kept)
-        return SoulEnded(event, kept=kept)
+        return self._ended(event, standing, kept=kept)
+
+    def _ended(
+        self, event: SoulEvent, standing: Standing, proposal: int = 0, kept: str = ""
+    ) -> SoulChanged:
+        text, version = standing.text, standing.version
+        return SoulChanged(event, version, text, text, proposal=proposal, kept=kept)
 
     def _by_hand(self, standing: Standing) -> bytes:
         if not standing.by_hand:

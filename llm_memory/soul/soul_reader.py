@@ -16,20 +16,18 @@ from ..models.data_models import NO_TIME, Reason, Refused
 from ..models.soul import (
     REFLECTION,
     Finding,
+    SoulAction,
+    SoulDenied,
     SoulEvaluation,
     SoulEvent,
     SoulLine,
+    SoulLog,
     SoulOrigin,
     SoulProposal,
-    SoulVersion,
-)
-from ..models.soul_requests import (
-    SoulAction,
-    SoulDenied,
-    SoulLog,
     SoulRequest,
     SoulText,
     SoulVerified,
+    SoulVersion,
     SoulView,
 )
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE
@@ -124,7 +122,7 @@ class SoulReader:
         raw = self._bytes(role, number, sha256)
         if raw is None and page is not None and digest(page.raw) == sha256:
             raw = page.raw
-        version = SoulVersion(number, sha256, NO_TIME, SoulOrigin.SEED)
+        version = SoulVersion(number, sha256, NO_TIME)
         if (line := history.versions.get(number)) is not None:
             version = history.version(number)
             if raw is None and not chain.broken:
@@ -223,10 +221,10 @@ class SoulReader:
         state = standing.history.states[number]
         try:
             proposal = self.proposal(standing, number)
-            verdict = self.verdict(standing, number)
+            self.verdict(standing, number)
         except Stopped as error:
             return replace(view, broken=int(error.told.detail))
-        return replace(view, open=proposal, state=state, verdict=verdict)
+        return replace(view, open=proposal, state=state)
 
     def _diff(self, standing: Standing, number: int) -> SoulText:
         """With 0 of the open proposal, else of what a person has written."""

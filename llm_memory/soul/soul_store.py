@@ -22,6 +22,7 @@ from ..models.soul import (
     OWNER,
     PLUGIN,
     SEEDED_BY,
+    SoulChanged,
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
@@ -29,7 +30,6 @@ from ..models.soul import (
     SoulOrigin,
     SoulProposal,
 )
-from ..models.soul_requests import SoulChanged
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, ChangedMeanwhile
 from ..storage.soul_heads import SoulHead, SoulHeads

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import Level, Lev
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulRequest,
 )

@@ -21,17 +21,15 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, R
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
     Direction,
-    SoulEvolution,
-    SoulOrigin,
-    SoulState,
-    soul_folder,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulAction,
     SoulChanged,
+    SoulEvolution,
+    SoulOrigin,
     SoulProposed,
     SoulRequest,
+    SoulState,
     SoulVerified,
+    soul_folder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE

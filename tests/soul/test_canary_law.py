@@ -24,11 +24,11 @@ from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Reason
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulChanged,
     SoulDenied,
+    SoulEvolution,
     SoulProposed,
     SoulRequest,
 )

@@ -13,13 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulDraft, SoulOrigin, SoulState
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulChanged,
-    SoulEnded,
+    SoulDraft,
+    SoulOrigin,
     SoulProposed,
     SoulRequest,
+    SoulState,
     SoulVerified,
 )
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, DOG, SEED, Souls
@@ -225,7 +226,8 @@ class Story:
             model.vetoed.add(model.raw)
             self.changed(model, outcome, below, SoulState.VETOED)
         elif model.states.get(number) in OPEN:
-            assert isinstance(outcome, SoulEnded)
+            assert isinstance(outcome, SoulChanged)
+            assert (outcome.proposal, outcome.text) == (number, outcome.before)
             model.states[number] = SoulState.VETOED
         else:
             self.check(outcome, Reason.NO_SUCH)
@@ -261,7 +263,7 @@ class Story:
         outcome = await self.souls.gov.discard(role, ADMIN)
         if not model.by_hand:
             return self.check(outcome, Reason.NOTHING_BY_HAND)
-        assert isinstance(outcome, SoulEnded)
+        assert isinstance(outcome, SoulChanged)
         assert (self.souls.root / outcome.kept).read_bytes() == model.page
         model.page = model.raw
         return None

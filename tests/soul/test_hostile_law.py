@@ -15,11 +15,11 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
+    SoulChanged,
     SoulDenied,
-    SoulEnded,
+    SoulEvolution,
     SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
@@ -86,7 +86,7 @@ async def test_no_hostile_wish_comes_into_force(rig: Rig) -> None:
     for wish in some(HOSTILE):
         page(rig).write_text(worded(before.text, wish), "utf-8")
         assert isinstance(await ask(rig, SoulRequest(SoulAction.ADOPT)), Refused), wish
-        assert isinstance(await ask(rig, SoulRequest(SoulAction.DISCARD)), SoulEnded)
+        assert isinstance(await ask(rig, SoulRequest(SoulAction.DISCARD)), SoulChanged)
     assert (await soul_of(rig)).version == before.version
     assert page(rig).read_bytes() == raw
     assert rig.engine.service.souls.injected(CAT) == ""

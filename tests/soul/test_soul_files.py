@@ -8,7 +8,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulChanged,
     SoulRequest,

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvent, SoulLine
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
+    SoulEvent,
+    SoulLine,
     SoulLog,
     SoulRequest,
     SoulVerified,

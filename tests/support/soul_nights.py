@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from astrbot_plugin_scoped_memory.llm_memory import Postponed
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulRequest,
     SoulView,

@@ -10,15 +10,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Both,
     Finding,
+    SoulAction,
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
     SoulOrigin,
-    SoulProposal,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    SoulAction,
     SoulOutcome,
+    SoulProposal,
     SoulProposed,
     SoulRequest,
     SoulView,

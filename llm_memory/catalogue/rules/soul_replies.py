@@ -17,20 +17,17 @@ from ...models.soul import (
     REFLECTION,
     SEEDED_BY,
     Finding,
-    SoulEvaluation,
-    SoulEvent,
-    SoulLine,
-    SoulState,
-)
-from ...models.soul_requests import (
     SoulAction,
     SoulChanged,
     SoulDenied,
-    SoulEnded,
+    SoulEvaluation,
+    SoulEvent,
+    SoulLine,
     SoulLog,
     SoulOutcome,
     SoulProposed,
     SoulRequest,
+    SoulState,
     SoulText,
     SoulVerified,
     SoulView,
@@ -128,12 +125,11 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
             return view_words(texts, outcome, how, all_of_it=True, off=False)
         case SoulProposed():
             return "\n".join(_proposed(texts, outcome, how))
+        case SoulChanged(kept=kept, proposal=number) if kept or number:
+            code = "soul_view.discarded" if kept else "soul_view.vetoed"
+            return say(code, kept=safe(kept), number=number)
         case SoulChanged():
             return "\n".join(_changed(texts, outcome, how))
-        case SoulEnded(SoulEvent.DISCARDED, _, kept):
-            return say("soul_view.discarded", kept=safe(kept))
-        case SoulEnded(_, number):
-            return say("soul_view.vetoed", number=number)
         case SoulText(lines):
             return "\n".join(_diff(texts, lines))
         case SoulLog(lines, broken):

@@ -7,11 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from ...models.soul import (
-    REFLECTION,
-    SEEDED_BY,
     SoulEvent,
     SoulLine,
-    SoulOrigin,
     SoulState,
     SoulVersion,
 )
@@ -150,15 +147,7 @@ class History:
         """Returns a version that there is."""
         line = self.versions[number]
         proposal = 0 if line.source else line.proposal
-        return SoulVersion(number, line.sha256, line.at, self._origin(line), proposal)
-
-    def _origin(self, line: SoulLine) -> SoulOrigin:
-        if line.event is SoulEvent.SEEDED:
-            return SoulOrigin.SEED if line.actor == SEEDED_BY else SoulOrigin.OWNER
-        if line.event is SoulEvent.APPLIED:
-            author = self.proposed[line.proposal].actor
-            return SoulOrigin.STYLE if author == REFLECTION else SoulOrigin.WISH
-        return SoulOrigin.HAND if line.event is SoulEvent.ADOPTED else SoulOrigin.ROLLBACK
+        return SoulVersion(number, line.sha256, line.at, proposal)
 
 
 _AFTER: Final = {

@@ -22,21 +22,19 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Finding,
     ProbeKind,
     ProbeResult,
+    SoulDenied,
     SoulEvaluation,
     SoulEvent,
     SoulLine,
-    SoulOrigin,
-    SoulProposal,
-    SoulState,
-    SoulVersion,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    SoulDenied,
     SoulLog,
+    SoulOrigin,
     SoulOutcome,
+    SoulProposal,
     SoulProposed,
+    SoulState,
     SoulText,
     SoulVerified,
+    SoulVersion,
     SoulView,
 )
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken, Texts
