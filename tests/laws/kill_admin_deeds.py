@@ -12,8 +12,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     MemoryDraft,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models import decisions
-from astrbot_plugin_scoped_memory.llm_memory.models import soul_requests as soul
+from astrbot_plugin_scoped_memory.llm_memory.models import decisions, soul
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
