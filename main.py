@@ -12,8 +12,8 @@ from astrbot.api.web import json_response
 
 from .core.commands.command_table import COMMANDS, Row
 from .core.commands.command_words import CommandWords
-from .core.plugin import Code, Plugin
-from .core.plugin_names import NAME, RECALLS_ROUTE, STATUS_ROUTE
+from .core.plugin import LOADING_SECONDS, Code, Plugin
+from .core.plugin_names import NAME, STATUS_ROUTE
 from .core.turn.group_events import GroupChatter
 
 _FIRST = 10_000
@@ -40,7 +40,6 @@ class ScopedMemoryPlugin(Star):
     async def initialize(self) -> None:
         """At AstrBot's start it returns at once, and everything else happens afterwards."""
         self.context.register_web_api(STATUS_ROUTE, self._status, ["GET"], "status")
-        self.context.register_web_api(RECALLS_ROUTE, self._recalls, ["GET"], "recalls")
         await self.plugin.begin()
 
     async def terminate(self) -> None:
@@ -50,9 +49,6 @@ class ScopedMemoryPlugin(Star):
     async def _status(self) -> Any:
         return json_response(await self.plugin.status())
 
-    async def _recalls(self) -> Any:
-        return json_response(await self.plugin.recalls())
-
     @filter.on_astrbot_loaded()
     async def on_astrbot_loaded(self) -> None:
         """AstrBot 启动完成：可以选定嵌入方式了"""
@@ -61,20 +57,20 @@ class ScopedMemoryPlugin(Star):
     @filter.on_waiting_llm_request()
     async def on_waiting_llm_request(self, event: AstrMessageEvent) -> None:
         """下一步就要定这一轮用哪些工具：等插件载入完"""
-        await self.plugin.mind(event)
+        await self.plugin.within(LOADING_SECONDS)
 
     @filter.on_llm_request(priority=_LAST)
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
         """在调用模型之前附上相关的记忆；学到的说话习惯放在系统提示词最末尾，所以在别的插件之后"""
-        if (mind := await self.plugin.mind(event)) is not None:
-            await mind.before_request(event, req)
+        if (here := self.plugin.here) is not None and here.mind is not None:
+            await here.mind.before_request(event, req)
 
     @filter.on_agent_done(priority=_FIRST)
     async def on_agent_done(
         self, event: AstrMessageEvent, run_context: Any, response: LLMResponse | None
     ) -> None:
         """回答完了：这一轮排队等着读"""
-        await self.plugin.tell("finished", event, response)
+        self.plugin.tell("finished", event, response)
 
     @filter.on_llm_tool_respond(priority=_FIRST)
     async def on_llm_tool_respond(
@@ -82,17 +78,17 @@ class ScopedMemoryPlugin(Star):
     ) -> None:
         """工具自己回答了：没有别的钩子会知道这一轮结束了"""
         if tool_result is None:
-            await self.plugin.tell("finished", event, None)
+            self.plugin.tell("finished", event, None)
 
     @filter.after_message_sent()
     async def on_after_message_sent(self, event: AstrMessageEvent) -> None:
         """回答发出之后：有管理员该知道的，说一次"""
-        await self.plugin.tell("sent", event)
+        self.plugin.tell("sent", event)
 
     @filter.custom_filter(GroupChatter, False, priority=_LAST)
     async def on_group_chatter(self, event: AstrMessageEvent) -> None:
         """群里没有叫机器人的话（只在设置里打开时）；群换了号，记忆域跟过去"""
-        await self.plugin.tell("finished", event, None, True)
+        self.plugin.tell("finished", event, None, True)
 
     @filter.custom_filter(CommandWords, False, priority=_FIRST)
     async def on_command_words(self, event: AstrMessageEvent) -> None:

@@ -16,7 +16,7 @@ from .host.providers import answers_itself
 from .plugin_context import PluginContext
 from .turn import events as read
 from .turn.events import Said, is_first, notes_of
-from .turn.first_message import announce_conversation, log_first_message, warn_admin
+from .turn.first_message import announce_conversation, warn_admin
 from .turn.spoken_words import quoted_words, said_words
 
 
@@ -52,8 +52,6 @@ class DeepMind:
         nothing is looked for."""
         plugin, config = self._plugin, self._plugin.config
         persons = self._events.is_a_persons(event)
-        if said.who.spoke:
-            self._events.begins(event)
         notes = notes_of(event)
         notes.setdefault("began", plugin.clock())
         notes.setdefault("history", said.history)
@@ -88,8 +86,6 @@ class DeepMind:
     ) -> None:
         """Put what the memory tells into the request, and say in the log what that was."""
         plugin, notes, hits = self._plugin, notes_of(event), start.recall.hits
-        if start.contact is not None:
-            plugin.spawn(log_first_message(plugin, said.where, start.contact))
         notes["view"] = notes.get("view") or start.view
         notes["recalled"] = (*notes.get("recalled", ()), *(hit.memory_id for hit in hits))
         if start.text and not answers_itself(plugin.astrbot, said.where.umo):
@@ -110,17 +106,15 @@ class DeepMind:
 
     def listens_to(self, event: AstrMessageEvent) -> bool:
         """Whether a message that does not address the bot is to be heard. Every message comes by
-        here, so this is where it is seen to come while a turn goes on."""
+        here."""
         plugin, config = self._plugin, self._plugin.config
         # A pause may be over before the event's turn has begun.
         if plugin.service.pause_of(self._events.place(event)) is not None:
             notes_of(event).setdefault("view", PAUSED_VIEW)
-        if not config.engine.loop.reads_turns:
-            return False
-        self._events.comes(event)
         in_group = bool(event.get_group_id()) and not event.is_private_chat()
-        heard = config.observe_groups and in_group and not event.is_at_or_wake_command
-        return heard and self._events.is_a_persons(event) and bool(said_words(event))
+        heard = config.observe_groups and config.engine.loop.reads_turns and in_group
+        unaddressed = heard and not event.is_at_or_wake_command
+        return unaddressed and self._events.is_a_persons(event) and bool(said_words(event))
 
     def chat_moved(self, old: str, new: str) -> None:
         """The platform says that a group goes on under another id: from now on it is the
@@ -164,8 +158,10 @@ class DeepMind:
         reply, notes = "" if overheard else read.reply_text(event, response), notes_of(event)
         if reply is None or read.is_command(event) or not self._events.is_a_persons(event):
             return None
-        words = read.take_words(event) if overheard else ""
-        if not words and (overheard or not is_first(event, "answered")):
+        if not overheard and not is_first(event, "answered"):
+            return None
+        words = said_words(event) if is_first(event, "taken") else ""
+        if overheard and not words:
             return None
         recalled = tuple(dict.fromkeys(notes.get("recalled", ())))
         # Something was shown under an unknown map: that counts as another one than now.
@@ -174,7 +170,7 @@ class DeepMind:
             return None
         return Turn(
             await self._events.who(event),
-            words or read.take_all_words(event),
+            words,
             reply,
             recalled,
             notes.get("began"),

@@ -31,13 +31,8 @@ if TYPE_CHECKING:
 LOADING_SECONDS = 10.0
 """How long a speaker waits for a plugin that still loads. Loading takes a second
 or two after AstrBot's start, during which the bot would otherwise not have been there at all."""
-_WAITED = "scoped_memory_waited"
-"""The extra of an event for which a hook has waited so long."""
 _BEHIND_SECONDS = 600.0
 """How long work that holds up no message waits for the parts."""
-_HELD_UP_SECONDS = 0.001
-"""A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about
-two on an idle machine: what takes longer goes on behind the answer."""
 _UP_SECONDS = 30.0
 """Longer than AstrBot takes to start. One that was up long before, and has no provider, tells
 nothing: its owner looks at the status page meanwhile."""
@@ -181,19 +176,12 @@ class Plugin:
         parts = await self.within(LOADING_SECONDS)
         return parts if parts is not None and parts.mind is not None else None
 
-    async def mind(self, event: AstrMessageEvent) -> DeepMind | None:
-        """What hears of a turn, waited for in one of its hooks."""
-        parts = await self.within(0.0 if event.get_extra(_WAITED) else LOADING_SECONDS)
-        event.set_extra(_WAITED, True)
-        return parts.mind if parts is not None else None
-
-    async def tell(self, hook: str, *given: Any) -> None:
-        """Have ``hook`` of the mind keep something of a turn: behind the bot where that takes
-        longer than a moment, or where the parts are still being made."""
+    def tell(self, hook: str, *given: Any) -> None:
+        """Have ``hook`` of the mind keep something of a turn, behind the bot: a person waits for
+        the answer."""
         task = asyncio.create_task(self._told(hook, given))
         TELLING.add(task)
         task.add_done_callback(TELLING.discard)
-        await asyncio.wait({task}, timeout=_HELD_UP_SECONDS)
 
     async def _told(self, hook: str, given: tuple[Any, ...]) -> None:
         """No turn is spoilt by what is kept of it."""
@@ -236,11 +224,6 @@ class Plugin:
         if parts is None:
             return {"version": plugin_version(), "ready": False, "warnings": [self.why_not()]}
         return await parts.status()
-
-    async def recalls(self) -> dict[str, Any]:
-        """What the route of the last recalls answers."""
-        parts = await self.within(LOADING_SECONDS)
-        return {"recalls": []} if parts is None else parts.recalls()
 
     def why_not(self) -> str:
         """Why there is nothing here."""

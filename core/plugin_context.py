@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .commands.commands import Commands
     from .deepmind import DeepMind
 
+_RECALLS = 20
 type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
 """Closes all that one load holds, does what it is given, and makes all anew."""
 
@@ -198,17 +199,13 @@ class PluginContext:
                 for one in status.left
             ],
             "warnings": self.warnings(status),
+            # The newest first: no word of a memory or a question.
+            "recalls": [
+                {"conversation": one.conversation, "at": one.at.isoformat()}
+                | to_jsonable_python(one.trace)
+                for one in self.service.last_recalls()[:_RECALLS]
+            ],
         }
-
-    def recalls(self) -> dict[str, Any]:
-        """The last recalls of all conversations, the newest first: ids and scores, no word of a
-        memory or a question."""
-        told = [
-            {"conversation": one.conversation, "at": one.at.isoformat()}
-            | to_jsonable_python(one.trace)
-            for one in self.service.last_recalls()
-        ]
-        return {"recalls": told}
 
     def _say(self, notice: Notice) -> None:
         write = logger.error if notice.error else logger.warning

@@ -9,7 +9,6 @@ import yaml
 
 NAME: Final = "astrbot_plugin_scoped_memory"
 STATUS_ROUTE: Final = f"/{NAME}/status"
-RECALLS_ROUTE: Final = f"/{NAME}/recalls"
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 

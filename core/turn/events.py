@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, TypedDict
-from weakref import WeakValueDictionary
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
@@ -27,23 +26,19 @@ from ...llm_memory import (
     Turn,
 )
 from ...llm_memory.catalogue.rules.talk_history import anchor
-from ...llm_memory.models.turns import PAUSED_VIEW
 from ...llm_memory.texts import Texts
 from ..host.bot_facts import adapter_of
 from .spoken_words import said_words
 
 _NOTES = "scoped_memory_notes"
-_MOST_FOLLOW_UPS = 20
 _UNKNOWN = "unknown"
 """AstrBot names no history: it is taken for one that never ends."""
 _OPENING_SECONDS = 10.0
 """How long an agent waits for an engine that still opens. No person waits for such an agent."""
 
-# AstrBot's own: a timer's platform, and what it was set with, ``sender_id`` in it.
-_SCHEDULER, _JOB = "cron", "cron_payload"
-# The message went into a turn that was going on; its person has told that turn to stop; what the
-# tool ``send_message_to_user`` has sent here in this turn.
-_CAPTURED, _STOPPING = "_follow_up_captured", "agent_stop_requested"
+# AstrBot's own: a timer's platform, and what it was set with, ``sender_id`` in it; the person has
+# told the turn to stop; what the tool ``send_message_to_user`` has sent here in this turn.
+_SCHEDULER, _JOB, _STOPPING = "cron", "cron_payload", "agent_stop_requested"
 _SENT = "_send_message_to_user_current_session_plain_texts"
 
 
@@ -58,9 +53,6 @@ class TurnNotes(TypedDict, total=False):
             whichever was noted first.
         history: The id of the chat history that the model is given, empty where it is given none.
         recalled: The memories that the model was shown.
-        stored: The memories that tools stored.
-        forgot: Those that tools have forgotten.
-        follow_ups: What its speaker said more while it went on.
         turn: What a closed engine could not queue.
     """
 
@@ -71,7 +63,6 @@ class TurnNotes(TypedDict, total=False):
     recalled: tuple[str, ...]
     stored: tuple[str, ...]
     forgot: tuple[str, ...]
-    follow_ups: list[AstrMessageEvent]
     turn: Turn
     injected: bool
     answered: bool
@@ -87,7 +78,7 @@ def notes_of(event: AstrMessageEvent) -> TurnNotes:
 
 
 def is_first(event: AstrMessageEvent, what: Literal["injected", "answered", "taken"]) -> bool:
-    """Returns True for the first caller in a turn, False afterwards."""
+    """True for the first caller in a turn, False afterwards."""
     first = not notes_of(event).get(what, False)
     notes_of(event)[what] = True
     return first
@@ -98,9 +89,8 @@ class Said:
     """What an event says.
 
     Attributes:
-        words: All that the person has said in this turn so far, follow-ups included.
         talk: Names the turn in the chat history, empty where it cannot be named.
-        history: The id of the chat history that the model is given.
+        history: As in ``TurnNotes``.
         empty: Nothing is in that yet, as after ``/new`` and ``/reset``.
     """
 
@@ -129,36 +119,14 @@ class Events:
     personas: Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
     service: Callable[[], CognitiveService]
     texts: Texts
-    _going: WeakValueDictionary[str, AstrMessageEvent] = field(default_factory=WeakValueDictionary)
-
-    def begins(self, event: AstrMessageEvent) -> None:
-        """The model is asked for this turn."""
-        self._going[event.unified_msg_origin] = event
-
-    def comes(self, event: AstrMessageEvent) -> None:
-        """A message, before anybody has done anything with it: it is noted with the turn of the
-        same person that is going on there.
-
-        Between two tools AstrBot may put such a message into the turn that goes on: the model reads
-        it, no turn of its own comes of it, and no hook hears of it. Which ones is known when the
-        turn ends; they were said in it.
-        """
-        going = self._going.get(event.unified_msg_origin)
-        if going is None or going is event or event.get_sender_id() != going.get_sender_id():
-            return
-        held = notes_of(going).setdefault("follow_ups", [])
-        if len(held) < _MOST_FOLLOW_UPS:
-            held.append(event)
 
     async def read(self, event: AstrMessageEvent, conversation: Any = None) -> Said:
         """``conversation``: AstrBot's own, None where it is not at hand. To ask for it is to read
         all of its history from a database."""
         where = await self.where(event, conversation)
-        known = notes_of(event).get("history", "")
+        known, words = notes_of(event).get("history", ""), said_words(event)
         history, empty = (known, False) if known else await self._history(event, conversation)
-        own = said_words(event)
-        words = "\n".join([own, *map(said_words, _captured(event))])
-        return Said(where, await self.who(event), words, anchor(known, own), history, empty)
+        return Said(where, await self.who(event), words, anchor(known, words), history, empty)
 
     async def where(self, event: AstrMessageEvent, conversation: Any = None) -> ConversationId:
         """Where the event comes from. A malformed origin is passed on, and refused further in.
@@ -258,11 +226,8 @@ class Events:
         return str(current or _UNKNOWN), False
 
     async def kept_history(self, umo: str, history_id: str) -> str | None:
-        """Returns a conversation's history as JSON text; None where it has none of that id.
-
-        AstrBot gives the history of that id to whoever asks, also another conversation's. Raises
-        what its database raises.
-        """
+        """As JSON text; None where the conversation has none of that id: AstrBot gives it to
+        whoever asks, also another conversation's. Raises what its database raises."""
         conversation = await self.astrbot.conversation_manager.get_conversation(umo, history_id)
         if conversation is None or conversation.user_id != umo:
             return None
@@ -291,26 +256,9 @@ def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | N
     return "\n".join(filter(None, dict.fromkeys(said)))
 
 
-def take_words(event: AstrMessageEvent) -> str:
-    """What the person wrote, for the first caller in a turn; empty afterwards."""
-    return said_words(event) if is_first(event, "taken") else ""
-
-
-def take_all_words(event: AstrMessageEvent) -> str:
-    """The same with what AstrBot has put into this turn while it went on. What else was said has
-    turns of its own."""
-    put = [one for one in _captured(event) if notes_of(one).get("view") != PAUSED_VIEW]
-    return "\n".join(filter(None, map(take_words, (event, *put))))
-
-
 def command_rest(event: AstrMessageEvent, words: int) -> str:
     """The message after its first ``words`` words, with its own line breaks and blanks."""
     return (said_words(event).split(None, words)[words:] or [""])[0].strip()
-
-
-def _captured(event: AstrMessageEvent) -> list[AstrMessageEvent]:
-    """What AstrBot has put into a turn of what its speaker said more."""
-    return [one for one in notes_of(event).get("follow_ups", ()) if one.get_extra(_CAPTURED)]
 
 
 def _name_of(event: AstrMessageEvent) -> str:

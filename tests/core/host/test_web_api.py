@@ -34,7 +34,7 @@ EMPTY: dict[str, Any] = {
     "version": plugin_version(), "ready": False, "embedder": "", "index": "off", "words": "waiting",
     "memories": {"total": 0, "by_scope": {}}, "notes": {}, "migration": MIGRATION,
     "queue": 0, "loop": LOOP, "backlog": 0, "leaving": 0,
-    "scope_check_drops": 0, "left_behind": [], "warnings": [],
+    "scope_check_drops": 0, "left_behind": [], "warnings": [], "recalls": [],
 }  # fmt: skip
 OF_A_RECALL = {
     "conversation", "at", "scopes", "arm", "dense_weight", "tokens", "milliseconds", "dropped",
@@ -57,9 +57,7 @@ async def status(plugin: Any) -> dict[str, Any]:
 
 async def recalls(plugin: Any) -> list[dict[str, Any]]:
     """The same of the last recalls."""
-    made = PluginContext.recalls(plugin)
-    read: list[dict[str, Any]] = json.loads(json.dumps(made, allow_nan=False))["recalls"]
-    assert read == made["recalls"]
+    read: list[dict[str, Any]] = (await status(plugin))["recalls"]
     for one in read:
         assert one.keys() >= OF_A_RECALL
         assert all(candidate.keys() >= OF_A_CANDIDATE for candidate in one["considered"])
