@@ -3,18 +3,18 @@ another name of a scope, a chat or a bot account."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from astrbot.api import logger
 
 from ...llm_memory import Brought, EngineClosed, EngineOff, LeftBehind, Refused
-from ...llm_memory.scopes.rules.rebinding import chat_key, renamed, with_moved_back
+from ...llm_memory.scopes.rules.rebinding import chat_key
 from ...llm_memory.scopes.rules.scope_map import canonical_key, with_renamed
 from ...llm_memory.text.normalising import clean
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
-from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
+from ..host.panel_map import NotSaved
 from ..plugin_context import PluginContext
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import ENDS, error_text, refusal_text
@@ -22,8 +22,6 @@ from .call import Call, Reply
 from .command_words import PUBLIC, scope_named
 
 _ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))
-_UNDO = frozenset({"undo", "撤销", "恢复"})
-_GROUP, _POLICIES = "advanced", "dm_scope_by_account"
 
 
 async def bring(call: Call, *, names: Sequence[str] | None = None) -> Reply:
@@ -89,14 +87,12 @@ async def _rename(call: Call, *, old: str, new: str) -> Reply:
 
 async def rebind(call: Call) -> Reply:
     """A chat or a bot account that goes on under another name keeps all that stands under its
-    former one: ``<old> <new>``, ``<old>`` for this conversation, ``undo`` for the last one. A
-    platform that says so itself needs no command."""
+    former one: ``<old> <new>``, or ``<old>`` for this conversation. A platform that says so itself
+    needs no command."""
     call.for_admins()
     names = [canonical_key(clean(name)) for name in call.rest.translate(_ARROWS).split()]
     if not 1 <= len(names) <= 2:
         return call.say("rebind.usage")
-    if names[0].lower() in _UNDO:
-        return await _undo(call)
     old, new = (*names, chat_key(call.where))[:2]
     return await _rebind(call.plugin, old, new)
 
@@ -115,44 +111,19 @@ async def rebind_moved(plugin: PluginContext, old: str, new: str) -> None:
 async def _rebind(plugin: PluginContext, old: str, new: str, *, told: bool = False) -> str:
     service, panel, texts = plugin.service, plugin.panel_map, plugin.texts
     async with panel.changing:
-        raw = panel.read()
-        policy = str(panel.table(f"{_GROUP}.{_POLICIES}").get(old, ""))
-        done = await service.rebind(old, new, raw, policy, told=told)
+        back = service.is_rebound(new, old)
+        done = await service.rebind(old, new, panel.read(), told=told)
         if isinstance(done, Refused):
             return refusal_text(texts, "", done)
+        changed, moved = done
         try:
-            await _save(panel, done.raw, policy, old, new)
+            if moved:
+                await panel.save(changed)
         except NotSaved:
-            if not told:  # else it holds all the same, for the platform will not say it again
-                await service.undo_rebind(done.rebinding)
+            if not (told or back):  # the platform will not say it again: it holds all the same
+                await service.apart(old, new)
             raise
-        await service.go_by(done.raw, done.rebinding.moved)
-    said = texts.say("rebind.done", old=old, new=new)
-    return "\n".join([said, *texts.counted("rebind", paused=done.paused), texts.say("rebind.undo")])
-
-
-async def _undo(call: Call) -> str:
-    service, panel = call.service, call.plugin.panel_map
-    async with panel.changing:
-        last = await service.last_rebinding()
-        if last is None:
-            return call.say("rebind.nothing_to_undo")
-        changed = with_moved_back(panel.read(), last)
-        await _save(panel, changed, last.policy, last.new, last.old)
-        await service.undo_rebind(last)
-        moved = {to for key in last.moved if (to := renamed(key, last.old, last.new))}
         await service.go_by(changed, moved)
-    return call.say("rebind.undone", old=last.old, new=last.new)
-
-
-async def _save(
-    panel: PanelMap, changed: Mapping[str, object], policy: str, old: str, new: str
-) -> None:
-    """The map, and an account's policy under its other name. Raises NotSaved."""
-    saved = {MAP_KEY: changed} if changed != panel.read() else {}
-    if policy:
-        policies = panel.table(f"{_GROUP}.{_POLICIES}") | {new: policy}
-        policies.pop(old, None)
-        saved[_GROUP] = panel.table(_GROUP) | {_POLICIES: policies}
-    if saved:
-        await panel.save_all(saved)
+        if back:
+            await service.apart(new, old)
+    return texts.say("rebind.done", old=old, new=new)

@@ -32,10 +32,8 @@ class PanelMap:
         return self.table(MAP_KEY)
 
     def table(self, name: str) -> dict[str, object]:
-        """The table of a dotted name as the panel has it now. What is no table is empty."""
-        found: object = self._config
-        for part in name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
+        """A table as the panel has it now. What is no table is empty."""
+        found = self.all().get(name)
         return dict(found) if isinstance(found, Mapping) else {}
 
     def all(self) -> dict[str, object]:

@@ -294,7 +294,7 @@ class Parts(Told):
     living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
     acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
     bylines = wired(Bylines, linked="book.ids_of")
-    paused_conversations = part(lambda p: PausedConversations(p.paths.memory, p.notices, p.clock))
+    paused_conversations = wired(PausedConversations, folder="paths.memory")
 
     # Recall.
     embedder_trust = part(lambda p: EmbedderTrust(p.trust, p.settings.pace))

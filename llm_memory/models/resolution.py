@@ -154,24 +154,8 @@ class BroughtBack(Brought):
 
 @dataclass(frozen=True, slots=True)
 class Rebinding:
-    """``old`` and ``new`` are two bot accounts, or the map keys of two conversations.
-
-    Attributes:
-        moved: The keys of the owner's map that went along, as they were.
-        policy: The former account's own policy for private chats, empty for none.
-    """
+    """Two bot accounts, or the map keys of two conversations: what is known under one of them is
+    known under the other."""
 
     old: str
     new: str
-    moved: tuple[str, ...] = ()
-    policy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Rebound:
-    """What is known under either name now. ``raw``: the owner's map with the new one, to be saved;
-    ``paused``: how many conversations stay off the record under it."""
-
-    rebinding: Rebinding
-    raw: dict[str, object]
-    paused: int = 0

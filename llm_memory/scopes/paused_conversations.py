@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,26 +17,28 @@ from ..models.turns import Pause
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..storage.files import replace_durably
+from .rules.rebinding import keys_of
+from .scope_book import ScopeBook
 
 NAME: Final = ".pauses.json"
 _MOST_BYTES: Final = 8 * 1024 * 1024
-type Renamed = Callable[[str], str | None]
-"""What a conversation is called by now, by what it was called; None where that is the same."""
 
 
 @dataclass(eq=False)
 class PausedConversations:
     """Asked by the cognitive service alone. What is known is held here, so that no turn waits.
 
-    A pause holds for all that one line of the scope map names: a group that the platform splits by
-    member is off the record as a whole. The pauses stand beside the memories, in
-    ``memory/.pauses.json``. Where that file cannot be read, every conversation is paused.
+    A pause holds for all that one line of the scope map names (a group that the platform splits by
+    member is off the record as a whole), and under all names that it had. The pauses stand beside
+    the memories, in ``memory/.pauses.json``. Where that file cannot be read, every conversation is
+    paused.
     """
 
     _folder: Path
     """Where the memories lie."""
     _notices: NoticeBoard
     _clock: Clock
+    _book: ScopeBook
     _paused: Mapping[str, Pause] = field(default_factory=dict, init=False)
     """Replaced as a whole: threads read it, too."""
     _all: Pause | None = field(default=None, init=False)
@@ -57,8 +59,11 @@ class PausedConversations:
 
     def of_key(self, map_key: str) -> Pause | None:
         """The same by its own id, or by what the owner's map calls it by."""
-        one = self._paused.get(map_key)
-        return one if one is not None and self._holds(one) else self._all
+        found = (self._paused.get(key) for key in self._keys(map_key))
+        return next((one for one in found if one is not None and self._holds(one)), self._all)
+
+    def _keys(self, map_key: str) -> list[str]:
+        return keys_of(map_key, self._book.rebound)
 
     def _holds(self, pause: Pause) -> bool:
         return pause.until is None or self._clock() < pause.until
@@ -83,35 +88,21 @@ class PausedConversations:
             if before is not None and before.until == pause.until:
                 return before, True
             made = pause if before is None else replace(before, until=pause.until)
-            await self._write(lambda now: {**now, key: made})
+            await self._write(self._now() | {key: made})
             return made, False
 
     async def resume(self, conversation_id: ConversationId) -> bool:
         """False if it was not paused. Raises StateUnavailable, and then it stays paused."""
-        key = conversation_id.map_key
         async with self._writing:
-            if self.of_key(key) is None:
+            if self.of(conversation_id) is None:
                 return False
-            await self._write(lambda now: {k: one for k, one in now.items() if k != key})
+            keys = self._keys(conversation_id.map_key)
+            await self._write({key: one for key, one in self._now().items() if key not in keys})
             return True
 
-    def follow(self, renamed: Renamed) -> int:
-        """What is paused is paused under its other name, too, at once: how many conversations have
-        one. Durable once ``keep`` returns."""
-        paused = self._now()
-        others = {name: one for key, one in paused.items() if (name := renamed(key)) is not None}
-        self._paused = {**others, **paused}
-        return len(others)
-
-    async def keep(self) -> None:
-        """Raises StateUnavailable."""
-        async with self._writing:
-            await self._write(lambda now: now)
-
-    async def _write(self, change: Callable[[dict[str, Pause]], dict[str, Pause]]) -> None:
+    async def _write(self, paused: Mapping[str, Pause]) -> None:
         if self._all is not None:
             raise StateUnavailable("unreadable", NAME)
-        paused = change(self._now())
         told = {key: asdict(one) for key, one in sorted(paused.items())}
         content = json.dumps(
             {"paused": told}, ensure_ascii=False, indent=1, default=datetime.isoformat
@@ -120,7 +111,7 @@ class PausedConversations:
             await asyncio.to_thread(replace_durably, self._folder / NAME, f"{content}\n".encode())
         except VaultWriteFailed as error:
             raise StateUnavailable(str(error), NAME) from error
-        self._paused = change(self._now())  # one may have got another name meanwhile
+        self._paused = paused
 
 
 def _read(path: Path) -> dict[str, Pause]:

@@ -193,13 +193,6 @@ class ScopeBook:
         parts = (f"{name}:", f"{name}#")
         return any(one == name or one.startswith(parts) for one in self._seen)
 
-    def move_account_policy(self, old: str, new: str) -> None:
-        """Have the policy that a bot account has of its own hold for another one."""
-        policies = dict(self._scopes.dm_scope_by_account or {})
-        if old in policies:
-            policies[new] = policies.pop(old)
-            self._scopes = replace(self._scopes, dm_scope_by_account=policies)
-
     def resolve(self, conversation_id: ConversationId) -> Resolution:
         """The scope of a conversation. A malformed id is refused and said in the log."""
         resolution = resolve(conversation_id, self._settings_now())

@@ -10,13 +10,13 @@ from functools import partial
 
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Reason, Refused
-from ..models.resolution import Brought, Rebinding, Rebound, Resolution, Usable
+from ..models.resolution import Brought, Rebinding, Resolution, Usable
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
 from ..models.status import MapChange, Notice, ScopeReport
 from ..models.turns import Pause, Paused, PauseOutcome, Resumed, ResumeOutcome
 from ..scopes.origins import scope_of
-from ..scopes.rules.rebinding import fault_of, renamed, with_moved
+from ..scopes.rules.rebinding import fault_of, with_moved
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.rules.scope_resolution import target_scope
 from .door import Door, deed
@@ -224,55 +224,43 @@ class ScopeAdmin(Door):
         """The platform says so: from now on both are one, until the next start unless ``rebind``
         keeps it."""
         self._book.tell(old, new)
-        self._paused.follow(lambda key: renamed(key, old, new))
 
     async def rebind(
-        self, old: str, new: str, raw: Mapping[str, object], policy: str = "", *, told: bool = False
-    ) -> Rebound | Refused:
-        """Keep durably that what is known under one name is known under the other, or why not. The
-        caller saves the map, has it gone by, or undoes this; and holds the map's lock.
+        self, old: str, new: str, raw: Mapping[str, object], *, told: bool = False
+    ) -> tuple[dict[str, object], tuple[str, ...]] | Refused:
+        """Keep durably that what is known under one name is known under the other, unless it was so
+        the other way round; or why not. The caller, who holds the map's lock, saves the map that is
+        returned and has it gone by, with the keys that moved; or says that they are ``apart``.
 
         Args:
             raw: The owner's map.
-            policy: What the owner's settings say of the former account's private chats alone.
             told: The platform says so itself; else an admin does.
         """
         await self._life.ready()
-        moved = fault_of(old, new, self._book.accounts()) or with_moved(raw, old, new)
-        if isinstance(moved, Refused):
+        one, known = Rebinding(old, new), self._book.rebound
+        back = self.is_rebound(new, old)
+        fault = None if back else fault_of(old, new, self._book.accounts())
+        moved = fault or with_moved(raw, old, new)
+        if isinstance(moved, Refused) or back:
             return moved
-        changed, keys = moved
-        before = [one for one in self._book.rebound if (one.old, one.new) == (old, new)]
-        news = bool(keys or policy) or (self._book.has_met(old) and not before)
-        if not news and not told:
+        if not (moved[1] or told or (one not in known and self._book.has_met(old))):
             return Refused(Reason.NEVER_MET, detail=old)
-        for one in before:
-            keys, policy = tuple(dict.fromkeys((*one.moved, *keys))), policy or one.policy
-        rebinding = Rebinding(old, new, keys, policy)
-        others = [one for one in self._book.rebound if one not in before]
-        paused = await self._life.finish(partial(self._rebind, rebinding, others))
-        return Rebound(rebinding, changed, paused)
+        others = (other for other in known if other != one)
+        await self._life.finish(partial(self._rebind, [*others, one]))
+        return moved
 
-    async def _rebind(self, rebinding: Rebinding, others: list[Rebinding]) -> int:
-        # First, and beside the memories: what is off the record stays so whatever fails then.
-        paused = self._paused.follow(lambda key: renamed(key, rebinding.old, rebinding.new))
-        if paused:
-            await self._paused.keep()
-            await self._unread.review()
-        await self._book.rebind([*others, rebinding])
-        return paused
+    def is_rebound(self, old: str, new: str) -> bool:
+        """What was called by the one name goes on under the other."""
+        return Rebinding(old, new) in self._book.rebound
 
-    async def last_rebinding(self) -> Rebinding | None:
-        """The last one that was not undone."""
-        await self._life.ready()
-        return self._book.rebound[-1] if self._book.rebound else None
+    async def apart(self, old: str, new: str) -> None:
+        """It was not so, or is no more."""
+        others = [one for one in self._book.rebound if one != Rebinding(old, new)]
+        await self._life.finish(partial(self._rebind, others))
 
-    async def undo_rebind(self, rebinding: Rebinding) -> None:
-        """The two are separate again; what is paused stays paused."""
-        others = [one for one in self._book.rebound if one != rebinding]
-        await self._life.finish(partial(self._book.rebind, others))
-        if rebinding.policy:
-            self._book.move_account_policy(rebinding.new, rebinding.old)
+    async def _rebind(self, names: Sequence[Rebinding]) -> None:
+        await self._book.rebind(names)
+        await self._unread.review()  # what is off the record under one name is so under the other
 
 
 def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:

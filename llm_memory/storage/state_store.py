@@ -107,7 +107,8 @@ class SqliteStateStore(SqliteFile):
 
     def rebindings(self) -> tuple[Rebinding, ...]:
         """Returns the names that were replaced by others, in the order in which that was done."""
-        return tuple(_rebinding(fields) for fields in self._json(_REBOUND) or ())
+        found = self._json(_REBOUND) or ()
+        return tuple(Rebinding(fields["old"], fields["new"]) for fields in found)
 
     def put_rebindings(self, rebindings: Sequence[Rebinding]) -> None:
         """Replace them all."""
@@ -234,11 +235,6 @@ class SqliteStateStore(SqliteFile):
 
     def _column(self, query: str) -> frozenset[str]:
         return frozenset(str(row[0]) for row in self.rows(query))
-
-
-def _rebinding(fields: dict[str, Any]) -> Rebinding:
-    moved = tuple(map(str, fields["moved"]))
-    return Rebinding(fields["old"], fields["new"], moved, fields["policy"])
 
 
 def _add_scopes(connection: sqlite3.Connection, names: Iterable[str]) -> None:

@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord, Value
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.rebinding import with_moved_back
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     ADMIN,
@@ -120,13 +119,20 @@ class Rebind(Mapped):
             await rig.engine.service.pause(conversation_id=WORK, actor=ADMIN)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
+        await self._rebind(rig, ADAPTER, "qq2")
+
+    async def _rebind(self, rig: Rig, old: str, new: str) -> None:
         service = rig.engine.service
-        done = await service.rebind(ADAPTER, "qq2", self.map_of(rig.root))
+        back = service.is_rebound(new, old)
+        done = await service.rebind(old, new, self.map_of(rig.root))
         if isinstance(done, Refused):
-            assert done.reason is Reason.NEVER_MET
+            assert done.reason in (Reason.NEVER_MET, Reason.ACCOUNT_LIVES)
             return
-        self.save(rig.root, done.raw)
-        await service.go_by(done.raw, done.rebinding.moved)
+        changed, moved = done
+        self.save(rig.root, changed)
+        await service.go_by(changed, moved)
+        if back:
+            await service.apart(new, old)
 
 
 class UndoRebind(Rebind):
@@ -139,14 +145,7 @@ class UndoRebind(Rebind):
             await Rebind.act(self, rig, lambda *_: None)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        service = rig.engine.service
-        last = await service.last_rebinding()
-        if last is None:
-            return
-        changed = with_moved_back(self.map_of(rig.root), last)
-        self.save(rig.root, changed)
-        await service.undo_rebind(last)
-        await service.go_by(changed, set(changed))
+        await self._rebind(rig, "qq2", ADAPTER)
 
 
 class Bring(Deed):

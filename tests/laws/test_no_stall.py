@@ -21,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     MemoryDraft,
     MemoryKind,
+    Refused,
     Stored,
     TaskAction,
     TaskChange,
@@ -30,7 +31,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions, Reject
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Rebound
 from astrbot_plugin_scoped_memory.llm_memory.remember.vouching import HomeVouchers
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -169,9 +169,9 @@ async def rename_account(house: House) -> object:
     """And back."""
     service, raw = house.service, MAP | ODD | {"gone:GroupMessage:30001": "家3"}
     done = await service.rebind("gone", "aiocqhttp", raw)
-    assert isinstance(done, Rebound)
-    await service.go_by(done.raw, done.rebinding.moved)
-    await service.undo_rebind(done.rebinding)
+    assert not isinstance(done, Refused)
+    await service.go_by(*done)
+    await service.apart("gone", "aiocqhttp")
     return done
 
 

@@ -5,7 +5,7 @@ A name is a bot account, or the map key of a conversation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from ...models.conversation import ConversationId, ConversationKind
@@ -64,35 +64,39 @@ def renamed(key: str, old: str, new: str) -> str | None:
     return new + key[len(old) :] if old in (key, without_thread(key)) else None
 
 
-def names_of(
-    conversation_id: ConversationId, rebound: Sequence[Rebinding]
-) -> tuple[ConversationId, ...]:
-    """The other names that a conversation has or had, the newest first: what comes under one of
-    them belongs to all. Policies derive its scope from the last.
+def keys_of(key: str, rebound: Iterable[Rebinding]) -> list[str]:
+    """The keys that a conversation has had, and has, by any of them; the first one first.
 
     Args:
         rebound: In the order in which they were made.
     """
-    first = conversation_id
-    for one in reversed(rebound):
-        first = _under(first, one.new, one.old) or first
-    names = [first]
-    for one in rebound:
-        if (named := _under(names[-1], one.old, one.new)) is not None:
-            names.append(named)
-    return () if names == [conversation_id] else tuple(reversed(names))
+    in_order = list(rebound)
+    for one in reversed(in_order):
+        key = renamed(key, one.new, one.old) or key
+    keys = [key]
+    for one in in_order:
+        if (later := renamed(keys[-1], one.old, one.new)) is not None:
+            keys.append(later)
+    return keys
 
 
-def _under(now: ConversationId, old: str, new: str) -> ConversationId | None:
-    to = renamed(now.map_key, old, new)
-    if to is None:
-        return None
-    if is_account(old):
-        return replace(now, umo=f"{new}:{without_account(now.umo)}", account=new)
-    named = ConversationId.parse(to)
+def names_of(
+    conversation_id: ConversationId, rebound: Iterable[Rebinding]
+) -> tuple[ConversationId, ...]:
+    """All names that a conversation has or had, the newest first: what comes under one of them
+    belongs to all. Policies derive its scope from the last."""
+    keys = keys_of(conversation_id.map_key, rebound)
+    return tuple(_called(conversation_id, key) for key in reversed(keys))
+
+
+def _called(now: ConversationId, key: str) -> ConversationId:
+    account, same = account_of(key), without_account(now.map_key)
+    if without_account(key) == same:  # a member's part of a group stays in its id
+        return replace(now, umo=f"{account}:{without_account(now.umo)}", account=account)
+    named = ConversationId.parse(key)
     group = named.session if now.kind is ConversationKind.GROUP else now.group
     peer = named.peer if now.kind is ConversationKind.PRIVATE else now.peer
-    return replace(now, umo=to, account=named.account, group=group, peer=peer)
+    return replace(now, umo=key, account=account, group=group, peer=peer)
 
 
 def with_moved(
@@ -110,9 +114,3 @@ def with_moved(
     changed = {written: value for written, value in raw.items() if written not in moved}
     changed |= {to: there[former] for former, to in moved.values()}
     return changed, tuple(dict.fromkeys(former for former, _ in moved.values()))
-
-
-def with_moved_back(raw: Mapping[str, object], rebinding: Rebinding) -> dict[str, object]:
-    """The map in which what was moved, and still stands there, has its former keys."""
-    former = {renamed(key, rebinding.old, rebinding.new): key for key in rebinding.moved}
-    return {former.get(key, key): value for key, value in raw.items()}

@@ -36,7 +36,7 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     parts = conversation_id.umo.split(":", 2)
     if len(parts) != 3 or not all(part.strip() for part in parts):
         return ReadsNothing(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
-    names = (conversation_id, *names_of(conversation_id, settings.scope_map.rebound))
+    names = names_of(conversation_id, settings.scope_map.rebound)
     found = (
         _by_keys((key for name in names for key in _own_keys(name)), settings.scope_map)
         or _by_doubtful_key(names, settings.scope_map)
@@ -203,7 +203,7 @@ def derived_scopes(conversation_id: ConversationId, settings: ScopeSettings) -> 
             [name],
             ScopeSettings(dm_scope=dm_scope, group_scope=group_scope, identity_links=links),
         )
-        for name in (conversation_id, *names_of(conversation_id, settings.scope_map.rebound))
+        for name in names_of(conversation_id, settings.scope_map.rebound)
         for links in (settings.identity_links, {})
         for dm_scope in DmScope
         for group_scope in GroupScope
