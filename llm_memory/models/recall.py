@@ -57,8 +57,8 @@ class Byline:
         reworded: The words are another person's, who has edited what the speaker said.
         retold: The name of who said it, in a model's words.
         heard: In which other conversation of the reader's private scope it was heard: what a group
-            is called, or its number, ``?`` where neither is known, ``PRIVATE`` for a private
-            chat. Empty in the same one, and for what all may read: there it is not theirs to know.
+            is called, ``?`` where that is unknown, ``PRIVATE`` for a private chat. Empty in the
+            same one, and for what all may read: there it is not theirs to know.
     """
 
     admin: bool = False

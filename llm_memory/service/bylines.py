@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import chain
 
 from ..catalogue.catalogue import Catalogue
@@ -30,7 +31,8 @@ from ..text.third_person import third_person
 
 @dataclass(eq=False)
 class Bylines:
-    """``_linked``: all ids of a person, given one of them. ``_is_admin``: by a person's id."""
+    """Who has spoken where, and under which names. ``_linked``: all ids of a person, given one of
+    them. ``_is_admin``: by a person's id."""
 
     _catalogue: Catalogue
     _unread: UnreadTurns
@@ -40,17 +42,15 @@ class Bylines:
     _clock: Clock
 
     def __post_init__(self) -> None:
-        met = SpeakerIndex()  # the names under which persons have spoken, whatever was kept of it
-        self._heard = (self._catalogue.speakers, self._unread.speakers, met)
+        self._kept = (self._catalogue.speakers, self._unread.speakers)
+        self._met = SpeakerIndex()  # whatever was kept of what they said
         self._titles = dict[str, str]()  # of groups, by what the owner's map calls them
-        self._admins = dict[str, set[str]]()  # accounts by the folded names that they had
 
     def open(self) -> None:
         """Read under which names persons have spoken, and where. Blocks."""
         try:
             for one in self._state.senders():
-                admin = bool(one.person) and self._is_admin(one.person)
-                self.meet(Actor(one.person, one.name, admin), one.scope)
+                self.meet(Actor(one.person, one.name), one.scope)
                 if not one.peer:
                     self._titles[one.umo] = one.name
         except StateUnavailable as error:
@@ -60,17 +60,13 @@ class Bylines:
         """Note under which name a person has spoken. ``scope``: empty where nothing is kept."""
         if where is not None and where.title:
             self._titles[where.umo] = where.title
-        if not (actor.spoke and actor.person and actor.name):
-            return
-        if scope:
-            self._heard[-1].hear(actor.person, actor.name, scope, self._clock())
-        if actor.admin:
-            self._admins.setdefault(folded_name(actor.name), set()).add(actor.person)
+        if actor.spoke and actor.person and actor.name:
+            self._met.hear(actor.person, actor.name, scope, self._clock())
 
     def names(self, person: str, scope_filter: ScopeFilter) -> tuple[str, ...]:
         """Under which names a person was heard where the filter reads, the newest first."""
         persons, heard = self._linked(person) if person else (), dict[str, datetime]()
-        for speakers in self._heard:
+        for speakers in (*self._kept, self._met):
             for name, at in speakers.names(persons, scope_filter.names).items():
                 heard[name] = max(heard.get(name, at), at)
         return tuple(sorted(heard, key=lambda name: heard[name], reverse=True))
@@ -80,8 +76,7 @@ class Bylines:
         not of one whose name another bears there."""
         found: list[tuple[str, ...]] = []
         for name in names_in(text):
-            joined, places = name.replace(" ", ""), scope_filter.names
-            people = set[str]().union(*(one.bearers(joined, places) for one in self._heard))
+            people = self._bearers(name.replace(" ", ""), scope_filter.names, met=True)
             if people and people <= {*self._linked(person := min(people))}:
                 names = self.names(person, scope_filter)
                 found += [(name, *names)] if len(names) > 1 else []
@@ -94,9 +89,13 @@ class Bylines:
         in its scope."""
         own = "" if scope.is_public else scope.name
         people = {asker.person} if asker is not None else set[str]()
-        for speakers in self._heard[:2]:
+        for speakers in self._kept:
             people |= speakers.people(own, conversation)
         return Participants(frozenset(chain.from_iterable(map(self._linked, people))), conversation)
+
+    def _bearers(self, name: str, places: Collection[str] | None, *, met: bool) -> set[str]:
+        heard = (*self._kept, self._met) if met else self._kept
+        return set[str]().union(*(speakers.bearers(name, places) for speakers in heard))
 
     def is_admin(self, person: str, asker: Actor) -> bool:
         """True if the account is an admin's."""
@@ -110,10 +109,8 @@ class Bylines:
         """The other persons whom the reader may take the speaker for: who bears the same name, and
         is read of or asks here, or is an admin."""
         name, asker = folded_name(who), view.who
-        anywhere, found = set(self._admins.get(name, ())), set[str]()
-        for speakers in self._heard[:2]:
-            found |= speakers.bearers(name, view.seen.names)
-            anywhere |= speakers.bearers(name)
+        found = self._bearers(name, view.seen.names, met=False)
+        anywhere = self._bearers(name, None, met=True)
         found |= {person for person in anywhere if self.is_admin(person, asker)}
         found |= {asker.person} if folded_name(asker.name) == name else set()
         return found - {"", *self._linked(account)}
@@ -125,14 +122,12 @@ class Bylines:
         if not own or umo in ("", view.where.umo):
             return ""
         try:
-            where = ConversationId.parse(umo)
+            kind = ConversationId.parse(umo).kind
         except InvalidConversationId:
             return ""
-        if where.kind is not ConversationKind.GROUP:
-            return PRIVATE if where.kind is ConversationKind.PRIVATE else ""
-        # A platform may have the member in a group's session, who is not to be named.
-        number = where.session if where.session.isdecimal() else UNKNOWN
-        return self._titles.get(umo) or number
+        if kind is ConversationKind.GROUP:
+            return self._titles.get(umo) or UNKNOWN
+        return PRIVATE if kind is ConversationKind.PRIVATE else ""
 
     def stored(self, hit: Hit) -> StoredMemory | None:
         """The memory, or unread turn, that a hit shows; None for a note, and for what is gone."""
@@ -140,14 +135,12 @@ class Bylines:
         return self._catalogue.at(key) or self._unread.get(key)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class Reader:
-    """One who reads hits inside a view: what is asked for each of them; the company only where it
-    matters."""
+    """One who reads hits inside a view."""
 
     bylines: Bylines
     view: View
-    participants: Participants | None = None
 
     def stands(self, passage: Passage) -> bool:
         """False for what a stranger says, but of oneself where all is public and nobody else bears
@@ -202,10 +195,10 @@ class Reader:
         elsewhere = self._is_stranger(stored)
         return replace(hit, byline=Byline(False, account, elsewhere, reworded, retold, heard))
 
+    @cached_property
+    def _company(self) -> Participants:
+        view = self.view
+        return self.bylines.participants(view.seen.scopes[0], view.where.umo, view.who)
+
     def _is_stranger(self, stored: StoredMemory) -> bool:
-        if not stored.scope.is_public:
-            return False
-        if self.participants is None:
-            own, where = self.view.seen.scopes[0], self.view.where.umo
-            self.participants = self.bylines.participants(own, where, self.view.who)
-        return not self.participants.may_be_shown(stored)
+        return stored.scope.is_public and not self._company.may_be_shown(stored)

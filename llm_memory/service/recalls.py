@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain, islice
 
 from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
@@ -20,7 +19,7 @@ from ..models.passages import NoteSection
 from ..models.recall import Expansion, Explained, FileText, Hit, Recall, Told, Trace
 from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter
 from ..models.turns import ContextLine, Voice
-from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
+from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE
 from ..recall.question import RecallRequest
 from ..recall.rules.choosing import Candidate, as_hit
 from ..scopes.access import View
@@ -34,8 +33,6 @@ from ..vault.pages import text_of
 from .bylines import Reader
 from .door import Door
 
-_LONGEST_PATH = 300
-_MARKS = frozenset('\\:~*?"<>|')
 _MOST_SESSIONS = 5
 _SESSION = re.compile(r"- (\d{4}-\d\d-\d\d .*) \((\d{4}-\d\d-\d\d\.md)\)")
 """A line of a role's MEMORY.md: when, how the note begins, its file."""
@@ -104,9 +101,8 @@ class Recalls(Door):
     def _is_of_now(self, line: ContextLine, view: View) -> bool:
         """Heard while the conversation saw what it sees now, or put up with the question. An answer
         that may carry words of another scope is none."""
-        if line.voice is Voice.BOT and self._histories.current_is_mixed(view.where.umo):
-            return False
-        return line.voice is Voice.QUOTED or line.view == view.mark
+        mixed = line.voice is Voice.BOT and self._histories.current_is_mixed(view.where.umo)
+        return not mixed and (line.voice is Voice.QUOTED or line.view == view.mark)
 
     async def explain(
         self, *, conversation_id: ConversationId, actor: Actor | None = None
@@ -161,10 +157,8 @@ class Recalls(Door):
         self, view: View, limit: int | None, person: str | None, naming: str = ""
     ) -> list[StoredMemory]:
         visible, same = self._catalogue.visible_with_text(view.seen), self._book.same_person
-        several = self._bylines.named(fold(naming), view.seen)
-        called = [
-            (word, *chain(*(n for n in several if n[0] == word))) for word in fold(naming).split()
-        ]
+        several = {names[0]: names for names in self._bylines.named(fold(naming), view.seen)}
+        called = [several.get(word, (word,)) for word in fold(naming).split()]
 
         def is_meant(one: StoredMemory, text: str) -> bool:
             if person is not None and not same(person, one.memory.provenance.person):
@@ -194,29 +188,23 @@ class Recalls(Door):
     async def ids_said_by(
         self, person: str, *, conversation_id: ConversationId
     ) -> tuple[list[str], list[str]]:
-        """The ids of all that the conversation sees and this person said, by any of the person's
-        accounts: of memories, and of turns that are not read yet."""
+        """The ids of these."""
         said = await self._said_by(person, await self._gate.open(conversation_id))
         memories, turns = ([one.memory.memory_id for one in some] for some in said)
         return memories, turns
 
-    async def speakers(self, name: str, *, conversation_id: ConversationId) -> dict[str, int]:
+    async def speakers(self, name: str, *, conversation_id: ConversationId) -> list[str]:
         """Who of the speakers whom the conversation sees is called so, or has this account: one
-        account of each person, and how many memories the person said."""
+        account of each person."""
         view = await self._gate.open(conversation_id)
-        visible = self._catalogue.visible_with_text(view.seen)
-        same, wanted = self._book.same_person, fold(name)
+        visible, wanted = self._catalogue.visible_with_text(view.seen), fold(name)
 
-        def counted() -> dict[str, int]:
-            found = dict[str, int]()
-            counts = Counter((one.memory.who, one.memory.provenance.person) for one, _ in visible)
-            for who, person in counts:
-                called = wanted in map(fold, (who, person, person.partition(":")[2]))
-                if person and called and not any(same(person, other) for other in found):
-                    found[person] = sum(n for (_, one), n in counts.items() if same(person, one))
-            return found
+        def called() -> set[str]:
+            said = {(one.memory.who, one.memory.provenance.person) for one, _ in visible}
+            return {one for who, one in said if one and wanted in map(fold, (who, one))}
 
-        return await asyncio.to_thread(counted)
+        found = await asyncio.to_thread(called)
+        return sorted({min(found.intersection(self._book.ids_of(one))) for one in found})
 
     async def told(
         self,
@@ -236,8 +224,8 @@ class Recalls(Door):
         """What a pointer or a path leads to, without what the conversation may not see."""
         view = await self._gate.open(conversation_id)
         if pointed_id(where) is None:
-            path = legal_path(where)
-            return (path and await self._file(path, view)) or absent(where)
+            path = unicodedata.normalize("NFC", where.strip())
+            return await self._file(path, view) or absent(where)
         found = await self._expand(where, view)
         if isinstance(found, NoteSection):
             return FileText(found.chunk.file, found.text, found.first)
@@ -249,19 +237,20 @@ class Recalls(Door):
 
     async def _file(self, path: str, view: View) -> FileText | None:
         seen = view.looked_up
-        for shelf in seen.shelves:
-            if shelf.folder and path.startswith(f"{shelf.folder}/"):
-                text = await self._notes.text(shelf, path.removeprefix(f"{shelf.folder}/"))
-                return None if text is None else FileText(path, text.rstrip("\n"))
-        if path.startswith("./") or not seen.scopes:
-            return None
-        return await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
+        pieces = (one for one in self._notes.visible(seen) if one.place.is_shelf)
+        piece = next((one for one in pieces if one.file == path), None)
+        if piece is not None:
+            text = await self._notes.text(piece.place, piece.path)
+            return None if text is None else FileText(path, text.rstrip("\n"))
+        own = seen.scopes[0] if seen.scopes else None
+        return own and await asyncio.to_thread(self._of_scope, own, path, view)
 
     def _of_scope(self, own: Scope, path: str, view: View) -> FileText | None:
         """Blocks."""
+        if path not in {*_PAGES, *self._pages.names(own)}:
+            return None  # whatever else lies there, or above
         try:
-            page = self._pages.read(own, path)
-            if page is None:
+            if (page := self._pages.read(own, path)) is None:
                 return None
             file = parse_file(page.raw.decode(), fallback_time=NO_TIME)
         except (VaultWriteFailed, VaultFileBroken, OSError, UnicodeDecodeError):
@@ -288,30 +277,16 @@ class Recalls(Door):
 
     def _last_sessions(self, view: View) -> tuple[str, ...]:
         """Returns the newest lines that the role's MEMORY.md keeps of its sessions. Blocks."""
-        roles = (one for one in view.seen.shelves if one.folder.startswith(f"{ROLES_FOLDER}/"))
-        if (role := next(roles, None)) is None:
-            return ()
-        try:
-            text = text_of(self._pages.read(role, MEMORY_PAGE)) or ""
-        except VaultWriteFailed:
-            return ()
-        lines = filter(None, map(_SESSION.fullmatch, content_of(text).split("\n")))
-        found = (f"{line[1]} ({role.folder}/{line[2]})" for line in lines)
-        return tuple(islice(found, _MOST_SESSIONS))
+        found: list[str] = []
+        for role in view.seen.shelves:
+            if role.folder.startswith(f"{ROLES_FOLDER}/"):
+                with suppress(VaultWriteFailed):
+                    text = text_of(self._pages.read(role, MEMORY_PAGE)) or ""
+                    lines = filter(None, map(_SESSION.fullmatch, content_of(text).split("\n")))
+                    found += (f"{line[1]} ({role.folder}/{line[2]})" for line in lines)
+        return tuple(found[:_MOST_SESSIONS])
 
 
 def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
     """To the second, as the file has it; within one, ids grow with time."""
     return stored.memory.created_at.replace(microsecond=0), stored.memory.memory_id
-
-
-def legal_path(text: str) -> str | None:
-    """Returns a path inside a scope's folder, below a shelf's, or as ``./…`` in the memory root, in
-    the form NFC. None for what is absolute, leads upwards, is hidden or archived, has a drive or a
-    control character."""
-    whole = unicodedata.normalize("NFC", text.strip())
-    path = whole.removeprefix("./")
-    odd = any(part[:1] in ("", ".") or part != part.strip(" .") for part in path.split("/"))
-    if odd or len(path) > _LONGEST_PATH or not path.isprintable() or _MARKS & {*path}:
-        return None
-    return whole if path in _PAGES or is_recalled(path) else None
