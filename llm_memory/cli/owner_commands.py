@@ -1,4 +1,4 @@
-"""``list``, ``forget``, ``edit``, ``undo``: the owner looks at memories and corrects them."""
+"""``list``, ``forget``, ``edit``, ``undo``, ``trust``: what an owner does to memories."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def list_(args: argparse.Namespace) -> int:
 
 
 def correct(args: argparse.Namespace) -> int:
-    """Forget, edit or undo each memory that is named. Raises HomeError before the first."""
+    """Forget, edit, undo or vouch for each memory that is named. Raises HomeError before the
+    first."""
     ids = list(dict.fromkeys(map(memory_id_of, args.ids)))
     text = content_of(args) if args.command == "edit" else ""  # a person may be typing
 
@@ -83,6 +84,8 @@ def correct(args: argparse.Namespace) -> int:
             return one.owner.forget(memory_id, conversation_id=where)
         if args.command == "edit":
             return one.owner.edit(memory_id, text, conversation_id=where)
+        if args.command == "trust":
+            return one.owner.vouch(memory_id, withdrawn=args.no, conversation_id=where)
         return one.owner.restore(memory_id, conversation_id=where)
 
     told = asked(args, lambda levels: _all_told(levels, ids, ask))
@@ -132,6 +135,11 @@ def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
         case Changed(DeedKind.EDITED, undone=False, before=before):
             row["before"] = before
             return Said("memories.edited", memory=what, before=one_line(before)), row
+        case Changed(DeedKind.AMENDED, undone=False):
+            if not stored.memory.provenance.trusted:
+                return Said("memories.unvouched", memory=what), row
+            quoted = stored.memory.quoted
+            return Said("memories.quoted" if quoted else "memories.vouched", memory=what), row
         case Changed(DeedKind.FORGOTTEN | DeedKind.REPLACED):
             return Said("memories.restored", memory=what), row
     return Said("memories.undone", memory=what), row

@@ -252,8 +252,8 @@ def _add_corrections(commands: _Commands) -> None:
     _flag(one, "content")
     one = commands.add("undo", "owner_commands.correct")
     _flag(one, "ids", text="flag.memory_id", nargs="+", metavar="id")
-    one = commands.add("trust", "trust.trust", about="about.trust")
-    _flag(one, "id", text="flag.memory_id")
+    one = commands.add("trust", "owner_commands.correct", about="about.trust")
+    _flag(one, "ids", text="flag.memory_id", nargs="+", metavar="id")
     _switch(one, "--no")
 
 

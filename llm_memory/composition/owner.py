@@ -31,6 +31,7 @@ class Owner:
         # Of the conversation's own scope, and as the service does it for an admin.
         self.forget = partial(engine.service.forget, actor=self._actor)
         self.edit = partial(engine.service.edit, actor=self._actor)
+        self.vouch = partial(engine.service.vouch, actor=self._actor)
         self.restore = partial(engine.service.restore, actor=self._actor)
         self.decide = partial(engine.service.decide, actor=self._actor)
 

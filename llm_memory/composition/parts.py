@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
@@ -12,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..catalogue.acquaintances import Acquaintances
-from ..catalogue.catalogue import Catalogue, entry_key
+from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
 from ..consolidation.archive_step import ArchiveStep
@@ -77,7 +76,6 @@ from ..remember.near_duplicates import NearDuplicates
 from ..remember.rules.private import without_private
 from ..remember.vouching import HomeVouchers
 from ..roles.role_notes import RoleNotes
-from ..runtime.cooperative import unhurried
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.access import Gate
@@ -454,12 +452,6 @@ class Parts(Told):
 
     async def follow_files(self) -> None:
         """Do what a round of the files leaves to do."""
-        if self.vouchers is not None:
-            known = list(self.catalogue.all())
-            changed = await asyncio.to_thread(self.vouchers.changed, known)
-            async for stored in unhurried(changed):
-                if self.catalogue.get(entry_key(stored)) is stored:
-                    self.living.take(stored)
         await self.corrections.follow()
         await self.note_book.refresh()
         await self.souls.follow()

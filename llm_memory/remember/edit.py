@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, entry_key
@@ -26,6 +27,7 @@ from ..models.data_models import (
     Refused,
     Source,
     StoredMemory,
+    Topic,
     absent,
     shown_day,
 )
@@ -33,7 +35,7 @@ from ..models.deeds import Deed, DeedKind, Requester
 from ..models.passages import place_name
 from ..models.scope import Scope
 from ..models.status import NoticeCode
-from ..models.vault_layout import ARCHIVE
+from ..models.vault_layout import ARCHIVE, topic_of
 from ..runtime.cooperative import unhurried
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
@@ -46,6 +48,8 @@ from ..vault.models import PartlyWritten
 from .deeds import Deeds
 from .intake import DraftChecks, not_written
 from .rules.gate import is_quotation
+from .rules.routing import topic_for
+from .vouching import HomeVouchers, as_vouched
 
 _EMPTIED: Final = Actor("", "空了的日记")
 
@@ -64,6 +68,7 @@ class MemoryEditor:
     _notices: NoticeBoard
     _checks: DraftChecks
     _deeds: Deeds
+    _vouchers: HomeVouchers | None
     _clock: Clock
 
     async def edit(
@@ -119,6 +124,22 @@ class MemoryEditor:
     async def annotate(self, stored: StoredMemory, made: Made) -> StoredMemory | Refused:
         """Apply ``made`` to the fields of an entry as it is now. No undo takes it back."""
         return await self._change(stored, self._writing(made))
+
+    async def vouch(self, stored: StoredMemory, *, trusted: bool) -> StoredMemory | Refused:
+        """Vouch for an entry, or take that back: a standing instruction moves to those, or leaves
+        them. What would override others stays a quotation."""
+        made = partial(as_vouched, trusted=trusted)
+
+        def step(current: StoredMemory) -> StoredMemory | None:
+            if self._vouchers is not None:
+                self._vouchers.vouch(current.scope, current.memory, trusted=trusted)
+            wanted = made(current.memory)
+            topic, rules = topic_for(wanted), Topic.INSTRUCTIONS
+            if (topic is rules) is (topic_of(current.path) is rules):
+                return self._writing(made)(current)
+            return self._vault.refile(current, topic, wanted)
+
+        return await self._change(stored, step)
 
     async def close(self, former: StoredMemory, by: StoredMemory) -> bool:
         """Mark an entry as settled by another one with the same readers. Returns False if that

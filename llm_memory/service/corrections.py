@@ -187,6 +187,25 @@ class Corrections(Door):
         await self._follower.follow()
         return moved
 
+    @deed
+    async def vouch(
+        self,
+        memory_id: str,
+        *,
+        withdrawn: bool = False,
+        conversation_id: ConversationId,
+        actor: Actor,
+    ) -> ChangeOutcome:
+        """Vouch for an entry, or take that back, by whom it may be edited."""
+        view = await self._gate.open(conversation_id, actor)
+        stored = await self._governed(memory_id, view)
+        if isinstance(stored, Refused):
+            return stored
+        vouched = await self._handlers.vouch(stored, trusted=not withdrawn)
+        if isinstance(vouched, Refused):
+            return vouched
+        return Changed(DeedKind.AMENDED, self._catalogue.get(entry_key(vouched)) or vouched)
+
     async def _governed(self, memory_id: str, view: View) -> StoredMemory | Refused:
         found = view.governed(memory_id)
         if not is_absent(found):
@@ -239,14 +258,6 @@ class Corrections(Door):
             if is_absent(outcome):
                 changed = changed or outcome.detail
         return absent(changed)
-
-    @deed
-    async def undo(
-        self, done: Deed, *, conversation_id: ConversationId, actor: Actor
-    ) -> UndoOutcome:
-        """Take back this very deed, and no other one: what was done to the entry since stays.
-        NOT_VISIBLE without a name where it is not the conversation's to know why."""
-        return await self._undo(done, await self._gate.open(conversation_id, actor))
 
     async def _undo(self, done: Deed, view: View) -> UndoOutcome:
         changeable = {scope.name: scope for scope in view.changeable}

@@ -253,6 +253,20 @@ class MarkdownVault:
 
         return self._retrying(step)
 
+    def refile(self, stored: StoredMemory, topic: Topic, memory: Memory) -> StoredMemory:
+        """Rewrite an entry in the file of another topic of its scope. A crash between leaves both.
+        Raises VaultWriteFailed, KeyError if a person has changed it or taken it out."""
+        new: list[StoredMemory] = []
+
+        def step() -> StoredMemory:
+            reading, file, entry = self._entries.unchanged(stored)
+            if not new:
+                new.append(self.append(stored.scope, topic, memory))
+            self._writer.cut(stored.scope, reading, file, entry)
+            return new[0]
+
+        return self._retrying(step)
+
     def edit(
         self, stored: StoredMemory, memory: Memory, *, by: Actor, at: datetime
     ) -> StoredMemory:

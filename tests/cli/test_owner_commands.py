@@ -5,23 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli import owner_levels
 from astrbot_plugin_scoped_memory.llm_memory.errors import OwnerGone
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
-from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import VaultWriter
-from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
-    AgentRig,
-    agent_home,
-    pointer_in,
-)
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 from astrbot_plugin_scoped_memory.tests.support.agents.shell import ID, Shell
 from astrbot_plugin_scoped_memory.tests.support.words import stands_in
@@ -224,53 +216,15 @@ def test_what_was_proposed_outside_a_project_is_decided_in_one(
     assert "No such proposal" in shell("decide", "accept", mine, code=1)
 
 
-FACT = "The staging database runs on port 5433"
-RULE = "Always run the linter before you commit"
-
-
-def id_of(answer: str) -> str:
-    return pointer_in(answer).partition("#")[2]
-
-
-def entries(rig: AgentRig) -> list[tuple[str, str, bool]]:
-    return [
-        (stored.path, stored.memory.memory_id, stored.memory.provenance.trusted)
-        for stored in rig.engine.parts.catalogue.all()
-    ]
-
-
-async def test_an_engine_that_looks_between_the_two_writes_keeps_the_id(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loop, cut, looks = asyncio.get_running_loop(), VaultWriter.cut, 0
-    async with agent_home(home) as rig:
-        memory_id = id_of(await rig.say("memory_log", "", content=RULE))
-        await rig.engine.reconcile()
-
-        def look(*given: Any) -> None:
-            nonlocal looks
-            looks += 1
-            asyncio.run_coroutine_threadsafe(rig.engine.reconcile(), loop).result(30)
-            cut(*given)
-
-        monkeypatch.setattr(VaultWriter, "cut", look)
-        assert await asyncio.to_thread(main, ["trust", memory_id]) == 0
-        await rig.engine.reconcile()
-        assert looks == 1
-        assert entries(rig) == [("instructions.md", memory_id, True)]
-        assert not [path for path in rig.texts() if "archive" in path]
-
-
-async def test_no_control_character_is_shown(
-    home: Path, capsys: pytest.CaptureFixture[str]
+def test_what_is_vouched_for_is_told_and_no_control_character_is_shown(
+    shell: Shell, home: Path
 ) -> None:
     public = home / "memory" / "scopes" / "public"
     public.mkdir(parents=True)
-    (public / "entities.md").write_text(f"## {FACT} \x1b[2J\u202e ^m-odd1\n> 可信：否\n", "utf-8")
-    assert await asyncio.to_thread(main, ["trust", "global/entities.md#m-odd1"]) == 0
-    said = capsys.readouterr().out
-    assert FACT in said
+    (public / "entities.md").write_text(f"## {PORT} \x1b[2J\u202e ^m-odd1\n> 可信：否\n", "utf-8")
+    said = shell("trust", "global/entities.md#m-odd1")
+    assert PORT in said
     assert not set(said) & {"\x1b", "\u202e"}
-    assert await asyncio.to_thread(main, ["trust", "m-odd1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["ok"], told["changed"], told["before"] == told["after"]) == (True, False, True)
+    for more in ([], ["--no"]):
+        (told,) = shell.json("trust", "m-odd1", *more)["memories"]
+        assert (told["ok"], told["trusted"]) == (True, not more)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.composition.owner import Owner
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.home.project import Project, project_paths
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
@@ -94,13 +94,10 @@ async def test_its_owner_vouches_for_these_words_and_no_others(
 ) -> None:
     """With a program that has it open, and after a start."""
     checkout.pull("instructions.md", f"## {RULE} ^{RULES}\n{said}\n")
-    async with checkout.opened() as (_, tools):
-        assert await asyncio.to_thread(main, ["trust", RULES]) == 0
-
-        async def followed() -> bool:
-            return RULE in await checkout.rules(tools)
-
-        await until(followed, within=60, what="the voucher is followed")
+    async with checkout.opened() as (store, tools):
+        where = global_conversation()
+        await Owner(store.engine).vouch(RULES, conversation_id=where)
+        assert RULE in await checkout.rules(tools)
     pulled = (checkout.scope / "instructions.md").read_text("utf-8")
     async with checkout.opened() as (_, tools):
         assert RULE in await checkout.rules(tools)

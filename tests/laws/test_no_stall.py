@@ -30,8 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions, Reject
-from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.llm_memory.remember.vouching import HomeVouchers
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -240,20 +238,6 @@ async def delete_by_hand(house: House) -> None:
     await house.rig.engine.reconcile()
 
 
-async def trust(house: House) -> None:
-    """As the owner of a project of 100,000 memories does, whose files give no trust."""
-    parts, vouchers = house.rig.engine.parts, HomeVouchers(house.rig.root)
-    many = [*parts.catalogue.all()] * 5
-    parts.__dict__["vouchers"] = vouchers
-    stored = parts.catalogue.get(Key("家0", house.next_id()))
-    assert stored is not None
-    assert vouchers.vouch(stored.scope, stored.memory, trusted=True)
-    with pytest.MonkeyPatch.context() as larger:
-        larger.setattr(parts.catalogue, "all", lambda: iter(many))
-        await parts.follow_files()
-    parts.__dict__["vouchers"] = None
-
-
 CALLS: dict[str, Call] = {
     "remember": remember("大伟的第{}把椅子放在阳台上"),
     "remember again": remember("大伟的车库第52格放着球拍"),
@@ -307,7 +291,7 @@ CALLS: dict[str, Call] = {
     "new rules": lambda h: h.service.new_rules(conversation_id=HOME, actor=ADMIN),
     "edit by hand": edit_by_hand,
     "delete by hand": delete_by_hand,
-    "trust": trust,
+    "trust": lambda h: h.service.vouch(h.next_id(), conversation_id=HOME, actor=ADMIN),
 }
 PRIMER = "issue 56, the loop: all that a primer may tell is gathered and compared in one step"
 STALLS = {
