@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import NamedTuple, TypedDict
 
-from ...llm_memory import Actor, CognitiveService, ConversationId, Paused, Refused, Usable
+from ...llm_memory import Actor, CognitiveService, ConversationId, Refused, Usable
 from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.models.turns import Pause
@@ -126,7 +126,7 @@ class Call:
         alone = self.where.kind is ConversationKind.PRIVATE
         return self.say(f"pause.{'go_on' if alone or self.actor.admin else 'go_on_by_admin'}")
 
-    def paused(self, pause: Pause | Paused, code: str = "status.paused") -> str:
+    def paused(self, pause: Pause, code: str = "status.paused") -> str:
         """Since when memory is paused here, and what ends that."""
         how = self.how_to_resume
         if pause.until is not None:

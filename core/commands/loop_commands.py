@@ -41,7 +41,7 @@ async def pause(call: Call) -> str:
 async def resume(call: Call) -> str:
     """As before the pause."""
     done = call.done(await call.service.resume(**call.by), "pause.not_allowed")
-    return call.say("pause.not_paused" if done.before else "pause.resumed")
+    return call.say("pause.resumed" if done else "pause.not_paused")
 
 
 async def reflect(call: Call) -> Reply:

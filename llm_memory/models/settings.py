@@ -32,8 +32,7 @@ class GroupScope(StrEnum):
 
 class MigrationMode(StrEnum):
     """Whether records of a pre-scope plugin that state no scope are recalled as public ones before
-    they stand in the vault: ``auto``, exactly while their migration is unfinished. They are brought
-    there whatever it is."""
+    they stand in the vault: ``auto``, exactly while their migration is unfinished."""
 
     AUTO = "auto"
     ON = "on"
@@ -114,22 +113,23 @@ class MapPast:
 BY_ACCOUNT = "advanced.dm_scope_by_account"
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeSettings:
-    """All that ``resolve`` looks at. A policy of None is a value that is none: fail closed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """Which scope a conversation has that no map names. What is None is a value of the panel that
+    is none: fail closed.
 
-    ``dm_scope_by_account`` overrides ``dm_scope`` for single bot accounts; None where the panel
-    holds no table, so that any account may have been meant. ``scope_per_project``: as of
-    ``EngineSettings``.
+    Attributes:
+        dm_scope_by_account: Overrides ``dm_scope`` for single bot accounts; where it is None, any
+            account may have been meant.
+        scope_per_project: A coding agent's ``mcp:project:<name>`` has a scope of its own and
+            ``mcp:global:…`` is public, as in a home, where agents are the only readers. Else, with
+            a bot, an unmapped agent reads public and writes nothing.
     """
 
-    scope_map: ScopeMap = field(default_factory=ScopeMap)
     dm_scope: DmScope | None = DmScope.PUBLIC
+    dm_scope_by_account: Mapping[str, DmScope | None] | None = field(default_factory=dict)
     group_scope: GroupScope | None = GroupScope.PUBLIC
-    identity_links: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    dm_scope_by_account: Mapping[str, DmScope | None] | None = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    identity_links: Mapping[str, str] = field(default_factory=dict)
     scope_per_project: bool = False
 
     def dm_policy(self, account: str) -> DmScope | None:
@@ -142,6 +142,13 @@ class ScopeSettings:
         """The name of the setting that ``dm_policy`` took it from, as the panel has it."""
         by_account = self.dm_scope_by_account
         return BY_ACCOUNT if by_account is None or account in by_account else "dm_scope"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSettings(Policies):
+    """All that ``resolve`` looks at."""
+
+    scope_map: ScopeMap = field(default_factory=ScopeMap)
 
 
 # The three paces of what goes on behind the bot are not the owner's to set, but a test's.
@@ -173,15 +180,10 @@ class IndexPace(Pace):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultPace:
-    """How the files are followed.
-
-    Attributes:
-        debounce_seconds: After a change, until nothing more changes for so long.
-        quiet_seconds: So long a file must be unchanged before something is written into it
-            for him, or before what is missing in it is taken for deleted.
-        scan_seconds: Between two scans where no watcher reports changes.
-        rare_scan_seconds: Between two scans where a watcher does, for what it may miss.
-    """
+    """How the files are followed: after a change, until nothing more changes for
+    ``debounce_seconds``. A file is written into, and what is missing in it taken for deleted, once
+    it is unchanged for ``quiet_seconds``. ``rare_scan_seconds``: between two scans where a watcher
+    reports changes, for what it may miss."""
 
     debounce_seconds: float = 1.5
     quiet_seconds: float = 5.0
@@ -209,18 +211,11 @@ class LoopSettings:
 
     Attributes:
         reads_turns: False: no model reads turns, and none is queued.
-        daily_tokens: What its calls may cost a day, prompt and answer together.
-        after_turns: So many turns of a conversation are read together.
-        idle_minutes: A conversation that has been silent so long is read, however little was said.
-        retry_seconds: As of ``Pace``, for calls.
         most_queued: With so many turns on disk no more are queued; with half as many, none that
             was not said to the bot.
-        prime_after_hours: A conversation that comes back after so long is told where things stand;
-            0 for never.
-        sleep_at: Local hour and minute of the nightly consolidation; None for never.
-        english: MEMORY.md and PRIMER.md are written in English, else in Chinese.
+        sleep_at: Local hour and minute; None for never.
+        english: The language of what is written into the vault; else Chinese.
         proposes: Decisions found in turns are proposed, to be accepted or rejected by an admin.
-        counts_manner: What people ask of the bot's manner is counted, by a closed vocabulary.
     """
 
     reads_turns: bool = True
@@ -240,37 +235,21 @@ class LoopSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineSettings:
-    """What the engine is given. What is None is a value of the panel that is none: no policy, no
-    address, no table; then nothing is done that it was to say.
+class EngineSettings(Policies):
+    """What the engine is given: the panel's settings by their names, and deadlines.
 
     Attributes:
-        scope_map: The raw map of the panel.
-        scope_per_project: A coding agent's ``mcp:project:<name>`` has a scope of its own and
-            ``mcp:global:…`` is public, as in a home, where agents are the only readers. Else, with
-            a bot, an unmapped agent reads public and writes nothing.
-        scope_filter_enabled: False is the emergency downgrade: reads see all, learning pauses.
-        relevance_floor: The least probability, 0 to 1, that a memory answers; None takes 0.5.
+        scope_map: The raw map of the panel; None for what is none.
+        relevance_floor: None takes 0.5.
         load_seconds: After this long a query at a start goes on with what was read of the files; as
             a query without vectors, a memory without being compared, a recall in the order that it
             had, and a batch of writes in the backlog.
         rerank_within_seconds: From the beginning of the recall on.
         open_retry_seconds: How long a locked data folder is tried again at start.
-        chroma_url: Where a Chroma server listens; empty for an index of our own.
-        chroma_headers: Sent with every request to it. They hold secrets.
-        model_mirror: Where a model that is not on disk comes from; empty for the hub.
-        adopt_legacy: Bring what other plugins left on this machine.
-        chroma_collection: Where on that server a pre-scope plugin keeps its memories; empty for
-            nowhere.
-        migration_paused: Nothing is brought from elsewhere meanwhile.
+        chroma_url: Empty for an index of our own; None where it cannot be told which.
     """
 
     scope_map: Mapping[str, object] | None = field(default_factory=dict)
-    dm_scope: DmScope | None = DmScope.PUBLIC
-    dm_scope_by_account: Mapping[str, DmScope | None] | None = field(default_factory=dict)
-    group_scope: GroupScope | None = GroupScope.PUBLIC
-    scope_per_project: bool = False
-    identity_links: Mapping[str, str] = field(default_factory=dict)
     scope_filter_enabled: bool = True
     soul_evolution: SoulEvolution = SoulEvolution.REVIEW
     preview_chars: int = 240

@@ -27,7 +27,7 @@ PAUSED_VIEW = "paused"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One finished exchange: what the person wrote and what the bot answered.
+    """One finished exchange.
 
     Attributes:
         reply_text: Empty where the bot was not addressed and only listened.
@@ -58,7 +58,7 @@ class QueuedTurn:
         observed_at: When it was said. Aware, in the bot's time zone.
         person: As ``Actor.person``; ``who`` is the name, ``admin`` the standing then.
         map_key: What the owner's map, and a pause, call the conversation by.
-        stored: The ids of the memories that tools stored in it: the turn is another copy of them.
+        stored: As of ``Turn``: it is another copy of these memories.
     """
 
     ticket_id: str
@@ -103,24 +103,10 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
-    """The conversation is off the record; ``before`` is True if it was so already, with the same
-    end."""
-
-    since: datetime
-    before: bool = False
-    until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """The conversation is on the record; ``before`` is True if it was so already."""
+class Paused(Pause):
+    """``before``: it was so already, with the same end."""
 
     before: bool = False
-
-
-PauseOutcome = Paused | Refused
-ResumeOutcome = Resumed | Refused
 
 
 @dataclass(frozen=True, slots=True)

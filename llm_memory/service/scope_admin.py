@@ -14,7 +14,7 @@ from ..models.resolution import Brought, Rebinding, Resolution, Usable
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
 from ..models.status import MapChange, Notice, ScopeReport
-from ..models.turns import Pause, Paused, PauseOutcome, Resumed, ResumeOutcome
+from ..models.turns import Pause, Paused
 from ..scopes.origins import scope_of
 from ..scopes.rules.rebinding import fault_of, with_moved
 from ..scopes.rules.scope_map import read_scope_map
@@ -85,7 +85,7 @@ class ScopeAdmin(Door):
     @deed
     async def pause(
         self, *, conversation_id: ConversationId, actor: Actor, until: datetime | None = None
-    ) -> PauseOutcome:
+    ) -> Paused | Refused:
         """Off the record from now on: nothing of the conversation is queued or stored, and nothing
         recalled in it. Its person may, in a private chat; elsewhere admins. What was queued before
         stays. ``until``: it ends by itself then, aware; None for never.
@@ -101,17 +101,18 @@ class ScopeAdmin(Door):
         asked = Pause(name, self._clock(), until)
         paused, before = await self._paused.pause(conversation_id, asked)
         await self._unread.review()
-        return Paused(paused.since, before, paused.until)
+        return Paused(paused.scope, paused.since, paused.until, before)
 
     @deed
-    async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
-        """On the record again, by a person who may pause it. Raises StateUnavailable."""
+    async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> bool | Refused:
+        """On the record again, by a person who may pause it; False where it was not paused. Raises
+        StateUnavailable."""
         await self._life.ready()
         if not _may_pause(conversation_id, actor):
             return Refused(Reason.NOT_ALLOWED)
         was = await self._paused.resume(conversation_id)
         await self._unread.review()
-        return Resumed(before=not was)
+        return was
 
     # The map
 

@@ -127,7 +127,9 @@ async def test_a_pause_for_a_time_outlasts_a_lost_state_and_ends_by_itself(tmp_p
 
     async with running(tmp_path, chat=ScriptedChat(), clock=clock) as rig:
         await pause(rig)
-        assert await pause(rig, until=end) == Paused(begin, until=end), "the end that was said last"
+        assert await pause(rig, until=end) == Paused(
+            "家人", begin, end
+        )  # the end that was said last
     shutil.rmtree(tmp_path / "state")  # it stands beside the memories
     async with running(tmp_path, chat=ScriptedChat(), clock=clock) as rig:
         view = await rig.engine.service.view(conversation_id=FAMILY)

@@ -168,13 +168,13 @@ def test_the_first_key_that_the_map_knows_decides(
     raw = {(keys + strange)[n % (len(keys) + 3)]: value for n, value in chosen.items()}
     kept = frozenset((keys + strange)[n % (len(keys) + 3)] for n in held) - raw.keys()
     scope_map = replace(read_scope_map(raw, ()), held=kept)
-    found = resolve(chat, ScopeSettings(scope_map, dm, groups))
+    found = resolve(chat, ScopeSettings(scope_map, dm_scope=dm, group_scope=groups))
     if not all(piece.strip() for piece in chat.umo.split(":", 2)):
         assert isinstance(found, ReadsNothing)
         return
     first = next((key for key in keys if key in scope_map.entries or key in kept), None)
     if first is None:
-        assert found == resolve(chat, ScopeSettings(read_scope_map({}, ()), dm, groups))
+        assert found == resolve(chat, ScopeSettings(dm_scope=dm, group_scope=groups))
         return
     entry = scope_map.entries.get(first)
     if isinstance(entry, IllegalName) or entry is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -49,7 +50,8 @@ def settings(
 ) -> ScopeSettings:
     """What the panel says."""
     read = replace(read_scope_map(scope_map or {}, ()), held=held)
-    return ScopeSettings(read, dm, groups, links or {}, accounts)
+    policies: Any = {"dm_scope": dm, "group_scope": groups, "dm_scope_by_account": accounts}
+    return ScopeSettings(read, identity_links=links or {}, **policies)
 
 
 def group(
