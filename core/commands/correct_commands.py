@@ -261,24 +261,20 @@ def named_several(call: Call, words: str) -> list[str] | None:
     return [*dict.fromkeys(named)] or None
 
 
-async def numbered(
-    call: Call, found: Sequence[StoredMemory], first: int = 1, *, details: bool = False
-) -> list[str]:
+async def numbered(call: Call, found: Sequence[StoredMemory], first: int = 1) -> list[str]:
     """Returns the memories as lines, and notes their numbers for the person who asked."""
     hits = await call.service.told(found, **call.by, chars=_PREVIEW)
-    return await numbered_hits(call, hits, first, details=details)
+    return await numbered_hits(call, hits, first)
 
 
-async def numbered_hits(
-    call: Call, hits: Sequence[Hit], first: int = 1, *, details: bool = False
-) -> list[str]:
+async def numbered_hits(call: Call, hits: Sequence[Hit], first: int = 1) -> list[str]:
     """Does the same with what recall has found."""
     call.list_of([hit.memory_id for hit in hits], first)
-    lines = await shown_lines(call, hits, details=details)
+    lines = await shown_lines(call, hits)
     return [f"{number}. {line}" for number, line in enumerate(lines, start=first)]
 
 
-async def shown_lines(call: Call, hits: Sequence[Hit], *, details: bool = False) -> list[str]:
+async def shown_lines(call: Call, hits: Sequence[Hit]) -> list[str]:
     """Returns what people read of each, without a number."""
     here, today = await call.here(), call.plugin.clock().date()
-    return [memory_line(call.texts, hit, here, today, details=details) for hit in hits]
+    return [memory_line(call.texts, hit, here, today) for hit in hits]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Refused, StoredMemory
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe
-from ..replies.memory_line import attached, fate_texts, primed_text, why_text
-from ..replies.outcome_text import error_text, found_text, note_text
+from ..replies.memory_line import primed_text, why_text
+from ..replies.outcome_text import entry_text, error_text, found_text, note_text
 from ..replies.status_text import loop_lines
 from .call import Call, Reply
 from .command_words import PUBLIC, scope_named
@@ -19,13 +18,10 @@ from .scope_moves import left_text
 
 _PAGE = 10
 _SEARCH_BUDGET = 4000
-_DETAIL = frozenset({"详细", "detail", "details", "full"})
-_BACK = frozenset({"前", "往前", "back"})
-_BACK_GLUED = re.compile(r"(前|往前|back)(?=\d)")
+_BACK = re.compile(r"(?:往?前|back)\s*(\d*)(?:\s.*)?|", re.IGNORECASE | re.DOTALL)
 _TOLD = 5
 """As many recalls of a conversation as are told of."""
 _TASKS = 30
-_WHOLE = 10_000
 
 
 async def status(call: Call) -> Reply:
@@ -72,103 +68,89 @@ def _for_admins(call: Call, found: EngineStatus) -> list[str]:
 async def list_(call: Call) -> Reply:
     """A page of what this conversation may see: what lies in its own scope, the newest first, and
     how much is public beside; with a name, all that the person said or is named in."""
-    words, details = _words(call.rest)
+    words = [one for word in call.rest.split() if (one := bare(word))]
     page = int(words.pop()) if words and re.fullmatch(r"\d{1,4}", words[-1]) else 1
-    name = bare(" ".join(words))
-    public, mine = scope_named(name) == PUBLIC, name.lower() in ME
-    every = await call.service.newest(
-        conversation_id=call.where,
-        said_by=call.actor if mine else None,
-        naming="" if public or mine else name,
-    )
-    here = PUBLIC if public else await call.here()
-    found, others = _split(every, here)
-    beside = 0 if name else len(others)
-    found += others if name and not public else []
+    name = " ".join(words)
+    public = scope_named(name) == PUBLIC
+    found, others = await _found(call, "" if public else name)
+    if public:
+        found = [one for one in found + others if one.scope.is_public]
+    elif name:
+        found += others
     start = min(max(page - 1, 0), max(len(found) - 1, 0) // _PAGE) * _PAGE
     code = "head" if found else "nobody" if name and not public else "empty"
-    next_page = " ".join(filter(None, [safe(name), str(start // _PAGE + 2)]))
+    next_page = f"{safe(name)} {start // _PAGE + 2}".lstrip()
     return [
         call.say(f"list.{code}", count=len(found), name=cut(name)),
-        *await numbered(call, found[start : start + _PAGE], start + 1, details=details),
+        *await numbered(call, found[start : start + _PAGE], start + 1),
         call.say("list.next", words=next_page) if start + _PAGE < len(found) else "",
-        *call.texts.counted("list", public=beside),
+        *call.texts.counted("list", public=0 if name else len(others)),
     ]
 
 
-def _split(found: list[StoredMemory], scope: str) -> tuple[list[StoredMemory], list[StoredMemory]]:
-    """What lies in the scope, and the others."""
-    own = [one for one in found if one.scope.name == scope]
-    return own, [one for one in found if one.scope.name != scope]
+async def _found(call: Call, name: str) -> tuple[list[StoredMemory], list[StoredMemory]]:
+    """What the person of that name said or is named in, all without a name: what lies in the own
+    scope, and what does not."""
+    name = (call.actor.name if name.lower() in ME else "") or name
+    found = await call.service.newest(conversation_id=call.where, naming=name)
+    here = await call.here()
+    own = [one for one in found if one.scope.name == here]
+    return own, [one for one in found if one.scope.name != here]
 
 
 async def todo(call: Call) -> Reply:
     """What is still to do, of the own scope first; with a name, what the person said or is named
     in."""
-    name = bare(call.rest)
-    found = await call.service.newest(
-        conversation_id=call.where, naming=call.actor.name if name.lower() in ME else name
-    )
-    tasks = [one for one in found if is_task(one) and not is_done(one) and not is_over(one.memory)]
-    own, others = _split(tasks, await call.here())
+    own, others = await _found(call, bare(call.rest))
+    tasks = [
+        one for one in own + others if is_task(one) and not (is_done(one) or is_over(one.memory))
+    ]
     return [
         call.say("todo.head" if tasks else "todo.nothing", count=len(tasks)),
-        *await numbered(call, (own + others)[:_TASKS]),
+        *await numbered(call, tasks[:_TASKS]),
         *call.texts.counted("todo", more=max(0, len(tasks) - _TASKS)),
     ]
 
 
 async def search(call: Call) -> Reply:
     """What recall finds for the words."""
-    words, details = _words(call.rest)
     recall = await call.service.recall(
-        " ".join(words), **call.by, limit=_PAGE, token_budget=_SEARCH_BUDGET
+        bare(call.rest), **call.by, limit=_PAGE, token_budget=_SEARCH_BUDGET
     )
     if OFF_THE_RECORD in recall.trace.notes:
         return [call.say("pause.recalled_nothing"), call.how_to_resume]
-    lines = await numbered_hits(call, recall.hits, details=details)
-    return [found_text(call.texts, recall), *lines]
+    return [found_text(call.texts, recall), *await numbered_hits(call, recall.hits)]
 
 
 async def why(call: Call) -> Reply:
     """How the last recall of this conversation went; ``前 2`` the last but one. With a number or an
-    id, what became of that memory."""
-    words, _ = _words(_BACK_GLUED.sub(r"\1 ", call.rest.lower()))
-    if words and words[0] not in _BACK:
+    id, that memory whole and where it is from."""
+    words = bare(call.rest)
+    if (asked := _BACK.fullmatch(words)) is None:
         return await _of_one(call, words)
-    back = int(words[1]) if words[1:] and words[1].isdecimal() else 1
+    back = int(asked[1] or 1)
     if not 1 <= back <= _TOLD:
         return call.say("explain.too_far", most=_TOLD)
     explained = await call.service.explain(**call.by)
     primed = await call.service.last_primer(conversation_id=call.where) if back == 1 else None
     lines = [primed_text(call.texts, primed)] if primed is not None else []
     for one in explained[back - 1 : back]:
-        hits = [hit for _, hit in one.candidates if hit is not None]
-        lines_of = await shown_lines(call, hits)
-        shown = {hit.memory_id: line for hit, line in zip(hits, lines_of, strict=True)}
-        lines.append(why_text(call.texts, one, shown, back=back, admin=call.actor.admin))
-        call.list_of([hit.memory_id for hit in attached(one)])
+        seen = [(considered, hit) for considered, hit in one.candidates if hit is not None]
+        shown = await shown_lines(call, [hit for _, hit in seen])
+        lines.append(why_text(call.texts, one, shown))
+        call.list_of([of.memory_id for of, _ in seen if of.dropped is None])
     return lines or call.say("explain.nothing")
 
 
-async def _of_one(call: Call, words: Sequence[str]) -> Reply:
-    named = named_one(call, words[0], words)
+async def _of_one(call: Call, words: str) -> Reply:
+    first, *_ = several = words.split()
+    named = named_one(call, first, several)
     if named is None:
         return call.say("explain.usage")
     whole = await call.service.expand(named, conversation_id=call.where)
     if isinstance(whole, Refused):
         raise call.refusal(whole)
-    if isinstance(whole, StoredMemory):
-        hits = await call.service.told([whole], **call.by, chars=_WHOLE)
-        lines = await shown_lines(call, hits)
-    else:
-        lines = [note_text(call.texts, whole)]
-    explained = await call.service.explain(conversation_id=call.where)
-    return lines + (fate_texts(call.texts, explained, named) or [call.say("explain.never")])
-
-
-def _words(rest: str) -> tuple[list[str], bool]:
-    """The words without the one that asks for details, and whether it was among them."""
-    found = [one for word in rest.split() if (one := bare(word))]
-    left = [word for word in found if word.lower() not in _DETAIL]
-    return left, len(left) < len(found)
+    if not isinstance(whole, StoredMemory):
+        return note_text(call.texts, whole)
+    (hit,) = await call.service.told([whole], **call.by, chars=0)
+    return entry_text(call.texts, whole, hit)

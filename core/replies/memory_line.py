@@ -7,17 +7,17 @@ A model's line, with all that is to be known of the speaker, is that of ``text/h
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import date
 
 from ...llm_memory import GIVEN_UP, Explained, Hit, Memory, Primed
 from ...llm_memory.models.data_models import shown_day
-from ...llm_memory.models.recall import UNKNOWN, Considered
+from ...llm_memory.models.recall import UNKNOWN
 from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ...llm_memory.text.attribution import names
 from ...llm_memory.text.normalising import preview
-from ...llm_memory.text.safe_text import cut, note_title, safe, safe_pointer
+from ...llm_memory.text.safe_text import cut, note_title, safe
 from ...llm_memory.texts import Texts
 
 _SHOWN = 80
@@ -25,13 +25,12 @@ _NEAR = 3
 _PLACES = {PUBLIC_NAME: "public", ALL_PRIVATE_CHATS.name: "private_chats"}
 
 
-def memory_line(texts: Texts, hit: Hit, here: str, today: date, *, details: bool = False) -> str:
+def memory_line(texts: Texts, hit: Hit, here: str, today: date) -> str:
     """One memory, or piece of a note.
 
     Args:
         here: The name of the reader's own scope, which is not said of what lies in it.
         today: A day of this year is said without the year.
-        details: With its pointer.
     """
     say, elsewhere = texts.say, hit.scope_name != here
     about = [
@@ -43,7 +42,6 @@ def memory_line(texts: Texts, hit: Hit, here: str, today: date, *, details: bool
         shown_day(hit.day, say("inject.undated")).removeprefix(f"{today:%Y-}"),
         say("list.over") if hit.closed else say("list.earlier") if hit.earlier else "",
         say("inject.weak") if hit.weak else "",
-        safe_pointer(hit.pointer) if details else "",
     ]
     text = quoted(texts, hit.preview, is_order=hit.quoted)
     return say("list.line", text=text, about=say("list.comma").join(filter(None, about)))
@@ -75,77 +73,43 @@ def place_text(texts: Texts, name: str) -> str:
     return texts.say(f"place.{code}")
 
 
-def why_text(
-    texts: Texts,
-    explained: Explained,
-    shown: Mapping[str, str],
-    *,
-    back: int = 1,
-    admin: bool = False,
-) -> str:
+def why_text(texts: Texts, explained: Explained, shown: Sequence[str]) -> str:
     """A question, what was attached to it and what came close, in words that need no manual.
 
     Args:
-        shown: The line of each candidate that the conversation may still see, by its id.
-        back: It is the last one, the last but one, and so on.
-        admin: Who reads it may hear what a broken part says of the machine.
+        shown: The lines of the candidates that the conversation may still see.
     """
     told, trace, say = explained.told, explained.told.trace, texts.say
-    head, hits = "explain.head" if back == 1 else "explain.earlier", attached(explained)
-    count = "explain.attached" if hits else "explain.attached_none"
+    seen = [considered for considered, hit in explained.candidates if hit is not None]
+    attached, near = list[str](), list[str]()
+    for one, line in zip(seen, shown, strict=True):
+        if one.dropped is not None:
+            near.append(say("explain.near_line", text=line, why=say(f"fate.{one.dropped}")))
+            continue
+        attached.append(f"{len(attached) + 1}. {line}")
+        if gone := explained.instead_of.get(one.memory_id):
+            attached[-1] += "\n" + say("explain.instead_of", id=gone)
     lines = [
-        say(head, query=cut(told.query), time=_moment(told.at), back=back),
+        say("explain.head", query=cut(told.query), time=f"{told.at:%m-%d %H:%M}"),
         *texts.counted("explain", talk=len(trace.talk.voices)),
         say("explain.looked_in", places=tuple({place_text(texts, one): 0 for one in trace.scopes})),
-        *(_note(texts, note, admin=admin) for note in trace.notes),
-        say(count, count=len(hits)) if hits or GIVEN_UP not in trace.notes else "",
+        *(_note(texts, note) for note in trace.notes),
+        say("explain.attached" if attached else "explain.attached_none", count=len(attached)),
+        *attached,
+        *([say("explain.near"), *near[:_NEAR]] if near else []),
+        say("explain.more"),
     ]
-    for number, hit in enumerate(hits, start=1):
-        gone = explained.instead_of.get(hit.memory_id)
-        instead = say("explain.instead_of", id=gone[-1]) if gone else ""
-        lines += [f"{number}. {shown[hit.memory_id]}", instead]
-    near = [
-        say("explain.near_line", text=shown[hit.memory_id], why=_fate(texts, considered))
-        for considered, hit in explained.candidates
-        if considered.dropped is not None and hit is not None
-    ]
-    lines += [say("explain.near") if near else "", *near[:_NEAR], say("explain.more")]
-    return "\n".join(filter(None, lines))
+    return "\n".join(lines)
 
 
-def _note(texts: Texts, note: str, *, admin: bool) -> str:
-    """What a recall did without. A part that is broken may name folders and addresses."""
+def _note(texts: Texts, note: str) -> str:
+    """What a recall did without. What a part that is broken says more may name folders."""
     if note == GIVEN_UP:
         return texts.say("explain.given_up")
-    return texts.say("explain.note", text=safe(note if admin else note.partition(":")[0]))
+    return texts.say("explain.note", text=safe(note.partition(":")[0]))
 
 
 def primed_text(texts: Texts, primed: Primed) -> str:
     """Says which briefing the conversation got when it came back."""
-    hours = f"{primed.away.total_seconds() / 3600:.1f}"
-    return texts.say("explain.primed", time=_moment(primed.at), hours=hours, count=primed.memories)
-
-
-def attached(explained: Explained) -> list[Hit]:
-    """The hits that the conversation may still see, best first."""
-    return [hit for one, hit in explained.candidates if one.dropped is None and hit is not None]
-
-
-def fate_texts(texts: Texts, explained: Sequence[Explained], memory_id: str) -> list[str]:
-    """What became of one memory in each of the recalls whose candidate it was."""
-    found = ((of.told, one) for of in explained for one, _ in of.candidates)
-    return [
-        texts.say(
-            "explain.fate", time=_moment(told.at), query=cut(told.query), fate=_fate(texts, one)
-        )
-        for told, one in found
-        if one.memory_id == memory_id
-    ]
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%m-%d %H:%M}"
-
-
-def _fate(texts: Texts, considered: Considered) -> str:
-    return texts.say("fate.hit" if considered.dropped is None else f"fate.{considered.dropped}")
+    time, hours = f"{primed.at:%m-%d %H:%M}", f"{primed.away.total_seconds() / 3600:.1f}"
+    return texts.say("explain.primed", time=time, hours=hours, count=primed.memories)

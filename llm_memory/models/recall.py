@@ -190,7 +190,7 @@ class Explained:
 
     told: Told
     candidates: tuple[tuple[Considered, Hit | None], ...]
-    instead_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    instead_of: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

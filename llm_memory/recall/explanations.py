@@ -18,7 +18,7 @@ from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..text.normalising import preview
 from .rules.choosing import Candidate, as_hit
-from .rules.tell_once import predecessors
+from .rules.tell_once import predecessor
 
 KEPT = 300
 """Recalls of all conversations together. A busy one pushes out its own, no quiet one's last."""
@@ -83,12 +83,12 @@ class Explanations:
 
     def _explained(self, told: Told, scope_filter: ScopeFilter) -> Explained:
         candidates: list[tuple[Considered, Hit | None]] = []
-        instead_of: dict[str, tuple[str, ...]] = {}
+        instead_of: dict[str, str] = {}
         for considered in told.trace.considered:
             key = Key(considered.scope_name, considered.memory_id)
             passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
             hit = as_hit(Candidate(passage), self._settings.preview_chars) if passage else None
             candidates.append((considered, hit))
             if isinstance(passage, StoredMemory):
-                instead_of[key.memory_id] = predecessors(passage.memory)
+                instead_of[key.memory_id] = predecessor(passage.memory)
         return Explained(told, tuple(candidates), instead_of)

@@ -33,7 +33,7 @@ _ALIKE: Final = 0.6
 """Share of the content of both that two texts have in common which may say the same."""
 _AS_WELL: Final = 1.0
 """In log-odds."""
-_REPLACED: Final = re.compile("(?:取代|合并自) (m-[0-9a-z]{4,32}(?:、m-[0-9a-z]{4,32})*)")
+_REPLACED: Final = re.compile("取代 (m-[0-9a-z]{4,32})")
 """The last line of its reasons says of a memory whose place it took."""
 
 
@@ -215,9 +215,7 @@ def claiming_nothing(reasoning: str) -> str:
     return "\n".join(line for line in lines if not _REPLACED.fullmatch(line.strip())).strip()
 
 
-def predecessors(memory: Memory) -> tuple[str, ...]:
-    """Those whose place it took, as far as it was learned from what was said."""
+def predecessor(memory: Memory) -> str:
+    """The one whose place it took, as far as it was learned from what was said; empty for none."""
     found = _REPLACED.fullmatch(memory.reasoning.rpartition("\n")[2].strip())
-    if found is None or memory.provenance.source is not Source.REFLECTION:
-        return ()
-    return tuple(found[1].split("、"))
+    return found[1] if found and memory.provenance.source is Source.REFLECTION else ""

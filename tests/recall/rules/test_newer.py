@@ -14,14 +14,11 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Source
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES, newer_first
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
-    predecessors,
-    replacing,
-)
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import predecessor, replacing
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import shipped
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -52,7 +49,6 @@ def is_newer(old: Candidate, new: Candidate) -> bool:
 
 
 COMPANY = Scope.parse("公司")
-IDS = st.from_regex(r"m-[0-9a-z]{24}", fullmatch=True)
 UPDATES = [
     # a plain negation
     ("小李抽烟", "小李不抽烟了"),
@@ -215,23 +211,11 @@ def test_the_line_says_that_something_newer_was_said_and_what_is_a_diary(
     assert "小号" in hit_line(as_hit(said("门开着", 9, "小号", tags=(DIGEST_TAG,)), 200), texts)
 
 
-def reasoned(reasoning: str, source: Source = Source.REFLECTION) -> Memory:
-    return memory("妈妈早上喝豆奶", reasoning=reasoning, source=source)
-
-
-@given(st.text(), IDS, st.lists(IDS, min_size=1, max_size=4))
-def test_whose_place_it_took_is_read_as_it_was_written(
-    reasons: str, old: str, olds: list[str]
-) -> None:
-    assert predecessors(reasoned(replacing(reasons, old))) == (old,)
-    joined = reasoned(f"{reasons}\n合并自 {'、'.join(olds)}")  # as readers once wrote
-    assert predecessors(joined) == tuple(olds)
-
-
-@pytest.mark.parametrize(
-    "reasoning",
-    ["", "取代 m-abcd0001\n他自己说的", "取代 昨天的", "我取代 m-abcd0001", "取代 m-a b"],
-)
-def test_other_reasons_and_what_somebody_else_wrote_name_nobody(reasoning: str) -> None:
-    assert predecessors(reasoned(reasoning)) == ()
-    assert predecessors(reasoned("取代 m-abcd0001", Source.TOOL)) == ()
+@given(st.text(), st.from_regex(r"m-[0-9a-z]{24}", fullmatch=True))
+def test_whose_place_it_took_is_read_as_it_was_written(reasons: str, old: str) -> None:
+    reasoned = memory("妈妈早上喝豆奶", reasoning=replacing(reasons, old), source=Source.REFLECTION)
+    assert predecessor(reasoned) == old
+    for other in ("", f"取代 {old}\n他自己说的", "取代 昨天的", f"我取代 {old}", "取代 m-a b"):
+        assert predecessor(replace(reasoned, reasoning=other)) == ""
+    by_a_tool = replace(reasoned.provenance, source=Source.TOOL)
+    assert predecessor(replace(reasoned, provenance=by_a_tool)) == ""
