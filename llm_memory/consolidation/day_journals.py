@@ -163,14 +163,14 @@ class DayJournals:
         if isinstance(passed, Refused):
             logger.debug("a journal was not admitted: {}", passed.reason)
             return None
-        said = passed.draft.judgment
+        said = passed.judgment
         moment = end_of(day, now.tzinfo)
         quoted = is_quotation((said,), trusted=False)
         return Memory(
             memory_id=digest_id(scope.name, day),
             judgment=said if quoted else await asyncio.to_thread(resolve_dates, said, moment),
             created_at=moment,
-            tags=passed.draft.tags,
+            tags=passed.tags,
             kind=MemoryKind.EVENT,
             active=False,
             strength=_STRENGTH,

@@ -93,9 +93,9 @@ class QuestionStep:
         """Write the questions that pass the checks of drafts. A person's edit meanwhile wins."""
         draft = MemoryDraft(stored.memory.judgment, asks=asks)
         passed = await self._checks.examine(draft, stored.scope)
-        if isinstance(passed, Refused) or not passed.draft.asks:
+        if isinstance(passed, Refused) or not passed.asks:
             return False
-        asked = replace(stored.memory, asks=passed.draft.asks)
+        asked = replace(stored.memory, asks=passed.asks)
         async with self._living.writing:
             if self._catalogue.get(entry_key(stored)) != stored:
                 return False

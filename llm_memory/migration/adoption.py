@@ -139,7 +139,7 @@ class Adoption(Source):
         planned = [one for one, _ in rows]
         # What has no memory was in the vault before, and the batch was taken back.
         memories = {one.key: memory for one, memory in rows if memory is not None}
-        await self._intake.bring(self._batch, planned, memories, strengthen=True)
+        await self._intake.bring(self._batch, planned, memories)
         return [one.outcome() for one in planned]
 
     async def _kept_job(self, staged: StagedBatch) -> Job:

@@ -80,15 +80,11 @@ class BatchIntake:
         batch: str,
         planned: Sequence[Planned],
         memories: Mapping[Key, Memory],
-        *,
-        strengthen: bool = False,
     ) -> None:
         """Write the memories of planned records, but for those that are recallable somewhere or
         were forgotten. A repetition writes the rest.
 
-        Args:
-            memories: What is to be brought; a key that is missing here is not.
-            strengthen: Those that are recallable already get the larger strength.
+        ``memories``: what is to be brought; a key that is missing here is not.
 
         Raises StateUnavailable, VaultError, EngineClosed.
         """
@@ -96,8 +92,7 @@ class BatchIntake:
         for one in planned:
             if one.key in memories:
                 first.setdefault(one.key, one.record_id)
-        there = {key: stored for key in first if (stored := self._find(key.memory_id)) is not None}
-        fresh = {key: memories[key] for key in first if key not in there}
+        fresh = {key: memories[key] for key in first if not self._lives(key.memory_id)}
         for key in await asyncio.to_thread(self.forgotten, fresh):
             del fresh[key]
         added = [Added(*key, entry_digest(one), first[key]) for key, one in fresh.items()]
@@ -108,11 +103,8 @@ class BatchIntake:
             by_scope.setdefault(name, []).append(memory)
         for name, some in by_scope.items():
             await self._intake.take(planned_scope(name), some)
-        if strengthen:
-            for key, stored in there.items():
-                await self._intake.strengthen(stored.scope, [memories[key]])
 
-    def _find(self, memory_id: str) -> StoredMemory | None:
+    def _lives(self, memory_id: str) -> bool:
         """In any scope: a person may have moved it."""
         places = (Key(name, memory_id) for name in self._catalogue.counts())
-        return next((stored for key in places if (stored := self._catalogue.get(key))), None)
+        return any(self._catalogue.get(key) for key in places)

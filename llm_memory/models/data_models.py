@@ -212,6 +212,7 @@ class MemoryDraft:
         day: Of what it tells, where its words name none.
         proposed: It is a decision that somebody has yet to accept, and stands among the decisions.
         talk: The turn in which it was said, as ``talk_history.anchor`` names it.
+        hidden: What was hidden in it before it may be stored.
     """
 
     judgment: str
@@ -231,6 +232,7 @@ class MemoryDraft:
     day: date | None = None
     proposed: bool = False
     talk: str = ""
+    hidden: tuple[PrivateKind, ...] = ()
 
 
 class PrivateKind(StrEnum):
@@ -245,16 +247,13 @@ class PrivateKind(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why something was refused. Each has a text in the i18n files."""
+    """Why something was refused. What each means is its text in the i18n files, ``reject``."""
 
     EMPTY = "empty"
+    """Nothing in it is worth a memory."""
     TOO_LONG = "too_long"
-    TOO_SHORT = "too_short"
-    FILLER = "filler"
-    CODE = "code"
     PRIVATE = "private"
     CONFIDENCE = "confidence"
-    CONFIDENCE_SHARED = "confidence_shared"
     CONFIDENCE_HERE = "confidence_here"
     READ_ONLY = "read_only"
     REFUSED = "refused"
@@ -264,22 +263,16 @@ class Reason(StrEnum):
     NOT_TO_BE_KEPT = "not_to_be_kept"
     NOT_WRITTEN = "not_written"
     HELD = "held"
-    """A turn that is kept in memory until the disk takes it."""
     FULL = "full"
-    """As many turns wait as may."""
     ROLE_HELD = "role_held"
-    """Another program holds the role; ``Refused.detail`` says which, and since when."""
+    """``Refused.detail`` says by which program, and since when."""
     UNKNOWN_SCOPE = "unknown_scope"
     NOT_LEFT = "not_left"
-    """A scope that is not to be brought here: others have it, or everybody would see it here."""
     NOT_ALIKE = "not_alike"
-    """Neither two bot accounts nor two conversations of one kind."""
     ACCOUNT_LIVES = "account_lives"
     """A bot account that still exists: its conversations would lose their scopes."""
     NO_ACCOUNT = "no_account"
-    """A name on no bot account that exists."""
     NAME_TAKEN = "name_taken"
-    """The map gives the name another scope already."""
     NEVER_MET = "never_met"
     CORRECTED = "corrected"
     NOT_ALLOWED = "not_allowed"
@@ -289,25 +282,18 @@ class Reason(StrEnum):
     FORGOTTEN = "forgotten"
     """The same, and the archive of its own scope holds it."""
     NEVER_KEPT = "never_kept"
-    """It is not noted in which talk it was said."""
     GONE = "gone"
-    """AstrBot does not have the talk any more, or not this part of it."""
     ELSEWHERE = "elsewhere"
-    """It was said in another conversation."""
     OTHER_SCOPE = "other_scope"
     """The conversation had another scope, so the talk may hold words of that one."""
     NO_PROPOSAL = "no_proposal"
     AMBIGUOUS = "ambiguous"
-    """Several proposals have ids that begin so."""
     REFERENCE = "reference"
-    """None is given where one is required, or it is none."""
     OBJECTION = "objection"
     """Those of ``Refused.objections``."""
     NOT_PUBLIC = "not_public"
-    """Private data, or an account of the speaker's: never published."""
     NO_SUCH_RECORD = "no_such_record"
     OPEN_FENCE = "open_fence"
-    """The file ends inside a code fence or comment, from this line on."""
     HALF = "half"
     """A part of it may stand in the file. It is completed at the next start or decision."""
     SOUL_OFF = "soul_off"
@@ -315,23 +301,17 @@ class Reason(StrEnum):
     SAME = "same"
     ONCE_A_DAY = "once_a_day"
     STALE = "stale"
-    """Another version is in force than the one it was made from."""
     CONFLICT = "conflict"
-    """A person has edited SOUL.md: adopt or discard that first."""
     DENIED = "denied"
     NO_SUCH = "no_such"
     NOTHING_WAITS = "nothing_waits"
     NO_TARGET = "no_target"
-    """There is no earlier version, it was vetoed, or it has the bytes in force."""
     NOTHING_BY_HAND = "nothing_by_hand"
     PAGE_SHUT = "page_shut"
-    """SOUL.md is no file that can be read."""
     BROKEN = "broken"
     NEWER = "newer"
     BUDGET = "budget"
-    """The day's tokens are used up; it stays proposed."""
     UNJUDGED = "unjudged"
-    """The model failed, or answered in another form than it was asked for; it stays proposed."""
 
 
 class How(StrEnum):

@@ -81,7 +81,7 @@ class MemoryEditor:
         passed = await self._checks.examine(draft, stored.scope)
         if isinstance(passed, Refused):
             return passed
-        words = await asyncio.to_thread(resolve_dates, passed.draft.judgment, self._now())
+        words = await asyncio.to_thread(resolve_dates, passed.judgment, self._now())
 
         def made(memory: Memory) -> Memory:
             said = (words, memory.reasoning, *memory.tags)

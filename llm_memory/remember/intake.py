@@ -12,7 +12,6 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
-from ..catalogue.rules.merged_memory import merged_memory
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, MemoryDraft, Reason, Refused, StoredMemory, Topic
@@ -26,8 +25,8 @@ from ..scopes.scope_book import ScopeBook
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds
-from .rules.gate import flaw, is_confidence, is_off_the_record, tidy
-from .rules.private import Protected, protect
+from .rules.gate import is_confidence, is_off_the_record, says_nothing, tidy
+from .rules.private import protect
 from .rules.routing import topic_for
 
 _SLICE: Final = 50
@@ -41,18 +40,17 @@ class DraftChecks:
     _book: ScopeBook
     _mode: PrivacyMode
 
-    async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Refused:
+    async def examine(self, draft: MemoryDraft, scope: Scope) -> MemoryDraft | Refused:
         """Returns the draft as it may be stored in the scope, or why it is rejected."""
         return await asyncio.to_thread(self._examined, draft, scope)
 
-    def _examined(self, draft: MemoryDraft, scope: Scope) -> Protected | Refused:
+    def _examined(self, draft: MemoryDraft, scope: Scope) -> MemoryDraft | Refused:
         # Tidied first: invisible characters must not hide a number from the privacy rules.
         tidied = tidy(draft)
         if isinstance(tidied, Refused):
             return tidied
-        reason = flaw(tidied.judgment)
-        if reason is not None:
-            return Refused(reason)
+        if says_nothing(tidied.judgment):
+            return Refused(Reason.EMPTY)
         heard = draft.heard or ""
         if is_off_the_record(heard) or is_off_the_record(tidied.judgment):
             return Refused(Reason.NOT_TO_BE_KEPT)
@@ -92,24 +90,6 @@ class Intake:
         repetition writes the rest.
         """
         return await self._life.finish(partial(self._take, scope, memories))
-
-    async def strengthen(self, scope: Scope, memories: Sequence[Memory]) -> None:
-        """Update the scope's entries that have these ids: each gets the larger strength, and the
-        notes on its origin. Its words are kept. Raises VaultWriteFailed."""
-        await self._life.finish(partial(self._strengthen, scope, memories))
-
-    async def _strengthen(self, scope: Scope, memories: Sequence[Memory]) -> None:
-        async with self._recallable.writing:
-            for memory in memories:
-                stored = self._catalogue.get(Key(scope.name, memory.memory_id))
-                stronger = merged_memory(stored.memory, memory) if stored else None
-                if stored is None or stronger is None or stronger == stored.memory:
-                    continue
-                try:
-                    known = await asyncio.to_thread(self._vault.replace, stored, stronger)
-                except KeyError:  # a person has just changed it: the edit wins
-                    continue
-                self._recallable.take(known)
 
     async def _take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
         async with self._recallable.writing:

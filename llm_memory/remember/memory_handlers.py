@@ -51,7 +51,6 @@ from .intake import not_written
 from .near_duplicates import NearDuplicates
 from .rules.contradiction import Taken, contradicted, takes_back
 from .rules.gate import MAX_TAGS, is_quotation
-from .rules.private import Protected
 from .rules.routing import topic_for
 
 _REINFORCE_BY = 5
@@ -102,31 +101,32 @@ class MemoryHandlers(MemoryEditor):
         made = await self.made(draft, scope, said, memory_id)
         if isinstance(made, Refused):
             return made
-        memory, passed = made
+        memory, draft = made
         # Before the lock: a slow embedder must not block other writers.
-        known = await self._said_before(scope, memory)
-        near = Reinforce(known) if known else await self._near.decide(scope, memory)
+        known = self._catalogue.same_words(scope, memory)
+        near = Append() if known else await self._near.decide(scope, memory)
         async with self._recallable.writing:
-            wanted = memory if asked else await self._unasked(scope, memory, passed.draft.said_at)
+            wanted = memory if asked else await self._unasked(scope, memory, draft.said_at)
             if wanted is None:
-                logger.debug("not stored: corrected, moved or turned down since it was said")
+                logger.debug("not stored: corrected or moved since it was said")
                 return Refused(Reason.CORRECTED)
             try:
-                outcome = await self._settle(scope, wanted, near, former, passed.draft)
+                outcome = await self._settle(scope, wanted, near, former, draft)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
-        outcome = replace(outcome, hidden=passed.hidden)
+        outcome = replace(outcome, hidden=draft.hidden)
         return outcome if taken is None else await self._take_back(outcome, taken)
 
     async def made(
         self, draft: MemoryDraft, scope: Scope, said: Said, memory_id: str
-    ) -> tuple[Memory, Protected] | Refused:
-        """Returns what would be stored of a draft, or why it would be rejected."""
+    ) -> tuple[Memory, MemoryDraft] | Refused:
+        """Returns what would be stored, and the draft as it was examined; or why it would be
+        rejected."""
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Refused):
             return passed
-        return await asyncio.to_thread(self._memory, passed.draft, said, memory_id), passed
+        return await asyncio.to_thread(self._memory, passed, said, memory_id), passed
 
     async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
         """Returns the recallable entry of the scope with this id; if there is none, whether the
@@ -139,17 +139,18 @@ class MemoryHandlers(MemoryEditor):
     async def _unasked(
         self, scope: Scope, memory: Memory, said_at: datetime | None
     ) -> Memory | None:
-        """Returns what may be stored that no person requests now, None for what was corrected."""
+        """Returns what may be stored that no person requests now, None for what was corrected. What
+        was forgotten or rejected once is remembered, and left to people to propose again."""
         revives = partial(self._deeds.texts.would_revive, scope.name, memory, otherwise=True)
         if await asyncio.to_thread(revives, said_at or self._clock()):
             return None
-        if not is_proposed(memory):
-            return memory
         living = self._catalogue.of_scope(scope)
-        if await asyncio.to_thread(_was_rejected, memory, living):
-            return None
-        # Said anew it is remembered; to propose it again is left to people.
-        return unproposed(memory) if await asyncio.to_thread(revives, EVER) else memory
+        turned_down = partial(_was_rejected, memory, living)
+        if is_proposed(memory) and (
+            await asyncio.to_thread(turned_down) or await asyncio.to_thread(revives, EVER)
+        ):
+            return unproposed(memory)
+        return memory
 
     async def _settle(
         self,
@@ -160,11 +161,11 @@ class MemoryHandlers(MemoryEditor):
         draft: MemoryDraft,
     ) -> Stored:
         wanted = Topic.DECISIONS if draft.proposed else draft.topic
-        # Again: another write may have stored it while the embedder was asked.
-        known = await self._said_before(scope, memory)
-        stored = known or (None if isinstance(near, Append) else near.stored)
-        current = await self._unchanged(stored) if stored else None
-        if current is not None and (known or isinstance(near, Reinforce)):
+        # Now: another write may have stored it while the embedder was asked.
+        if known := self._catalogue.same_words(scope, memory):
+            near = Reinforce(known)
+        current = None if isinstance(near, Append) else await self._unchanged(near.stored)
+        if current is not None and isinstance(near, Reinforce):
             reinforced = await self._reinforce(current, memory, draft)
             if reinforced is not None:
                 return reinforced
@@ -184,46 +185,30 @@ class MemoryHandlers(MemoryEditor):
             return Stored(new, How.REPLACED, former=current)
         return Stored(new)
 
-    async def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
-        """Returns an entry with the same words, also if it was stored as an event or task, whose
-        bare weekdays got dates, and now is said as neither. Another week's Friday is another
-        day."""
-        known = self._catalogue.same_words(scope, memory)
-        if known or memory.quoted or memory.undated:
-            return known
-        said, at = memory.judgment, memory.created_at
-        dated = await asyncio.to_thread(resolve_dates, said, at, weekdays=True)
-        return self._catalogue.same_words(scope, replace(memory, judgment=dated))
-
     async def _reinforce(
         self, current: StoredMemory, memory: Memory, draft: MemoryDraft
     ) -> Stored | None:
         """Returns None if a person has just changed the entry: then the statement is written anew.
         What is said on purpose, or after it was settled, reopens a done task and a settled
         entry."""
-        before = current.memory
-        if not is_task(current) and _is_echo(draft):
+        before, scope = current.memory, current.scope
+        name = draft.actor.name if draft.actor is not None else ""
+        heard = None if draft.heard is None else stated(draft.heard)
+        # A model may say again what it was shown, or was asked about.
+        if not is_task(current) and is_model_worded(draft.judgment, heard, name):
             return Stored(current, How.AGAIN)
-        active = before.active or memory.active
         # A reader of turns proposes what is new, and opens nothing that stands already.
         if draft.proposed and draft.source is not Source.REFLECTION:
             before = proposed(before)
-        if memory.active or await self._is_open_again(current, memory):
+        by = closed_by(before)
+        settled = self._catalogue.get(Key(scope.name, by))
+        later = settled is None or memory.created_at > settled.memory.created_at
+        if memory.active or (by and later):
             before = still_open(reopened(before) if is_task(current) else before)
         strength = min(before.strength + _REINFORCE_BY, MAX_STRENGTH)
-        stronger = replace(before, strength=strength, active=active)
+        stronger = replace(before, strength=strength, active=before.active or memory.active)
         stored = await self._do(current, lambda _: self._vault.replace(current, stronger))
         return None if stored is None else Stored(stored, How.AGAIN)
-
-    async def _is_open_again(self, current: StoredMemory, memory: Memory) -> bool:
-        """Returns whether it was said again after it had been settled."""
-        by, scope = closed_by(current.memory), current.scope
-        if not by:
-            return False
-        living = self._catalogue.get(Key(scope.name, by))
-        archived = partial(self._vault.archived, scope, [by])
-        settled = [living.memory] if living else await asyncio.to_thread(archived)
-        return all(memory.created_at > one.created_at for one in settled)
 
     async def _take_back(self, outcome: Stored, taken: Taken) -> Stored:
         """Archive what the new entry contradicts for certain, or name it. A crash before that
@@ -294,11 +279,3 @@ def _was_rejected(memory: Memory, living: Sequence[StoredMemory]) -> bool:
     said = same_words(memory.judgment)
     rejected = (one.memory for one in living if is_rejected(one.memory))
     return any(same_words(one.judgment) == said for one in rejected)
-
-
-def _is_echo(draft: MemoryDraft) -> bool:
-    """Returns whether a model says again what its speaker did not state in the turn: it was shown
-    the entry, or asked about it."""
-    name = draft.actor.name if draft.actor is not None else ""
-    heard = None if draft.heard is None else stated(draft.heard)
-    return is_model_worded(draft.judgment, heard, name)

@@ -280,10 +280,8 @@ class ScopeBook:
         if scope.is_public:
             return Refused(Reason.CONFIDENCE)
         keys = self.sharing(scope)
-        if len(keys) > 1:
-            return Refused(Reason.CONFIDENCE_SHARED, detail=scope.name)
         private = is_private_chat(keys[0]) if keys else not scope.name.startswith("group-")
-        alone = private and scope != ALL_PRIVATE_CHATS
+        alone = private and len(keys) < 2 and scope != ALL_PRIVATE_CHATS
         return None if alone else Refused(Reason.CONFIDENCE_HERE)
 
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:

@@ -194,7 +194,7 @@ class TaskList:
         )
         if isinstance(passed, Refused):
             return passed
-        now, draft = self._clock(), passed.draft
+        now, draft = self._clock(), passed
         said = (draft.judgment, draft.reasoning, draft.context)
 
         def dated() -> tuple[str, str, str]:

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 EMPTY, NOTHING = "nothing is remembered yet\n", "nothing relevant is remembered\n"
-NO_WORDS, FILLER = map(refusal, (Reason.EMPTY, Reason.FILLER))
+NOTHING_SAID = refusal(Reason.EMPTY)
 
 
 def test_what_a_script_writes_and_reads(
@@ -47,7 +47,7 @@ def test_what_a_script_writes_and_reads(
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
-        (["log", "ok", "--type", "instruction"], 1, FILLER),
+        (["log", "ok", "--type", "instruction"], 1, NOTHING_SAID),
         (["tasks", '[{"title":"x","status":"half"}]'], 2, "the status of task 1 can only be open"),
         (["tasks", '[{"title":"ok"},{"title":"Dust the shelf"}]'], 3, "- ok: refused: "),
     ],
@@ -65,7 +65,7 @@ def test_what_is_refused_is_said_on_stderr_or_as_json(
 def test_stdin_may_hold_anything(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     for raw, code, word in (
         (b"\xff\xfe\xfa", 2, "stdin"),
-        (b"", 1, NO_WORDS),
+        (b"", 1, NOTHING_SAID),
         (b"x" * 1_048_576, 2, "262144"),
     ):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8"))

@@ -294,7 +294,7 @@ async def test_what_appears_later_is_another_batch_and_nothing_is_taken_twice(
     assert len(later.batches) == 2
     assert later.tally == replace(first.tally, scanned=5, merged=2)
     strengths = {words: one.strength for words, one in vault_of(simple.root)["家人"].items()}
-    assert strengths == {"奶奶的第0件事": 50, "奶奶的第1件事": 50, "奶奶的第2件事": 95}
+    assert strengths == {"奶奶的第0件事": 50, "奶奶的第1件事": 50, "奶奶的第2件事": 50}
 
 
 async def test_a_persons_edit_stays_when_the_record_comes_again(simple: Simple) -> None:
@@ -308,8 +308,8 @@ async def test_a_persons_edit_stays_when_the_record_comes_again(simple: Simple) 
     await adopt(simple.root, simple.plugins)
     found = vault_of(simple.root)["家人"]
     assert {words: memory.strength for words, memory in found.items()} == {
-        "外婆的第0件事": 77,
-        "奶奶的第1件事": 77,
+        "外婆的第0件事": 50,
+        "奶奶的第1件事": 50,
     }
 
 

@@ -87,7 +87,7 @@ async def test_it_comes_in_untrusted_and_through_the_gate_and_the_source_stays(
     done = await take(store.memories, paths)
     assert photograph(foreign) == before
     assert (done.stored, done.known, done.redacted) == (5, 0, 1)
-    assert refused(done) == ["filler"]
+    assert refused(done) == ["empty"]
     files = markdown(paths)
     assert "支付回调改用异步队列" in files["scopes/public/decisions.md"]
     assert "给登录接口加限流" in files["scopes/public/TASKS.md"]

@@ -11,7 +11,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import Actor, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
     is_proposed,
-    is_rejected,
     proposal_of,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
@@ -117,7 +116,9 @@ async def test_a_rejected_proposal_is_not_proposed_again(bot: Bot, by: Actor) ->
     outcome = await bot.engine.service.decide(change, conversation_id=FAMILY, actor=ADMIN)
     assert isinstance(outcome, TurnedDown)
     for words in (WORDS, f"{WORDS}。"):
-        assert is_rejected((await proposed(bot, words, by)).memory)
+        await bot.hears(WORDS, decided(words), who=by)
+        bot.clock.forward(minutes=1)
+        assert not any(is_proposed(stored.memory) for stored in bot.living())
 
 
 async def test_a_forgotten_proposal_is_not_proposed_again(bot: Bot) -> None:

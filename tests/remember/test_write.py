@@ -69,7 +69,7 @@ def vault_text(root: Path) -> str:
 async def test_each_door_checks_first(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         for text in ("可能吧", "可\u200b能\u200b吧"):
-            assert await rig.tell(text, HERE) == Refused(Reason.FILLER)
+            assert await rig.tell(text, HERE) == Refused(Reason.EMPTY)
         assert (await rig.engine.status()).total == 0
         said = await rig.remember(PHONE, HERE, reasoning="密码是hunter2", tags=("房东",))
         assert said.memory.memory.judgment == HIDDEN
@@ -86,7 +86,7 @@ async def test_each_door_checks_first(tmp_path: Path) -> None:
         learned_, refused = report.outcomes
         assert isinstance(learned_, Stored)
         assert learned_.hidden == (PrivateKind.PHONE,)
-        assert refused == Refused(Reason.FILLER)
+        assert refused == Refused(Reason.EMPTY)
         await rig.until_indexed()
     kept = vault_text(tmp_path)
     assert HIDDEN.removesuffix("]").rpartition("[")[0] in kept

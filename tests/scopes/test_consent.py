@@ -55,7 +55,7 @@ OWN = private(5003)
 MOVE, SECRET = "小明打算年底搬出去住", "别告诉别人：我打算年底搬出去"
 QUESTION = "小明年底有什么打算"
 CONFIDENCE = Refused(Reason.CONFIDENCE)
-SHARED = Refused(Reason.CONFIDENCE_SHARED, detail="家人")
+SHARED = Refused(Reason.CONFIDENCE_HERE)
 SETTINGS = replace(QUICK, relevance_floor=0.0)
 
 
@@ -167,7 +167,7 @@ TO_WHOM = {
     ROOM: CONFIDENCE,
     FAMILY: SHARED,
     private(1002): SHARED,
-    group(888): Refused(Reason.CONFIDENCE_HERE),
+    group(888): SHARED,
     OWN: None,
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     How,
     MemoryDraft,
     MemoryKind,
-    Stored,
     TaskAction,
     TaskChange,
     TaskFate,
@@ -24,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of, task_text
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
 pytestmark = pytest.mark.engine
 
@@ -164,18 +162,3 @@ async def test_questions_for_what_is_left_pass_over_what_is_done_and_the_other_w
         assert await rig.texts(question, FAMILY) == ["[x] 交房租的任务 (2026-11-21)"], question
     # Asked for by name, a task that is done says so.
     assert "[x] 交房租的任务 (2026-11-21)" in await rig.texts("房租交了吗", FAMILY)
-
-
-async def test_a_task_told_again_as_a_fact_is_the_same_task_until_its_day_is_another(
-    tmp_path: Path,
-) -> None:
-    clock = Ticker(datetime(2026, 11, 23, 12, 0, tzinfo=UTC))
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        remember = rig.engine.service.remember
-        said = "小明必须在周五之前交报告"
-        task = MemoryDraft(said, kind=MemoryKind.TASK, actor=MING)
-        fact = MemoryDraft(said, actor=MING)
-        assert isinstance(await remember(task, conversation_id=FAMILY), Stored)
-        assert is_stored(await remember(fact, conversation_id=FAMILY), How.AGAIN)
-        clock.now += timedelta(days=7)
-        assert isinstance(await remember(fact, conversation_id=FAMILY), Stored)

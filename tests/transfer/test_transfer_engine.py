@@ -299,7 +299,7 @@ async def test_each_refused_line_is_told_with_its_number_and_the_others_are_stor
         5: LineFault.NOT_AN_OBJECT,
         6: Reason.EMPTY,
         7: LineFault.NOT_UTF8,
-        8: Reason.FILLER,
+        8: Reason.EMPTY,
         9: LineFault.MISSING,
         10: LineFault.UNKNOWN_TYPE,
         11: LineFault.WRONG,

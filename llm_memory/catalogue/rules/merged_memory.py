@@ -1,22 +1,11 @@
-"""Merges two memories that say the same. Pure."""
+"""Merges what two memories that say the same have gathered. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
-
-from ...models.data_models import Memory
 
 ORIGIN: Final = "原号"
 """The field with the ids that a memory had in other stores."""
-
-
-def merged_memory(one: Memory, other: Memory) -> Memory:
-    """Returns ``one``, its words kept, with what ``other`` adds."""
-    ids = tuple(piece for piece in other.extra if piece.startswith(f"{ORIGIN}："))
-    return replace(
-        one, strength=max(one.strength, other.strength), extra=all_pieces(one.extra, ids)
-    )
 
 
 def all_pieces(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ...models.data_models import UNDATED, Memory, Source, StoredMemory, Topic, 
 from ...models.decisions import record_name
 from ...models.vault_layout import topic_of
 from ...recall.rules.tell_once import once
-from ...remember.rules.gate import flaw
+from ...remember.rules.gate import says_nothing
 from ...text.normalising import clean, preview
 from ...text.safe_text import shown_name
 
@@ -113,7 +113,7 @@ def _says_something(stored: StoredMemory) -> bool:
     """False for what the gate refuses today: it came past it, or before. A person's own lines are
     as a person wants them."""
     memory = stored.memory
-    return memory.provenance.source is Source.PERSON or flaw(memory.judgment) is None
+    return memory.provenance.source is Source.PERSON or not says_nothing(memory.judgment)
 
 
 def _heading(stored: StoredMemory) -> Topic | None:

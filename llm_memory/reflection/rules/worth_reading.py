@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from ...models.turns import QueuedTurn
-from ...remember.rules.gate import flaw
+from ...remember.rules.gate import says_nothing
 from ...text.scripts import WIDE
 from ...text.stated import asks
 
@@ -48,7 +48,7 @@ def tells_something(text: str) -> bool:
 def _is_statement(clause: str) -> bool:
     long_enough = _is_as_long(clause, _LEAST_HAN, _LEAST_WORDS)
     wants = asks(_INSIDE.sub("", clause)) or _ORDERS.search(clause) is not None
-    return long_enough and not wants and flaw(clause) is None
+    return long_enough and not wants and not says_nothing(clause)
 
 
 def _is_as_long(text: str, han: int, words: int) -> bool:

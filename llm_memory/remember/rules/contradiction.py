@@ -22,7 +22,7 @@ from ...recall.rules.newer import features, may_follow, weight
 from ...recall.weights import Linear
 from ...text.overlap import content, is_model_worded
 from ...text.same_meaning import LIGHT, NEGATIONS, PERSONS
-from ...text.scripts import WIDE, fold
+from ...text.scripts import fold
 from ...text.statements import Statement, Words, agree, statement
 from . import GATE
 from .corrected import named
@@ -40,8 +40,7 @@ _LEAST: Final = 3
 _AUXILIARIES: Final = frozenset({"do", "does", "did"})
 _ROLES: Final = "当當做任"
 """Denied, somebody is no longer what the old statement calls them."""
-_AUXILIARY: Final = re.compile(r"\b\w+n't\b", re.IGNORECASE)
-_WORD: Final = re.compile(rf"{WIDE.pattern}|[a-z0-9]+")
+_WORD: Final = re.compile(r"[0-9A-Za-z']+|[^\W_]")
 _CLAUSE: Final = re.compile(r"(?:[^，,。；;.!！?\n\s]|(?<=[!-~])\s|\s(?=[!-~]))+")
 """A blank ends one between Chinese characters."""
 
@@ -99,7 +98,7 @@ def contradicted(
     vouches for, or another speaker said, stays, and so does what may be meant as well as another
     one."""
     mine, found = _read(replace(new, judgment=taken.said)), []
-    for place, stored in enumerate(near):
+    for stored in near:
         old = stored.memory
         if closed_by(old) or old.created_at > new.created_at:
             continue
@@ -108,17 +107,18 @@ def contradicted(
         if score is not None:
             vouched = old.provenance.vouched and not new.provenance.vouched
             own = same_speaker(new, old) and not vouched and not new.model_worded
-            found.append((own, score, -place, stored, yours))
+            found.append((own, score, stored, yours))
     if not found:
         return False, None
-    (own, best, _, stored, yours), *others = sorted(found, key=lambda one: one[:3], reverse=True)
-    if not own or any(best - other[1] < _AHEAD for other in others if other[0]):
+    (own, best, stored, yours), *others = sorted(found, key=lambda one: one[:2], reverse=True)
+    if not own or any(best - score < _AHEAD for also, score, *_ in others if also):
         return False, stored
-    if taken.ends and best < _CERTAIN:
+    if best >= _CERTAIN:
+        return True, stored
+    if taken.ends:
         return weight(mine.about & yours.about) >= _MOST * weight(yours.about), stored
     moved = GATE["changed"].search(taken.said) and features(yours, mine)["value"] > 0
-    says_so = (taken.corrects or moved) and _same_subject(mine, yours)
-    return bool(best >= _CERTAIN or says_so), stored
+    return bool(taken.corrects or moved) and _subject(mine.memory) == _subject(yours.memory), stored
 
 
 def _read(memory: Memory) -> Read:
@@ -138,25 +138,22 @@ def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
     if (follows or same_speaker(mine, yours)) and not another and contradicts(mine, yours):
         return _CERTAIN
     said = (statement(one.judgment, one.created_at).words for one in (mine, yours))
-    if not follows or agree(*said):
+    if not follows or agree(*said) or (another and not taken.corrects):
         return None
     found = features(old, new) | {"speaker": 1.0, "days": 0.5, "names": 0.5}
     if taken.ends:
         ended = _ends(mine.judgment, yours.judgment, content(mine.who))
         return model.score(found) if ended else None
-    if another and not taken.corrects:
-        return None
     if not taken.corrects and not GATE["changed"].search(mine.judgment):
         score = model.score(found)
-        told = _same_subject(new, old) and score >= 2 * _LIKELY
+        told = _subject(mine) == _subject(yours) and score >= 2 * _LIKELY
         return score if told or _tell_a_value(mine.judgment, yours.judgment) else None
     # Of what it says is not so the old statement has the greater part.
     dropped = content(taken.dropped)
     if dropped and 2 * len(dropped & content(yours.judgment)) <= len(dropped):
         return None
-    score = model.score(
-        found | {"corrects": found["cosine"], "beyond": max(found["cosine"], found["beyond"])}
-    )
+    found["corrects"], found["beyond"] = found["cosine"], max(found["cosine"], found["beyond"])
+    score = model.score(found)
     return score if score >= _LIKELY else None
 
 
@@ -171,16 +168,12 @@ def _ends(new: str, old: str, names: frozenset[str]) -> bool:
     return len(left & content(old)) > _MOST * len(left)
 
 
-def _same_subject(one: Read, other: Read) -> bool:
-    """Whether both begin with the same word, apart from their speaker's name: it tells which of his
-    things they are about."""
-    return _subject(one.memory) == _subject(other.memory)
-
-
-def _subject(memory: Memory) -> str:
-    text = memory.judgment.replace(memory.who, " ") if memory.who else memory.judgment
-    words = _WORD.findall(_AUXILIARY.sub("", fold(text)))
-    return next((word[:4] for word in words if content(word)), "")
+def _subject(said: Memory) -> frozenset[str]:
+    """The word that it begins with, apart from its speaker's name: which of his things it is
+    about."""
+    text = said.judgment.replace(said.who, " ") if said.who else said.judgment
+    words = (content(word) for word in _WORD.findall(text) if not word.endswith("n't"))
+    return next(filter(None, words), frozenset())
 
 
 def _tell_a_value(new: str, old: str) -> bool:
@@ -199,14 +192,12 @@ def contradicts(new: Memory, old: Memory) -> bool:
         return False
     one, other = mine.clauses[0], yours.clauses[0]
     told = all(GATE["tells_value"].match(said.judgment) for said in (new, old))
-    return _is_negated(one, other) or _differ(one, other, least=_LEAST - told)
+    return _is_negated(one, other) or _differ(one, other, _LEAST - told)
 
 
 def _statement(said: Memory) -> Statement:
     # ``statement`` takes the 不过 of 不过敏 for "but".
-    text = said.judgment.replace("不过敏", "没过敏")
-    text = GATE["no_more"].sub(lambda one: "not" if one[0][0] in "nN" else "", text)
-    return statement(text, said.created_at)
+    return statement(said.judgment.replace("不过敏", "没过敏"), said.created_at)
 
 
 def _is_negated(one: Words, other: Words) -> bool:
@@ -224,7 +215,7 @@ def _positive(words: Words) -> Words:
     )
 
 
-def _differ(one: Words, other: Words, *, least: int) -> bool:
+def _differ(one: Words, other: Words, least: int) -> bool:
     """Whether they differ in one number or date alone, with words of this weight before it, and
     nothing but its unit behind: in 301 的灯坏了 the number is the thing's name."""
     places = [at for at, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]]
@@ -233,7 +224,6 @@ def _differ(one: Words, other: Words, *, least: int) -> bool:
     before, behind = one[: places[0]], one[places[0] + 1 :]
     return (
         all(GATE["value"].fullmatch(words[places[0]]) for words in (one, other))
-        and before[-1:] != ("第",)
         and weight(before) >= least
         and all(map(GATE["unit"].fullmatch, behind))
     )

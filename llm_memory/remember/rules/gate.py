@@ -1,13 +1,11 @@
 """What a draft must be to become a memory: tidied, worth one, neither off the record nor told in
 confidence; and what reads like an order to the bot. The words are in ``gate.txt``.
 
-Refusing a text that the speaker wanted kept costs more than keeping a line of chatter: a text is
-refused only if *all* of it is chatter, or a block of code or data.
+Refusing a text that the speaker wanted kept costs more than keeping a line of chatter.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -23,7 +21,7 @@ from ...models.data_models import (
     Reason,
     Refused,
 )
-from ...text.normalising import clean, normalise, one_line
+from ...text.normalising import clean, one_line
 from ...text.numerals import narrowed
 from ...text.scripts import WIDE, fold
 from ...text.traditional import simplified
@@ -48,8 +46,6 @@ def tidy(draft: MemoryDraft) -> MemoryDraft | Refused:
     questions and names are only labels, and are cut.
     """
     judgment, reasoning = clean(draft.judgment), clean(draft.reasoning)
-    if not normalise(judgment):
-        return Refused(Reason.EMPTY)
     for text, most in ((judgment, MAX_JUDGMENT), (reasoning, MAX_REASONING)):
         if len(text) > most:
             return Refused(Reason.TOO_LONG, detail=str(most))
@@ -74,32 +70,17 @@ def _label(text: str, most: int) -> str:
     return one_line(clean(text))[:most].rstrip()
 
 
-def flaw(judgment: str) -> Reason | None:
-    """Returns why a text is not worth a memory, None if it is."""
-    folded = fold(judgment).replace("’", "'")
+def says_nothing(text: str) -> bool:
+    """Returns whether all of a text is chatter, titles, a block of code, or too short to be read by
+    itself. A line of code that somebody asks to have remembered is kept."""
+    folded = fold(text).replace("’", "'")
     words = "".join(c if c.isalnum() or c == "'" else " " for c in folded).split()
-    if GATE["chatter"].fullmatch(" ".join(words)):
-        return Reason.FILLER
-    letters = "".join(words).replace("'", "")
-    lines = [line for line in judgment.strip().split("\n") if line.strip()]
-    if len(letters) + len(WIDE.findall(letters)) < _LEAST or all(
-        GATE["title"].fullmatch(line) for line in lines
-    ):
-        return Reason.TOO_SHORT
-    return Reason.CODE if _is_code(judgment.strip()) else None
-
-
-def _is_code(text: str) -> bool:
-    """True for a fenced block or JSON without any prose. A line of code that somebody asks to have
-    remembered is kept."""
-    if GATE["fenced"].fullmatch(text):
+    if GATE["chatter"].fullmatch(" ".join(words)) or GATE["fenced"].fullmatch(text.strip()):
         return True
-    if not text.startswith(("{", "[")):
-        return False
-    try:
-        return isinstance(json.loads(text), dict | list)
-    except (ValueError, RecursionError):
-        return False
+    letters = "".join(words).replace("'", "")
+    lines = (line for line in text.split("\n") if line.strip())
+    too_short = len(letters) + len(WIDE.findall(letters)) < _LEAST
+    return too_short or all(map(GATE["title"].fullmatch, lines))
 
 
 def passing(text: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...models.data_models import MemoryDraft, PrivateKind, Reason, Refused
 from ...models.settings import PrivacyMode
@@ -60,21 +60,13 @@ def without_private(text: str, mode: PrivacyMode) -> str:
     return hide(text, find(text), chinese=_HAN.search(text) is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Protected:
-    """A draft that may be stored, and what was hidden in it."""
-
-    draft: MemoryDraft
-    hidden: tuple[PrivateKind, ...] = ()
-
-
-def protect(draft: MemoryDraft, mode: PrivacyMode) -> Protected | Refused:
+def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
     """Returns the draft without private data, or why it is rejected.
 
     A draft without any content besides private data is rejected in either mode.
     """
     if mode is PrivacyMode.OFF:
-        return Protected(draft)
+        return draft
     kinds: dict[PrivateKind, None] = {}
     chinese = _HAN.search(draft.judgment + draft.reasoning) is not None
 
@@ -93,10 +85,10 @@ def protect(draft: MemoryDraft, mode: PrivacyMode) -> Protected | Refused:
     )
     if kinds and (mode is PrivacyMode.REJECT or not _says_more(cleared.judgment)):
         return Refused(Reason.PRIVATE, private=tuple(kinds))
-    hidden = tuple(kinds)  # of a name it is not told
-    if draft.actor is not None:
-        cleared = replace(cleared, actor=replace(draft.actor, name=without(draft.actor.name)))
-    return Protected(cleared, hidden)
+    cleared = replace(cleared, hidden=tuple(kinds))  # of a name it is not told
+    if draft.actor is None:
+        return cleared
+    return replace(cleared, actor=replace(draft.actor, name=without(draft.actor.name)))
 
 
 def _says_more(judgment: str) -> bool:

@@ -37,7 +37,7 @@ def test_a_report_tells_all_that_it_knows() -> None:
         refused=17, stopped_at=99,
         lines=(
             RefusedLine(5, LineFault.NOT_JSON, "x ^m-01jd3q8z7kab"),
-            RefusedLine(6, rejected=Refused(Reason.FILLER)),
+            RefusedLine(6, rejected=Refused(Reason.EMPTY)),
         ),
     )  # fmt: skip
     said = "\n".join(imported_lines(Texts("zh-CN"), report))

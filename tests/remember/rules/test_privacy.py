@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import (
-    Protected,
     find,
     hide,
     protect,
@@ -76,17 +75,17 @@ DRAFT = MemoryDraft(
 
 def test_every_part_of_a_draft_is_hidden_alike() -> None:
     passed = protect(DRAFT, PrivacyMode.REDACT)
-    assert isinstance(passed, Protected)
-    assert passed.draft.judgment == "房东的电话是[电话号码已隐藏]"
-    assert passed.draft.reasoning == "他发来的，还有密钥 [密钥已隐藏]"
-    assert passed.draft.tags == ("房东", "手机[电话号码已隐藏]")
-    assert passed.draft.context == "上一句：我的密码是[密码已隐藏]"
-    assert passed.draft.actor == Actor("aiocqhttp:10001", "老王 [电话号码已隐藏]")
+    assert isinstance(passed, MemoryDraft)
+    assert passed.judgment == "房东的电话是[电话号码已隐藏]"
+    assert passed.reasoning == "他发来的，还有密钥 [密钥已隐藏]"
+    assert passed.tags == ("房东", "手机[电话号码已隐藏]")
+    assert passed.context == "上一句：我的密码是[密码已隐藏]"
+    assert passed.actor == Actor("aiocqhttp:10001", "老王 [电话号码已隐藏]")
     assert set(passed.hidden) == {PrivateKind.PHONE, PrivateKind.TOKEN, PrivateKind.PASSWORD}
-    assert protect(DRAFT, PrivacyMode.OFF) == Protected(DRAFT)
+    assert protect(DRAFT, PrivacyMode.OFF) == DRAFT
     english = protect(MemoryDraft("call Dad at +1 415-555-2671"), PrivacyMode.REDACT)
-    assert isinstance(english, Protected)
-    assert english.draft.judgment == "call Dad at [phone number hidden]"
+    assert isinstance(english, MemoryDraft)
+    assert english.judgment == "call Dad at [phone number hidden]"
 
 
 @pytest.mark.parametrize("part", ["judgment", "reasoning", "tags", "context"])
@@ -99,7 +98,7 @@ def test_one_secret_anywhere_refuses_the_draft_where_the_owner_wants_so(part: st
 def test_a_number_in_a_name_is_hidden_and_refuses_nothing() -> None:
     draft = MemoryDraft("房东姓王", actor=Actor("qq:1", "老王13912345678"))
     hidden = replace(draft, actor=Actor("qq:1", "老王[电话号码已隐藏]"))
-    assert protect(draft, PrivacyMode.REJECT) == Protected(hidden)
+    assert protect(draft, PrivacyMode.REJECT) == hidden
 
 
 @pytest.mark.parametrize("text", sentences("bare_secret"))
