@@ -111,19 +111,18 @@ async def rebind_moved(plugin: PluginContext, old: str, new: str) -> None:
 async def _rebind(plugin: PluginContext, old: str, new: str, *, told: bool = False) -> str:
     service, panel, texts = plugin.service, plugin.panel_map, plugin.texts
     async with panel.changing:
-        back = service.is_rebound(new, old)
-        done = await service.rebind(old, new, panel.read(), told=told)
-        if isinstance(done, Refused):
-            return refusal_text(texts, "", done)
-        changed, moved = done
+        raw, back = panel.read(), service.is_rebound(new, old)
+        changed = await service.rebind(old, new, raw, told=told)
+        if isinstance(changed, Refused):
+            return refusal_text(texts, "", changed)
         try:
-            if moved:
+            if changed != raw:
                 await panel.save(changed)
         except NotSaved:
             if not (told or back):  # the platform will not say it again: it holds all the same
                 await service.apart(old, new)
             raise
-        await service.go_by(changed, moved)
+        await service.go_by(changed)
         if back:
             await service.apart(new, old)
     return texts.say("rebind.done", old=old, new=new)

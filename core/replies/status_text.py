@@ -114,8 +114,6 @@ def notice_text(texts: Texts, notice: Notice) -> str:
         rung, code = (str(params[name]).partition(":")[0] for name in ("embedder", "detail"))
         if texts.knows(remedy := f"{rung}.{code}"):  # what the owner can do
             params["detail"] += say(remedy, name=bundled_model_for_here())
-    if odd := params.get("odd"):
-        params["odd"] = say(f"map_key.{odd}", **params)
     if (role := params.get("role")) is not None:
         there = "there_without" if role == NO_PERSONA else "there"
         params |= {"who": persona_words(texts, role), "there": say(f"soul_view.{there}")}

@@ -21,8 +21,6 @@ class WhyCode(StrEnum):
     GROUP_POLICY = "group_policy"
     UNKNOWN_KIND = "unknown_kind"
     ILLEGAL_NAME = "illegal_name"
-    MAP_DAMAGED = "map_damaged"
-    """It had a scope of its own, and the map lost all that it had at once."""
     MAP_WITHHELD = "map_withheld"
     """It would be public, and may have had a scope: see ``ScopeMap.withheld``."""
     DOUBTFUL_KEY = "doubtful_key"

@@ -58,37 +58,33 @@ class IllegalName:
 @dataclass(frozen=True, slots=True)
 class ScopeMap:
     """``conversation_scope_map`` after reading: every key with its scope or its fault, and what is
-    held of it until an admin says that it is meant as it is.
+    doubtful of it until an admin says that it is meant as it is.
 
     Attributes:
         unreadable: Keys that are no conversation id. A conversation that one of them seems to mean
             reads public only.
-        held: Keys that went all at once: their conversations read public only.
         gone: Keys of bot accounts that do not exist now. The same conversation on another account
             reads public only.
-        all_gone: All private conversations of the map are on such accounts.
-        unnamed: Scopes that have a folder and that no map of this installation has named.
+        lost: It has lost all private entries at once.
+        all_gone: All private conversations of the map are on accounts that are gone.
         rebound: Names that were replaced by others, in the order in which that was done.
     """
 
     entries: Mapping[str, Scope | IllegalName] = field(default_factory=lambda: MappingProxyType({}))
     unreadable: frozenset[str] = frozenset()
-    held: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
+    lost: bool = False
     all_gone: bool = False
-    unnamed: frozenset[str] = frozenset()
     rebound: tuple[Rebinding, ...] = ()
 
     @property
     def withheld(self) -> bool:
         """Every conversation that would fall to public reads public only."""
-        return self.all_gone or bool(self.unnamed)
+        return self.lost or self.all_gone
 
     def written(self, key: str) -> str:
-        """What stands beside a key, empty where it stands there no more."""
-        entry = self.entries.get(key)
-        if entry is None:
-            return ""
+        """What stands beside a key."""
+        entry = self.entries[key]
         return entry.name if isinstance(entry, Scope) else entry.value
 
 
@@ -97,15 +93,13 @@ class MapPast:
     """What is remembered of the maps that there were.
 
     Attributes:
-        keys: The private ones of the last map that had any.
-        lost: Private keys that went all at once and are not back.
+        keys: The private ones of the last map that was not lost.
         scopes: Private scopes that a map has named, that were brought from elsewhere, or of which
             an admin has said that no key is to name them.
         released: Bot accounts of which an admin has said that they are gone for good.
     """
 
     keys: frozenset[str] = frozenset()
-    lost: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
 
@@ -142,13 +136,6 @@ class Policies:
         """The name of the setting that ``dm_policy`` took it from, as the panel has it."""
         by_account = self.dm_scope_by_account
         return BY_ACCOUNT if by_account is None or account in by_account else "dm_scope"
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeSettings(Policies):
-    """All that ``resolve`` looks at."""
-
-    scope_map: ScopeMap = field(default_factory=ScopeMap)
 
 
 # The three paces of what goes on behind the bot are not the owner's to set, but a test's.

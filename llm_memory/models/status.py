@@ -83,7 +83,6 @@ class NoticeCode(StrEnum):
     MAP_ILLEGAL_NAME = "map_illegal_name"
     MAP_ODD_KEY = "map_odd_key"
     MAP_DAMAGED = "map_damaged"
-    MAP_UNKNOWN = "map_unknown"
     MAP_ACCOUNTS_GONE = "map_accounts_gone"
     POLICY_UNKNOWN = "policy_unknown"
     STRANGERS_IN_PUBLIC = "strangers_in_public"

@@ -11,8 +11,8 @@ from ..models.conversation import Actor, ConversationId, SeenSender
 from ..models.resolution import ReadsNothing, Resolution, Usable
 from ..models.scope import PUBLIC
 from ..storage.state_store import SqliteStateStore
-from .rules.origins import complete, on_behalf_of
-from .rules.rebinding import chat_key
+from .rules.origins import complete, on_behalf_of, place_of
+from .rules.rebinding import chat_key, renamed
 from .scope_book import ScopeBook
 
 _REMEMBERED = 4096
@@ -52,6 +52,11 @@ class Origins:
     async def met(self) -> list[SeenSender]:
         """Who has spoken where, and what groups are called; see ``note``."""
         return await self._senders("")
+
+    async def has_met(self, name: str) -> bool:
+        """True if somebody has spoken in this conversation, or to this bot account."""
+        met = await self.met()
+        return any(renamed(place_of(one).umo, name, name) is not None for one in met)
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
         """``parsed`` with what its string hides, ``hidden`` if no person's message has told it.

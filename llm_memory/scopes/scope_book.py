@@ -21,7 +21,6 @@ from ..models.settings import (
     EngineSettings,
     MapPast,
     ScopeMap,
-    ScopeSettings,
 )
 from ..models.status import Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
@@ -48,14 +47,11 @@ class ScopeBook:
     _notices: NoticeBoard
     accounts: Accounts = lambda: None
     _past: MapPast = field(default=MapPast(), init=False)
+    _map: ScopeMap = field(default=ScopeMap(), init=False)
     _folders: frozenset[str] = field(default=frozenset(), init=False)
     _present: frozenset[str] | None = field(default=None, init=False)
-    _meant: dict[str, str] = field(default_factory=dict, init=False)
-    """A conversation that has spoken, by the key that seems to mean it and matches none."""
-    _seen: set[str] = field(default_factory=set, init=False)
-    """Conversations that a message came from, and keys of the map that one of them had."""
     _met: set[str] = field(default_factory=set, init=False)
-    """The same since the start."""
+    """Conversations that a message came from since the start, by their key in the map."""
     _strangers: set[str] = field(default_factory=set, init=False)
     """Who writes privately, is no admin, and shares what is said there with everybody: a bot
     account and a person."""
@@ -63,47 +59,39 @@ class ScopeBook:
     """What was told since the start, or is being told."""
 
     def __post_init__(self) -> None:
-        settings = self._settings
-        self._raw = settings.scope_map
-        self._scopes = ScopeSettings(
-            dm_scope=settings.dm_scope,
-            group_scope=settings.group_scope,
-            scope_per_project=settings.scope_per_project,
-            identity_links=settings.identity_links,
-            dm_scope_by_account=settings.dm_scope_by_account,
-        )
+        self._raw = self._settings.scope_map
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
         a folder. What may have been lost is published only once an admin confirms the map."""
-        self._seen |= self._state.seen_conversations()
+        settings = self._settings
         self._rename(self._state.rebindings())
         self._present = self.accounts()
         self._go_by(*self._read(self._raw or {}, folders, self._state.map_past()))
         policies = {
-            "dm_scope": self._scopes.dm_scope,
-            "group_scope": self._scopes.group_scope,
-            BY_ACCOUNT: self._scopes.dm_scope_by_account,
-            **{f"{BY_ACCOUNT} {a}": p for a, p in (self._scopes.dm_scope_by_account or {}).items()},
+            "dm_scope": settings.dm_scope,
+            "group_scope": settings.group_scope,
+            BY_ACCOUNT: settings.dm_scope_by_account,
+            **{f"{BY_ACCOUNT} {a}": p for a, p in (settings.dm_scope_by_account or {}).items()},
         }
         for name in (name for name, policy in policies.items() if policy is None):
             self._notices.post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
-        if not self._settings.scope_filter_enabled:
+        if not settings.scope_filter_enabled:
             self._notices.post(Notice(NoticeCode.SCOPE_FILTER_OFF, error=True))
         self._strangers = {
             one
             for one in self._state.public_peers()
-            if self._scopes.dm_policy(account_of(one)) is DmScope.PUBLIC
+            if settings.dm_policy(account_of(one)) is DmScope.PUBLIC
         }
         self._report_strangers()
 
-    async def change_map(
-        self, raw: Mapping[str, object], keys: Collection[str], folders: Collection[str]
-    ) -> None:
-        """An admin has set or dropped these keys in chat: from now on the map is this one. Raises
-        StateUnavailable, and then it is the former one."""
+    async def change_map(self, raw: Mapping[str, object], folders: Collection[str]) -> None:
+        """An admin has changed the map in chat: from now on it is this one, and what is gone from
+        it, unless it was lost before, is meant. Raises StateUnavailable, and then it is the former
+        one."""
         past = self._past
-        past = replace(past, keys=past.keys.difference(keys), lost=past.lost.difference(keys))
+        if not self._map.lost:
+            past = replace(past, keys=frozenset(), scopes=past.scopes | self._folders)
         found = await asyncio.to_thread(self._read, raw, folders, past)
         self._raw = raw
         self._go_by(*found)
@@ -113,52 +101,37 @@ class ScopeBook:
     ) -> tuple[ScopeMap, MapPast, frozenset[str]]:
         """Read a map, compare it and note that. Blocks; changes nothing of the book's own."""
         standing = frozenset(filter(may_be_given, folders))
-        scope_map = read_scope_map(raw, folders)
-        scope_map, past = judge_map(scope_map, past, standing, self._seen, self._present)
+        scope_map, past = judge_map(read_scope_map(raw, folders), past, standing, self._present)
         self._state.put_map_past(past)
         return scope_map, past, standing
 
     def _go_by(self, scope_map: ScopeMap, past: MapPast, folders: frozenset[str]) -> None:
         self._past, self._folders = past, folders
-        scope_map = replace(scope_map, rebound=self.rebound)
-        self._scopes = replace(self._scopes, scope_map=scope_map)
+        self._map = replace(scope_map, rebound=self.rebound)
         self._report()
 
-    def _judge(self) -> None:
-        """Compare the map anew: something else than the map has changed."""
-        now = judge_map(self._map, self._past, self._folders, self._seen, self._present)
-        self._go_by(*now, self._folders)
-
-    def _settings_now(self) -> ScopeSettings:
+    def _map_now(self) -> ScopeMap:
         """Bot accounts come and go while the bot runs."""
         present = self.accounts()
         if present != self._present:
             self._present = present
-            self._judge()
-        return self._scopes
-
-    @property
-    def _map(self) -> ScopeMap:
-        return self._scopes.scope_map
+            self._go_by(*judge_map(self._map, self._past, self._folders, present), self._folders)
+        return self._map
 
     @property
     def damaged(self) -> bool:
         """True while something is on hold that the map may have lost."""
-        now = self._settings_now().scope_map
-        return bool(now.held) or now.withheld
+        return self._map_now().withheld
 
-    async def confirm_map(self) -> int:
-        """An admin says that the map is meant as it is: how many keys it was held back for."""
-        scope_map = self._settings_now().scope_map
-        past = confirmed(scope_map, self._past)
+    async def confirm_map(self) -> None:
+        """An admin says that the map is meant as it is."""
+        past = confirmed(self._map_now(), self._past, self._folders)
         await asyncio.to_thread(self._state.put_map_past, past)
-        self._past = past
-        self._judge()
-        return len(scope_map.held | scope_map.gone)
+        self._go_by(*judge_map(self._map, past, self._folders, self._present), self._folders)
 
     def _report(self) -> None:
         """Put up what is wrong with the map now, and take down what is not any more."""
-        now = list(map_notices(self._map, self._seen, self._meant, self._present))
+        now = list(map_notices(self._map, self._folders, self._present))
         if self._raw is None:
             now.append(Notice(NoticeCode.MAP_WRONG_TYPE))
         places = {(one.code, one.subject) for one in now}
@@ -185,17 +158,11 @@ class ScopeBook:
             self._rename((*self.rebound, Rebinding(old, new)))
 
     def _rename(self, rebindings: Sequence[Rebinding]) -> None:
-        scope_map = replace(self._map, rebound=tuple(rebindings))
-        self._scopes = replace(self._scopes, scope_map=scope_map)
-
-    def has_met(self, name: str) -> bool:
-        """True if a message came from this conversation, or from one of this bot account."""
-        parts = (f"{name}:", f"{name}#")
-        return any(one == name or one.startswith(parts) for one in self._seen)
+        self._map = replace(self._map, rebound=tuple(rebindings))
 
     def resolve(self, conversation_id: ConversationId) -> Resolution:
         """The scope of a conversation. A malformed id is refused and said in the log."""
-        resolution = resolve(conversation_id, self._settings_now())
+        resolution = resolve(conversation_id, self._map_now(), self._settings)
         if resolution.why.code is WhyCode.MALFORMED_ID:
             params = {"id": repr(conversation_id.umo)[:200]}
             self._notices.clear(NoticeCode.REFUSED_ID)  # the latest stands, and each is said
@@ -204,7 +171,7 @@ class ScopeBook:
 
     def derived_scopes(self, conversation_id: ConversationId) -> frozenset[Scope]:
         """Every private scope that some policy derives for a conversation, whatever holds now."""
-        return derived_scopes(conversation_id, self._settings_now())
+        return derived_scopes(conversation_id, self._map_now(), self._settings)
 
     async def meet(
         self, conversation_id: ConversationId, actor: Actor, resolution: Resolution
@@ -213,28 +180,13 @@ class ScopeBook:
         for the first since the start."""
         if isinstance(resolution, ReadsNothing):
             return False
-        map_key, why = conversation_id.map_key, resolution.why
         # Of a group that the platform splits by member, the group's: it is what an owner maps.
-        first = map_key not in self._met
-        self._met.add(map_key)
-        decided = {why.key} & self._map.entries.keys()
-        if why.code is WhyCode.DOUBTFUL_KEY:
-            decided.clear()
-            self._tell_meant(why.key, map_key)
-        for key in {conversation_id.umo, map_key, *decided} - self._seen:
-            self._seen.add(key)
-            self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
-            await self._keep(self._state.mark_seen, key)
+        first = conversation_id.map_key not in self._met
+        self._met.add(conversation_id.map_key)
+        why = resolution.why
         if (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC) and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
         return first
-
-    def _tell_meant(self, key: str, conversation: str) -> None:
-        """A conversation has spoken that a key seems to mean which matches none: said once."""
-        if key not in self._meant:
-            self._meant[key] = conversation
-            self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
-            self._report()
 
     async def _note_sharing(self, who: str, actor: Actor) -> None:
         """A private chat that falls to public: of a stranger, or of one who is an admin by now."""

@@ -143,21 +143,21 @@ class ScopeAdmin(Door):
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
         before = self._book.resolve(conversation_id)
-        await self.go_by(raw, {conversation_id.umo, conversation_id.map_key})
+        await self.go_by(raw)
         after = self._book.resolve(conversation_id)
         sharing = len(self._book.sharing(after.scope)) if isinstance(after, Usable) else 0
         return MapChange(before, after, sharing)
 
-    async def go_by(self, raw: Mapping[str, object], keys: Collection[str]) -> None:
-        """From now on the owner's map is ``raw``; that ``keys`` are gone, or there, is meant."""
+    async def go_by(self, raw: Mapping[str, object]) -> None:
+        """From now on the owner's map is ``raw``: it is meant as it is."""
         folders = await self._handlers.inhabited()
-        await self._life.finish(partial(self._book.change_map, raw, keys, folders))
+        await self._life.finish(partial(self._book.change_map, raw, folders))
 
-    async def confirm_map(self, *, actor: Actor) -> int | None:
-        """The map is meant as it is: how many keys it was held back for. None for anybody but an
-        admin."""
+    async def confirm_map(self, *, actor: Actor) -> None:
+        """The map is meant as it is, if an admin says so."""
         await self._life.ready()
-        return await self._life.finish(self._book.confirm_map) if actor.admin else None
+        if actor.admin:
+            await self._life.finish(self._book.confirm_map)
 
     async def confirm_deletions(self, *, actor: Actor) -> int | None:
         """Forget what is held because most of its scope is gone from the files. None for anybody
@@ -216,7 +216,7 @@ class ScopeAdmin(Door):
         if source is None or target is None:
             return Refused(Reason.UNKNOWN_SCOPE, detail=old)
         if moved:
-            await self.go_by(raw, moved)
+            await self.go_by(raw)
         return await self._bringing.bring_all(source, target, view.requester, undoable=not moved)
 
     # Other names
@@ -228,10 +228,10 @@ class ScopeAdmin(Door):
 
     async def rebind(
         self, old: str, new: str, raw: Mapping[str, object], *, told: bool = False
-    ) -> tuple[dict[str, object], tuple[str, ...]] | Refused:
+    ) -> dict[str, object] | Refused:
         """Keep durably that what is known under one name is known under the other, unless it was so
         the other way round; or why not. The caller, who holds the map's lock, saves the map that is
-        returned and has it gone by, with the keys that moved; or says that they are ``apart``.
+        returned and has it gone by, or says that they are ``apart``.
 
         Args:
             raw: The owner's map.
@@ -244,7 +244,7 @@ class ScopeAdmin(Door):
         moved = fault or with_moved(raw, old, new)
         if isinstance(moved, Refused) or back:
             return moved
-        if not (moved[1] or told or (one not in known and self._book.has_met(old))):
+        if not (moved != raw or told or (one not in known and await self._origins.has_met(old))):
             return Refused(Reason.NEVER_MET, detail=old)
         others = (other for other in known if other != one)
         await self._life.finish(partial(self._rebind, [*others, one]))

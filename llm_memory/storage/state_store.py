@@ -70,18 +70,11 @@ class SqliteStateStore(SqliteFile):
     def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
         return tuple(values)  # an id that cannot be stored must not become another one
 
-    def seen_conversations(self) -> frozenset[str]:
-        """Returns the conversations that a message came from, and the map's keys that decided."""
-        return self._column("SELECT umo FROM seen_conversation")
-
-    def mark_seen(self, umo: str) -> None:
-        self.rows("INSERT OR IGNORE INTO seen_conversation VALUES (?)", (umo,))
-
     def map_past(self) -> MapPast:
         """Returns what is remembered of the owner's maps."""
         return MapPast(
-            self._column("SELECT key FROM map_key"),
-            self._column("SELECT key FROM lost_map_key"),
+            # What was lost at once and is not back, as a former version kept it.
+            self._column("SELECT key FROM lost_map_key") or self._column("SELECT key FROM map_key"),
             self._column("SELECT scope FROM known_scope"),
             frozenset(map(str, self._json(_RELEASED) or ())),
         )
@@ -89,12 +82,10 @@ class SqliteStateStore(SqliteFile):
     def put_map_past(self, past: MapPast) -> None:
         """Replace it; no scope that is known goes."""
         with self.transaction() as connection:
-            for table, keys in (("map_key", past.keys), ("lost_map_key", past.lost)):
-                connection.execute(f"DELETE FROM {table}")  # noqa: S608  (a constant)
-                connection.executemany(
-                    f"INSERT INTO {table} VALUES (?)",  # noqa: S608
-                    [(key,) for key in keys],
-                )
+            connection.execute("DELETE FROM lost_map_key")
+            connection.execute("DELETE FROM map_key")
+            statement = "INSERT INTO map_key VALUES (?)"
+            connection.executemany(statement, [(key,) for key in past.keys])
             _add_scopes(connection, past.scopes)
         self._put_json(_RELEASED, sorted(past.released))
 

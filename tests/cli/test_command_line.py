@@ -197,17 +197,17 @@ def test_an_import_passes_gate_and_privacy_into_the_scope_that_is_named(
 
 
 def test_an_import_lets_the_map_be_remembered_as_it_was(tmp_path: Path) -> None:
-    def remembered() -> tuple[frozenset[str], frozenset[str]]:
+    def remembered() -> frozenset[str]:
         state = SqliteStateStore(tmp_path / "state" / "state.sqlite")
         state.open()
         try:
-            return state.map_past().keys, state.map_past().lost
+            return state.map_past().keys
         finally:
             state.close()
 
     in_bot(tmp_path, lived)
     before = remembered()
-    assert before == (frozenset(MAP), frozenset())
+    assert before == frozenset(MAP)
     file = write(tmp_path / "f.jsonl", HEADER, {"type": "memory", "judgment": OFFICE})
     # No panel's config lies there: to the engine of the command line the map is empty.
     assert main(["--data", str(tmp_path), "import", str(file), "--scope", "public"]) == 3

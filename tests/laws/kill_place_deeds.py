@@ -124,13 +124,12 @@ class Rebind(Mapped):
     async def _rebind(self, rig: Rig, old: str, new: str) -> None:
         service = rig.engine.service
         back = service.is_rebound(new, old)
-        done = await service.rebind(old, new, self.map_of(rig.root))
-        if isinstance(done, Refused):
-            assert done.reason in (Reason.NEVER_MET, Reason.ACCOUNT_LIVES)
+        changed = await service.rebind(old, new, self.map_of(rig.root))
+        if isinstance(changed, Refused):
+            assert changed.reason in (Reason.NEVER_MET, Reason.ACCOUNT_LIVES)
             return
-        changed, moved = done
         self.save(rig.root, changed)
-        await service.go_by(changed, moved)
+        await service.go_by(changed)
         if back:
             await service.apart(new, old)
 

@@ -166,11 +166,11 @@ async def change_map(house: House) -> object:
 async def rename_account(house: House) -> object:
     """And back."""
     service, raw = house.service, MAP | ODD | {"gone:GroupMessage:30001": "家3"}
-    done = await service.rebind("gone", "aiocqhttp", raw)
-    assert not isinstance(done, Refused)
-    await service.go_by(*done)
+    changed = await service.rebind("gone", "aiocqhttp", raw)
+    assert not isinstance(changed, Refused)
+    await service.go_by(changed)
     await service.apart("gone", "aiocqhttp")
-    return done
+    return changed
 
 
 async def account_comes_and_goes(house: House) -> object:

@@ -67,7 +67,7 @@ def family(root: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("part", "step"), [(MarkdownVault, "look"), (SqliteStateStore, "seen_conversations")]
+    ("part", "step"), [(MarkdownVault, "look"), (SqliteStateStore, "map_past")]
 )
 async def test_an_engine_that_cannot_open_says_so_to_whoever_waits(
     tmp_path: Path, part: type, step: str, monkeypatch: pytest.MonkeyPatch

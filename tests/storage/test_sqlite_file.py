@@ -52,8 +52,8 @@ LOOP = Kind(
 )
 STATE = Kind(
     SqliteStateStore,
-    lambda file, number: file.mark_seen(f"a:GroupMessage:{number}" + "0" * 1500),
-    lambda file: len(file.seen_conversations()),
+    lambda file, number: file.add_public_peer(f"a:GroupMessage:{number}" + "0" * 1500),
+    lambda file: len(file.public_peers()),
     frozenset({"meta", "seen_conversation", "map_key", "lost_map_key", "public_peer"}),
 )
 LEDGER = Kind(

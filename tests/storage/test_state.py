@@ -57,16 +57,13 @@ def store(path: Path) -> SqliteStateStore:
 
 
 def test_what_was_stored_is_there_after_a_restart(store: SqliteStateStore, path: Path) -> None:
-    store.mark_seen("a:GroupMessage:1")
-    store.mark_seen("a:GroupMessage:1")
     store.add_public_peer("qq:1")
-    past = MapPast(*map(frozenset, (["k1", "k2"], ["k0"], ["家人"], ["qq"])))
+    past = MapPast(*map(frozenset, (["k1", "k2"], ["家人"], ["qq"])))
     store.put_map_past(past)
     store.count_use([Key("家人", "m-1"), Key("家人", "m-1"), Key("公司", "m-1")])
     store.close()
     again = SqliteStateStore(path)
     assert again.open()
-    assert again.seen_conversations() == {"a:GroupMessage:1"}
     assert again.public_peers() == {"qq:1"}
     assert again.map_past() == past
     assert [again.uses(Key(s, "m-1")) for s in ("家人", "公司", "public")] == [2, 1, 0]
@@ -170,7 +167,7 @@ async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold
                 assert codes >= {NoticeCode.STATE_UNAVAILABLE, NoticeCode.MAP_DAMAGED}
                 service = rig.engine.service
                 report = await service.describe(conversation_id=group(777))
-                assert report.resolution.why.code is WhyCode.MAP_DAMAGED
+                assert report.resolution.why.code is WhyCode.MAP_WITHHELD
                 # For the first time since this start.
                 assert await service.meet(group(777), person(1))
     assert path.read_bytes() == before
@@ -200,21 +197,21 @@ async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_unt
         await rig.remember("图书馆周一闭馆", group(999))
     break_it(tmp_path / "state", monkeypatch)
     async with running(tmp_path, lost) as rig:
-        assert NoticeCode.MAP_UNKNOWN in {notice.code for notice in rig.notices}
+        assert NoticeCode.MAP_DAMAGED in {notice.code for notice in rig.notices}
         assert await whys(rig) == UNKNOWN
         assert await rig.texts("图书馆哪天闭馆", group(777)) == ["图书馆周一闭馆"]
         service = rig.engine.service
         refused = await service.remember(MemoryDraft("爷爷住院了"), conversation_id=group(777))
         assert not isinstance(refused, Stored)
         assert (await service.describe(conversation_id=group(777))).damaged
-        assert await service.confirm_map(actor=person(1)) is None
+        await service.confirm_map(actor=person(1))
         assert await whys(rig) == UNKNOWN
-        assert await service.confirm_map(actor=person(1, admin=True)) == 0
+        await service.confirm_map(actor=person(1, admin=True))
         assert await whys(rig) == BY_POLICY
         standing = {notice.code for notice in (await rig.engine.status()).notices}
-        assert NoticeCode.MAP_UNKNOWN not in standing
+        assert NoticeCode.MAP_DAMAGED not in standing
     async with running(tmp_path) as rig:  # the map is back
-        assert NoticeCode.MAP_UNKNOWN not in {notice.code for notice in rig.notices}
+        assert NoticeCode.MAP_DAMAGED not in {notice.code for notice in rig.notices}
         assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
 
 

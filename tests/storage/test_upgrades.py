@@ -34,7 +34,6 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats impor
     VAULT_FORMAT,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.house.source import script
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
 
@@ -122,10 +121,6 @@ async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
             archived, conversation_id=group(777), actor=person(2001)
         )
         assert is_changed(restored, DeedKind.FORGOTTEN, undone=True)
-    state = SqliteStateStore(state_of(root))
-    state.open()
-    assert group(777).umo in state.seen_conversations()
-    state.close()
     async with running(root, None, settings=sample.SETTINGS) as rig:
         # The keys of the map that was there are known, too.
         assert (await rig.engine.service.describe(conversation_id=group(777))).damaged

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeB
 from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 
-HELD = f"<{WhyCode.MAP_DAMAGED}>"
+WITHHELD = f"<{WhyCode.MAP_WITHHELD}>"
 
 
 class Restarts:

@@ -3,7 +3,7 @@ accounts that exist: what it has lost, and what its owner is told of it. Pure.""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import Final
 
@@ -18,71 +18,64 @@ OF_THE_MAP: Final = frozenset(
         NoticeCode.MAP_ILLEGAL_NAME,
         NoticeCode.MAP_ODD_KEY,
         NoticeCode.MAP_DAMAGED,
-        NoticeCode.MAP_UNKNOWN,
         NoticeCode.MAP_ACCOUNTS_GONE,
     }
 )
 
 
 def judge_map(
-    scope_map: ScopeMap,
-    past: MapPast,
-    folders: Set[str],
-    met: Set[str],
-    accounts: Set[str] | None,
+    scope_map: ScopeMap, past: MapPast, folders: Set[str], accounts: Set[str] | None
 ) -> tuple[ScopeMap, MapPast]:
-    """The map with what is held of it, and the past for the next comparison.
+    """The map with what is doubtful of it, and the past for the next comparison.
 
-    To lose single keys is a decision, to lose all of them looks like an accident (a wrong type
-    resets a map to nothing): they are held until one of them is back. So is everything that would
-    fall to public, where all private conversations are on accounts that are gone (one was renamed),
-    or a scope has a folder that no map has named (it came without its map).
+    To lose single entries is a decision. To lose all private ones looks like an accident (a wrong
+    type resets a map to nothing, a folder came without its map), and so does a map whose private
+    conversations are all on accounts that are gone (one was renamed): then everything is withheld
+    that would fall to public, until one of them is back or an admin says that it is meant.
 
     Args:
-        folders: The mappable ones.
-        met: Keys that a conversation has had. Another one was a typo, and its loss is none, where
-            the map names private conversations now: its owner has mended it.
+        folders: The scopes with a folder that only a map can name.
         accounts: The bot accounts that exist now, None where they are unknown: then none is gone.
     """
-    now = private_scopes(scope_map)
-    there = set(map(without_account, now))
-    losable, lost = past.keys, past.lost
-    if now:
-        losable, lost = losable & met, lost & met
-    if _any_in(there, lost):
-        lost = frozenset()
-    elif not _any_in(there, past.keys):
-        lost |= losable
-    held = lost.difference(scope_map.entries)
-    scopes, released = past.scopes | {*now.values()}, past.released.difference(accounts or ())
-    private = {key for key in now.keys() | held if is_conversation_key(key)}
-    private = {key for key in private if account_of(key) not in released}
-    illegal = {key for key, one in scope_map.entries.items() if isinstance(one, IllegalName)}
-    gone = frozenset(
-        key
-        for key in private | illegal
-        if is_conversation_key(key)
-        and accounts is not None
-        and account_of(key) not in accounts | released
-    )
+    named = private_scopes(scope_map)
+    expected = past.keys or folders - past.scopes
+    back = (past.scopes | folders).intersection(named.values())
+    back |= _anywhere(past.keys) & _anywhere(named)
+    past = replace(past, released=past.released.difference(accounts or ()))
+    gone = _gone(scope_map, past.released, accounts)
+    private = {key for key in named if is_conversation_key(key)}
+    private = {key for key in private if account_of(key) not in past.released}
     judged = replace(
         scope_map,
-        held=held,
         gone=gone,
+        lost=bool(expected) and not back,
         all_gone=bool(private) and private <= gone,
-        unnamed=frozenset(folders - scopes),
     )
-    return judged, MapPast(frozenset(now) or past.keys, lost, scopes, released)
+    return judged, past if judged.lost else _remembered(past, named)
 
 
-def confirmed(scope_map: ScopeMap, past: MapPast) -> MapPast:
+def _gone(scope_map: ScopeMap, released: Set[str], accounts: Set[str] | None) -> frozenset[str]:
+    """The keys of conversations on accounts that do not exist now, but for public ones."""
+    if accounts is None:
+        return frozenset()
+    return frozenset(
+        key
+        for key, one in scope_map.entries.items()
+        if is_conversation_key(key)
+        and account_of(key) not in accounts | released
+        and (isinstance(one, IllegalName) or not one.is_public)
+    )
+
+
+def _remembered(past: MapPast, named: dict[str, str]) -> MapPast:
+    return replace(past, keys=frozenset(named), scopes=past.scopes.union(named.values()))
+
+
+def confirmed(scope_map: ScopeMap, past: MapPast, folders: Set[str]) -> MapPast:
     """The past once an admin has said that the map is meant as it is."""
-    return MapPast(
-        frozenset(private_scopes(scope_map)),
-        frozenset(),
-        past.scopes | scope_map.unnamed,
-        past.released.union(map(account_of, scope_map.gone)),
-    )
+    past = _remembered(past, private_scopes(scope_map))
+    released = past.released.union(map(account_of, scope_map.gone))
+    return replace(past, scopes=past.scopes | folders, released=released)
 
 
 def private_scopes(scope_map: ScopeMap) -> dict[str, str]:
@@ -91,47 +84,33 @@ def private_scopes(scope_map: ScopeMap) -> dict[str, str]:
     return {key: one.name for key, one in entries if isinstance(one, Scope) and not one.is_public}
 
 
-def _any_in(there: Collection[str], keys: Iterable[str]) -> bool:
-    """True if one of the keys stands there, on whatever account."""
-    return any(without_account(key) in there for key in keys)
+def _anywhere(keys: Iterable[str]) -> set[str]:
+    """What the keys name, on whatever account."""
+    return set(map(without_account, keys))
 
 
 def map_notices(
-    scope_map: ScopeMap,
-    met: Set[str],
-    meant: Mapping[str, str],
-    accounts: Collection[str] | None,
+    scope_map: ScopeMap, folders: Set[str], accounts: Set[str] | None
 ) -> Iterator[Notice]:
-    """All that is wrong with the map now.
-
-    Args:
-        met: Keys that a conversation has had: such a key is none to look at.
-        meant: For keys that match no conversation one that has spoken and that they seem to mean.
-    """
+    """All that is wrong with the map now."""
+    here = _anywhere(scope_map.entries.keys() - scope_map.gone)
+    gone = set[str]() if scope_map.all_gone else scope_map.gone
+    odd = scope_map.unreadable.union(key for key in gone if without_account(key) not in here)
     for key, value in scope_map.entries.items():
         if isinstance(value, IllegalName):
             params = {"key": key, "value": value.value, "fault": str(value.fault)}
             yield Notice(NoticeCode.MAP_ILLEGAL_NAME, key, params)
-    here = set(map(without_account, scope_map.entries.keys() - scope_map.gone))
-    gone = set() if scope_map.all_gone else scope_map.gone
-    elsewhere = {key for key in gone if without_account(key) not in here}
-    for key in (scope_map.unreadable - met) | elsewhere:
-        fault, near = "unreadable" if key in scope_map.unreadable else "account", meant.get(key, "")
-        if near not in scope_map.entries:  # else the conversation has a key of its own by now
-            odd = "meant" if near else fault
-            params = {"key": key, "value": scope_map.written(key), "odd": odd, "meant": near}
+        if key in odd:
+            params = {"key": key, "value": scope_map.written(key)}
             yield Notice(NoticeCode.MAP_ODD_KEY, key, params)
-    if scope_map.held:
-        yield _error(NoticeCode.MAP_DAMAGED, count=str(len(scope_map.held)))
+    if scope_map.lost:
+        missing = folders.difference(private_scopes(scope_map).values())
+        params = {"scopes": _list(missing) or "-"}
+        yield Notice(NoticeCode.MAP_DAMAGED, params=params, error=True)
     if scope_map.all_gone:
         lost, present = _list(map(account_of, scope_map.gone)), _list(accounts or ())
-        yield _error(NoticeCode.MAP_ACCOUNTS_GONE, accounts=lost, present=present)
-    if scope_map.unnamed:
-        yield _error(NoticeCode.MAP_UNKNOWN, scopes=_list(scope_map.unnamed))
-
-
-def _error(code: NoticeCode, **params: str) -> Notice:
-    return Notice(code, params=params, error=True)
+        params = {"accounts": lost, "present": present}
+        yield Notice(NoticeCode.MAP_ACCOUNTS_GONE, params=params, error=True)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -99,11 +99,8 @@ def _called(now: ConversationId, key: str) -> ConversationId:
     return replace(now, umo=key, account=account, group=group, peer=peer)
 
 
-def with_moved(
-    raw: Mapping[str, object], old: str, new: str
-) -> tuple[dict[str, object], tuple[str, ...]] | Refused:
-    """The owner's map in which each entry that names ``old`` has its new key, and the former keys
-    of those."""
+def with_moved(raw: Mapping[str, object], old: str, new: str) -> dict[str, object] | Refused:
+    """The owner's map in which each entry that names ``old`` has its new key."""
     there = {key: value for _, key, value in entries_of(raw)}
     moved = dict[str, tuple[str, str]]()
     for written, former, _ in entries_of(raw):
@@ -112,5 +109,4 @@ def with_moved(
     if any(there.get(to, there[former]) != there[former] for former, to in moved.values()):
         return Refused(Reason.NAME_TAKEN, detail=new)
     changed = {written: value for written, value in raw.items() if written not in moved}
-    changed |= {to: there[former] for former, to in moved.values()}
-    return changed, tuple(dict.fromkeys(former for former, _ in moved.values()))
+    return changed | {to: there[former] for former, to in moved.values()}

@@ -13,7 +13,7 @@ from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind
 from ...models.resolution import ReadPublicOnly, ReadsNothing, Resolution, Usable, Why, WhyCode
 from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
-from ...models.settings import DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
+from ...models.settings import DmScope, GroupScope, IllegalName, Policies, ScopeMap
 from ...text.normalising import clean
 from .rebinding import names_of
 from .scope_map import (
@@ -26,21 +26,21 @@ from .scope_map import (
 )
 
 
-def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Policies) -> Resolution:
     """The scope of a conversation: map, then persona, then policy, then public.
 
-    The first key found decides, also when its value is illegal or on hold, and so does one that
-    only seems to mean the conversation: a typo in a family's entry must not send the family's words
-    to a wider scope.
+    The first key found decides, also when its value is illegal, and so does one that only seems to
+    mean the conversation: a typo in a family's entry must not send the family's words to a wider
+    scope.
     """
     parts = conversation_id.umo.split(":", 2)
     if len(parts) != 3 or not all(part.strip() for part in parts):
         return ReadsNothing(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
-    names = names_of(conversation_id, settings.scope_map.rebound)
+    names = names_of(conversation_id, scope_map.rebound)
     found = (
-        _by_keys((key for name in names for key in _own_keys(name)), settings.scope_map)
-        or _by_doubtful_key(names, settings.scope_map)
-        or _by_keys(_persona_key(conversation_id), settings.scope_map)
+        _by_keys((key for name in names for key in _own_keys(name)), scope_map)
+        or _by_doubtful_key(names, scope_map)
+        or _by_keys(_persona_key(conversation_id), scope_map)
     )
     if found is not None:
         return found
@@ -49,26 +49,23 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     if conversation_id.hidden:
         # Its group's key, or a policy's scope, might be its own: public would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_ORIGIN))
-    known = settings.scope_map.entries.keys() | settings.scope_map.held
-    if conversation_id.persona is None and any(map(is_persona_key, known)):
+    if conversation_id.persona is None and any(map(is_persona_key, scope_map.entries)):
         # One of these keys might be this conversation's: guessing "none" would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
     found = _by_policy(names, settings)
-    if settings.scope_map.withheld and isinstance(found, Usable) and found.scope.is_public:
+    if scope_map.withheld and isinstance(found, Usable) and found.scope.is_public:
         return ReadPublicOnly(Why(WhyCode.MAP_WITHHELD))
     return found
 
 
 def _by_keys(candidates: Iterable[tuple[WhyCode, str]], scope_map: ScopeMap) -> Resolution | None:
-    """What the first key says that the map has or had."""
+    """What the first key says that the map has."""
     for code, key in candidates:
         entry = scope_map.entries.get(key)
         if isinstance(entry, Scope):
             return Usable(entry, Why(code, key, entry.name))
         if isinstance(entry, IllegalName):
             return ReadPublicOnly(Why(WhyCode.ILLEGAL_NAME, key, entry.value))
-        if key in scope_map.held:
-            return ReadPublicOnly(Why(WhyCode.MAP_DAMAGED, key))
     return None
 
 
@@ -106,7 +103,7 @@ def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str
             yield WhyCode.MAPPED_PERSONA, key
 
 
-def _by_policy(names: Sequence[ConversationId], settings: ScopeSettings) -> Resolution:
+def _by_policy(names: Sequence[ConversationId], settings: Policies) -> Resolution:
     """What the first name that the conversation had derives, which is the last of ``names``."""
     where = names[-1]
     if where.kind is ConversationKind.OTHER:
@@ -152,7 +149,7 @@ def _of_group(where: ConversationId, policy: str) -> Scope:
     return _derive("group", chat, [policy, where.account, chat])
 
 
-def _agent(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+def _agent(conversation_id: ConversationId, settings: Policies) -> Resolution:
     """What no policy for people reaches: to a bot, public is what everybody reads."""
     unmapped = ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
     if not settings.scope_per_project:
@@ -172,7 +169,7 @@ def project_scope(name: str) -> Scope:
         return _derive("project", name, ["project", name])
 
 
-def _unknown_kind(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+def _unknown_kind(conversation_id: ConversationId, settings: Policies) -> Resolution:
     policies = settings.dm_policy(conversation_id.account), settings.group_scope
     own = _derive("dm", "unknown", ["kind", conversation_id.umo])
     is_public = policies == (DmScope.PUBLIC, GroupScope.PUBLIC)
@@ -195,15 +192,16 @@ ALL_PRIVATE_CHATS = _derive("dm", "main", ["main"])
 """What all unmapped private chats share under ``DmScope.MAIN``: the scope of no single person."""
 
 
-def derived_scopes(conversation_id: ConversationId, settings: ScopeSettings) -> frozenset[Scope]:
+def derived_scopes(
+    conversation_id: ConversationId, scope_map: ScopeMap, settings: Policies
+) -> frozenset[Scope]:
     """Every private scope that some policy derives for a conversation under any of its names, with
     its identity link and without."""
     found = (
         _by_policy(
-            [name],
-            ScopeSettings(dm_scope=dm_scope, group_scope=group_scope, identity_links=links),
+            [name], Policies(dm_scope=dm_scope, group_scope=group_scope, identity_links=links)
         )
-        for name in names_of(conversation_id, settings.scope_map.rebound)
+        for name in names_of(conversation_id, scope_map.rebound)
         for links in (settings.identity_links, {})
         for dm_scope in DmScope
         for group_scope in GroupScope

@@ -23,7 +23,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     DmScope,
     GroupScope,
     IllegalName,
-    ScopeSettings,
+    Policies,
+    ScopeMap,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
@@ -42,6 +43,7 @@ maybe = st.one_of(st.none(), part)
 ISOLATING = [policy for policy in DmScope if policy is not DmScope.PUBLIC]
 dm_policies = st.sampled_from([*DmScope, None])
 group_policies = st.sampled_from([*GroupScope, None])
+NO_MAP = ScopeMap()
 
 
 @st.composite
@@ -65,9 +67,9 @@ def group(account: str, own: str) -> ConversationId:
     return ConversationId(umo, "tg", account, ConversationKind.GROUP, None, own, "")
 
 
-def name_of(chat: ConversationId, panel: ScopeSettings) -> str:
+def name_of(chat: ConversationId, panel: Policies, scope_map: ScopeMap = NO_MAP) -> str:
     """The derived scope's name."""
-    found = resolve(chat, panel)
+    found = resolve(chat, scope_map, panel)
     assert isinstance(found, Usable), found
     return found.scope.name
 
@@ -87,7 +89,7 @@ def test_derived_private_names_are_as_different_as_the_policy_says(
         (DmScope.PER_CHANNEL_PEER, one[1:] == other[1:]),
         (DmScope.PER_ACCOUNT_CHANNEL_PEER, one == other),
     ):
-        panel = ScopeSettings(dm_scope=policy)
+        panel = Policies(dm_scope=policy)
         names = {name_of(private(*who), panel).lower() for who in (one, other)}
         assert (len(names) == 1) is same
 
@@ -106,7 +108,7 @@ def chat_of(own: str) -> str:
 def test_derived_group_names_differ_unless_one_is_the_others_thread(
     one: tuple[str, str], other: tuple[str, str]
 ) -> None:
-    panel = ScopeSettings(group_scope=GroupScope.PER_GROUP)
+    panel = Policies(group_scope=GroupScope.PER_GROUP)
     names = [name_of(group(*which), panel).lower() for which in (one, other)]
     same = one[0] == other[0] and chat_of(one[1]) == chat_of(other[1])
     assert (names[0] == names[1]) is same
@@ -116,9 +118,9 @@ def test_derived_group_names_differ_unless_one_is_the_others_thread(
 def test_under_isolation_all_have_scopes_of_their_own_that_no_map_can_name(
     one: ConversationId, other: ConversationId, policy: DmScope | None
 ) -> None:
-    panel = ScopeSettings(dm_scope=policy, group_scope=GroupScope.PER_GROUP)
-    found = [resolve(chat, panel) for chat in (one, other)]
-    assert found[0] == resolve(replace(one), panel)
+    panel = Policies(dm_scope=policy, group_scope=GroupScope.PER_GROUP)
+    found = [resolve(chat, NO_MAP, panel) for chat in (one, other)]
+    assert found[0] == resolve(replace(one), NO_MAP, panel)
     scopes = [one.scope for one in found if isinstance(one, Usable)]
     for scope in scopes:
         assert scope.name.startswith(("dm-", "group-"))
@@ -134,14 +136,12 @@ values = st.sampled_from(["家人", "公司", "public", "", "家 人", "dm-x", 7
 @given(
     conversations(),
     st.dictionaries(st.integers(0, 7), values),
-    st.sets(st.integers(0, 7)),
     dm_policies,
     group_policies,
 )
 def test_the_first_key_that_the_map_knows_decides(
     chat: ConversationId,
     chosen: dict[int, object],
-    held: set[int],
     dm: DmScope | None,
     groups: GroupScope | None,
 ) -> None:
@@ -166,18 +166,17 @@ def test_the_first_key_that_the_map_knows_decides(
         keys += [key for key in named if key != "persona:"]
     strange = ["else:GroupMessage:1", "家人", ""]
     raw = {(keys + strange)[n % (len(keys) + 3)]: value for n, value in chosen.items()}
-    kept = frozenset((keys + strange)[n % (len(keys) + 3)] for n in held) - raw.keys()
-    scope_map = replace(read_scope_map(raw, ()), held=kept)
-    found = resolve(chat, ScopeSettings(scope_map, dm_scope=dm, group_scope=groups))
+    scope_map, panel = read_scope_map(raw, ()), Policies(dm_scope=dm, group_scope=groups)
+    found = resolve(chat, scope_map, panel)
     if not all(piece.strip() for piece in chat.umo.split(":", 2)):
         assert isinstance(found, ReadsNothing)
         return
-    first = next((key for key in keys if key in scope_map.entries or key in kept), None)
+    first = next((key for key in keys if key in scope_map.entries), None)
     if first is None:
-        assert found == resolve(chat, ScopeSettings(dm_scope=dm, group_scope=groups))
+        assert found == resolve(chat, NO_MAP, panel)
         return
     entry = scope_map.entries.get(first)
-    if isinstance(entry, IllegalName) or entry is None:
+    if isinstance(entry, IllegalName):
         assert isinstance(found, ReadPublicOnly)
         assert found.why.key == first
     else:
@@ -188,7 +187,7 @@ def test_the_first_key_that_the_map_knows_decides(
 @pytest.mark.parametrize("persona", ["小A ", "\u200b小A", "小\x1bA"])
 def test_a_personas_key_is_found_though_the_map_drops_what_nobody_sees(persona: str) -> None:
     scope_map = read_scope_map({f"persona:{persona}": "家人"}, ())
-    assert name_of(replace(group("qq", "1"), persona=persona), ScopeSettings(scope_map)) == "家人"
+    assert name_of(replace(group("qq", "1"), persona=persona), Policies(), scope_map) == "家人"
 
 
 @given(conversation=conversations(), data=st.data())
@@ -204,12 +203,12 @@ def test_an_origin_that_hides_its_group_or_person_writes_where_the_whole_one_doe
         f"persona:{conversation.persona}",
     ]
     chosen = data.draw(st.dictionaries(st.sampled_from(keys), st.sampled_from(["甲", "乙", "con"])))
-    settings = ScopeSettings(
-        scope_map=read_scope_map(chosen, ()),
+    scope_map = read_scope_map(chosen, ())
+    settings = Policies(
         dm_scope=data.draw(dm_policies),
         group_scope=data.draw(group_policies),
     )
     bare = replace(conversation, adapter=None, peer=None, group=None, hidden=True)
-    found = resolve(bare, settings)
+    found = resolve(bare, scope_map, settings)
     if isinstance(found, Usable):
-        assert resolve(conversation, settings) == found
+        assert resolve(conversation, scope_map, settings) == found

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +23,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     DmScope,
     GroupScope,
-    ScopeSettings,
+    Policies,
+    ScopeMap,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
@@ -40,18 +39,21 @@ SPLIT = "tg:GroupMessage:42_-100#7"
 PERSONA = "persona:猫娘"
 
 
+type Panel = tuple[ScopeMap, Policies]
+
+
 def settings(
     scope_map: Mapping[str, object] | None = None,
     dm: DmScope | None = DmScope.PUBLIC,
     groups: GroupScope | None = GroupScope.PUBLIC,
     links: Mapping[str, str] | None = None,
-    held: frozenset[str] = frozenset(),
     accounts: Mapping[str, DmScope | None] | None = MappingProxyType({}),
-) -> ScopeSettings:
+) -> Panel:
     """What the panel says."""
-    read = replace(read_scope_map(scope_map or {}, ()), held=held)
-    policies: Any = {"dm_scope": dm, "group_scope": groups, "dm_scope_by_account": accounts}
-    return ScopeSettings(read, identity_links=links or {}, **policies)
+    panel = Policies(
+        dm_scope=dm, group_scope=groups, identity_links=links or {}, dm_scope_by_account=accounts
+    )
+    return read_scope_map(scope_map or {}, ()), panel
 
 
 def group(
@@ -107,7 +109,7 @@ CODES = (
 @pytest.mark.parametrize(("first", "code"), list(enumerate(CODES)))
 def test_the_most_exact_key_decides(first: int, code: WhyCode) -> None:
     raw = {key: f"s{number}" for number, key in enumerate(EVERY) if number >= first}
-    found = resolve(group(SPLIT, "-100#7", "猫娘"), settings(raw))
+    found = resolve(group(SPLIT, "-100#7", "猫娘"), *settings(raw))
     assert scope_of(found).name == (f"s{first}" if raw else "public")
     assert found.why.code is code
 
@@ -136,15 +138,15 @@ def test_only_a_thread_of_the_very_chat_has_it_as_parent(umo: str) -> None:
     account, kind, _ = umo.split(":")
     own = "9" if kind == "FriendMessage" else None
     chat = ConversationId(umo, "telegram", account, ConversationKind(kind), None, own, "")
-    assert said(resolve(chat, settings(THREAD_MAP))) == "public"
-    assert said(resolve(group(TOPIC), settings(THREAD_MAP))) == "家人"
+    assert said(resolve(chat, *settings(THREAD_MAP))) == "public"
+    assert said(resolve(group(TOPIC), *settings(THREAD_MAP))) == "家人"
 
 
 QQ, QQ_2, TG = private("10001"), private("10001", account="qq2"), private("42", "telegram", "tg")
 LINKS = {"aiocqhttp:10001": "小明", "telegram:42": "小明", "aiocqhttp:7": "小明"}
 
 
-def dm(policy: DmScope) -> ScopeSettings:
+def dm(policy: DmScope) -> Panel:
     """A policy for private chats, and links of accounts."""
     return settings(dm=policy, links=LINKS)
 
@@ -184,9 +186,9 @@ GROUPS = settings(groups=GroupScope.PER_GROUP)
     ],
 )
 def test_who_shares_a_scope(
-    panel: ScopeSettings, one: ConversationId, two: ConversationId, same: bool
+    panel: Panel, one: ConversationId, two: ConversationId, same: bool
 ) -> None:
-    assert (scope_of(resolve(one, panel)) == scope_of(resolve(two, panel))) is same
+    assert (scope_of(resolve(one, *panel)) == scope_of(resolve(two, *panel))) is same
 
 
 NO_ID, NO_ADAPTER = f"<refused: {WhyCode.MALFORMED_ID}>", f"<refused: {WhyCode.NO_ADAPTER}>"
@@ -194,8 +196,8 @@ UNMAPPED = f"<reads public: {WhyCode.AGENT_UNMAPPED}>"
 BAD_POLICY = f"<reads public: {WhyCode.UNKNOWN_POLICY}>"
 NO_PERSONA = f"<reads public: {WhyCode.UNKNOWN_PERSONA}>"
 ONE_MAPPED, UNTOLD = {"qq:FriendMessage:1": "家人"}, private("2", persona=None)
-SITE, HOME = {"mcp:project:site": "work"}, ScopeSettings(scope_per_project=True)
-WITHHELD = replace(HOME, scope_map=replace(HOME.scope_map, unnamed=frozenset({"家人"})))
+SITE, HOME = {"mcp:project:site": "work"}, (ScopeMap(), Policies(scope_per_project=True))
+WITHHELD = ScopeMap(lost=True), HOME[1]
 MAIN = settings({"qq:FriendMessage:7": "家人"}, dm=DmScope.MAIN, links=LINKS)
 BY_ACCOUNT = settings(accounts={"qq2": DmScope.MAIN, "tg": EACH, "bad": None})
 MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
@@ -246,7 +248,6 @@ MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
         (UNTOLD, settings(ONE_MAPPED), "public"),
         (UNTOLD, settings({PERSONA: "家人"}), NO_PERSONA),
         (UNTOLD, settings({PERSONA: ""}), NO_PERSONA),
-        (UNTOLD, settings(held=frozenset({PERSONA})), NO_PERSONA),
         (UNTOLD, settings({PERSONA: "别", "qq:FriendMessage:2": "家人"}), "家人"),
         # Without a person, or a platform, nothing is public where a policy isolates.
         *((private(None), settings(dm=policy), "own") for policy in ISOLATING),
@@ -273,9 +274,9 @@ MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
     ],
 )
 def test_what_cannot_be_told_is_closed_and_the_rest_is_not(
-    chat: ConversationId, panel: ScopeSettings, expected: str
+    chat: ConversationId, panel: Panel, expected: str
 ) -> None:
-    assert said(resolve(chat, panel)) == expected
+    assert said(resolve(chat, *panel)) == expected
 
 
 PINNED = [
@@ -297,14 +298,14 @@ def test_a_derived_name_never_changes(
     policy: DmScope, links: dict[str, str], chat: ConversationId, name: str
 ) -> None:
     panel = settings(dm=policy, groups=GroupScope.PER_GROUP, links=links)
-    assert scope_of(resolve(chat, panel)).name == name
+    assert scope_of(resolve(chat, *panel)).name == name
 
 
 def test_an_account_follows_its_own_policy_which_is_named() -> None:
     for chat, policy in ((QQ_2, DmScope.MAIN), (TG, EACH)):
-        assert resolve(chat, BY_ACCOUNT) != resolve(chat, settings())
-        assert scope_of(resolve(chat, BY_ACCOUNT)) == scope_of(resolve(chat, settings(dm=policy)))
-    bad = resolve(private("1", account="bad"), BY_ACCOUNT)
+        assert resolve(chat, *BY_ACCOUNT) != resolve(chat, *settings())
+        assert scope_of(resolve(chat, *BY_ACCOUNT)) == scope_of(resolve(chat, *settings(dm=policy)))
+    bad = resolve(private("1", account="bad"), *BY_ACCOUNT)
     assert bad.why.key == "advanced.dm_scope_by_account"
 
 
@@ -313,6 +314,6 @@ NAMES = st.text(min_size=1, max_size=30).filter(lambda text: bool(text.strip()))
 
 @given(one=NAMES, other=NAMES)
 def test_in_a_home_each_project_has_a_scope_of_its_own(one: str, other: str) -> None:
-    mine, theirs = (scope_of(resolve(agent(f"project:{name}"), HOME)) for name in (one, other))
+    mine, theirs = (scope_of(resolve(agent(f"project:{name}"), *HOME)) for name in (one, other))
     assert not mine.is_public
     assert (mine == theirs) == (one == other)
