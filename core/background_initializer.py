@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from astrbot.api import logger
 
+from .host.package_installer import bundled_model_for_here
+from .host.providers import LEXICAL, choose_embedder
 from .migrations.memory_scope_migration import bring_memories
 
 if TYPE_CHECKING:
@@ -42,10 +44,16 @@ async def own(plugin: PluginContext, up: asyncio.Event) -> None:
         await asyncio.sleep(_BREATH_SECONDS)
     plugin.spawn(bring_memories(engine, plugin.texts), "migrations")
     plugin.spawn(engine.reflection.run(), "reader")
-    embedder = plugin.choose_embedder()
+    for text in plugin.unusable():
+        logger.warning(text)
+    config, parts = plugin.config, engine.parts
+    embedder = choose_embedder(plugin.astrbot, config, plugin.paths, parts.bundled, parts.local)
     plugin.spawn(plugin.schedule.run(), "nights")
-    label = "" if embedder is None else embedder.label
-    logger.info(say("log.embedder", label=label) if label else say("log.words_alone"))
+    if embedder is not None:
+        logger.info(say("log.embedder", label=embedder.label))
+    else:
+        code = "log.words_alone" if config.embedding == LEXICAL else "log.no_model"
+        logger.info(say(code, name=bundled_model_for_here()))
     await engine.run(embedder)
 
 
@@ -56,12 +64,13 @@ async def _share(plugin: PluginContext, address: str) -> None:
     from ..llm_memory.sharing.server import LOOPBACK, SharingServer
 
     host, _, port = address.rpartition(":")
-    state = plugin.paths.state
-    server = SharingServer(plugin.service, state, host=host or LOOPBACK, port=int(port or 0))
     try:
-        await server.open()
-        await asyncio.Event().wait()
-    except (ImportError, OSError) as error:
+        number, state = int(port or 0), plugin.paths.state
+        server = SharingServer(plugin.service, state, host=host or LOOPBACK, port=number)
+        try:
+            await server.open()
+            await asyncio.Event().wait()
+        finally:
+            await server.close()
+    except (ImportError, OSError, OverflowError, ValueError) as error:
         logger.warning(plugin.texts.say("log.share_failed", detail=error))
-    finally:
-        await server.close()

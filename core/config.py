@@ -29,13 +29,14 @@ from ..llm_memory.storage.workflow_file import read_workflow
 from ..llm_memory.texts import LANGUAGES, Said
 from .plugin_names import ROOT
 
-_SHOWN, _SENTENCE = 80, 1000
-"""Characters of a value in a warning, and of what is said of a file."""
+_SHOWN = 300
+"""Characters of a value in a warning."""
 _AS_THEY_ARE = (
     "enabled", "language", "inject_token_budget", "recall_tool_tokens", "recall_deadline_ms",
     "rerank_provider", "inject_into_prompt", "observe_groups",
 )  # fmt: skip
 _OF_THE_ENGINE = ("scope_filter_enabled", "preview_chars", "migration_paused", "adopt_legacy")
+_OF_THE_LOOP = ("prime_after_hours", "prime_tokens", "backups_keep")
 
 
 class ConfigWarning(NamedTuple):
@@ -52,10 +53,8 @@ class PluginConfig:
 
     Attributes:
         workflow: What the ``workflow.toml`` that is named says. Its root is not looked at.
-        reflection_provider: A provider's id, ``auto`` for the conversation's own model, or ``off``.
-            Off it is with no tokens a day, too: see ``engine.loop.reads_turns``.
-        mcp_share: Where coding agents may ask for memories, ``host:port``; empty for a free port of
-            this machine alone, None where they may not.
+        reflection_provider: A provider's id, or ``auto`` for the conversation's own model.
+        mcp_share: Where coding agents may ask for memories; None where they may not.
     """
 
     enabled: bool
@@ -79,14 +78,11 @@ class PluginConfig:
 def read_config(raw: object = None) -> PluginConfig:
     """The config of the panel, which may hold anything."""
     panel = _Panel(raw)
-    deadline = panel["recall_deadline_ms"] / 1000
+    deadline, scope_map = panel["recall_deadline_ms"] / 1000, panel.raw("conversation_scope_map")
     reader, tokens = panel["reflection_provider"] or "auto", panel["reflection_daily_tokens"]
-    english, topk = panel["language"] != LANGUAGES[0], panel["auto_inject_topk"]
+    english, evolution = panel["language"] != LANGUAGES[0], SoulEvolution(panel["soul_evolution"])
     workflow = _workflow(panel, english=english)
-    evolution, scope_map = (
-        SoulEvolution(panel["soul_evolution"]),
-        panel.raw("conversation_scope_map"),
-    )
+    topk = None if workflow is None else workflow.topk
     engine = EngineSettings(
         # What is no map at all is None, and the engine's to tell.
         scope_map=dict(scope_map) if isinstance(scope_map, Mapping) else None,
@@ -117,24 +113,22 @@ def read_config(raw: object = None) -> PluginConfig:
             reads_turns=reader != "off" and tokens > 0,
             daily_tokens=tokens,
             after_turns=panel["reflect_after_turns"],
-            idle_minutes=float(panel["reflect_idle_minutes"]),
-            prime_after_hours=float(panel["prime_after_hours"]),
-            prime_tokens=panel["prime_tokens"],
-            sleep_at=panel.read("sleep_at", _local_time, instead=(4, 0)) or None,
-            backups_keep=panel["backups_keep"],
+            idle_minutes=panel["reflect_idle_minutes"],
+            sleep_at=panel.read("sleep_at", _local_time, instead=(4, 0)),
             english=english,
             proposes=workflow is not None,
             counts_manner=evolution is not SoulEvolution.OFF,
+            **{name: panel[name] for name in _OF_THE_LOOP},
         ),
         **{name: panel[name] for name in _OF_THE_ENGINE},
     )
     return PluginConfig(
         embedding=panel["embedding"] or "auto",
-        auto_inject_topk=topk if workflow is None or workflow.topk is None else workflow.topk,
+        auto_inject_topk=panel["auto_inject_topk"] if topk is None else topk,
         memory_root=panel.read("memory_root", _folder),
         workflow=workflow,
         reflection_provider=reader,
-        mcp_share=panel.read("mcp_share_address", _share) if panel["mcp_share"] else None,
+        mcp_share=panel["mcp_share_address"] if panel["mcp_share"] else None,
         engine=engine,
         **{name: panel[name] for name in _AS_THEY_ARE},
         warnings=tuple(dict.fromkeys(panel.warnings)),
@@ -156,26 +150,23 @@ class _Panel:
     def __init__(self, raw: object) -> None:
         self.warnings: list[ConfigWarning] = []
         self._raw: dict[Any, Any] = dict(raw) if isinstance(raw, Mapping) else {}
-        self._advanced: Mapping[str, Any] = self["advanced"]
+        self._raw |= self["advanced"]
 
-    def warn(self, name: str, shown: str, used: object = "-", *, most: int = _SHOWN) -> None:
+    def warn(self, name: str, shown: str, used: object = "-") -> None:
         """``shown``: what the warning tells of the value."""
         dotted = f"advanced.{name}" if name in _schema()["advanced"]["items"] else name
-        self.warnings.append(ConfigWarning(dotted, shown[:most], str(used)))
+        self.warnings.append(ConfigWarning(dotted, shown[:_SHOWN], str(used)))
 
     def raw(self, name: str) -> Any:
         """What stands there, whatever it is; else the default."""
-        level = self._advanced if name in _schema()["advanced"]["items"] else self._raw
-        return level.get(name, _schema()[name].get("default", {}))
+        return self._raw.get(name, _schema()[name].get("default", {}))
 
     def __getitem__(self, name: str) -> Any:
         item, value = _schema()[name], self.raw(name)
         default = item.get("default", {})
-        if isinstance(value, float) and item["type"] == "int" and value.is_integer():
-            value = int(value)
-        wanted: Any = {"bool": bool, "int": int, "string": str}.get(item["type"], Mapping)
-        wrong_kind = not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))
-        if wrong_kind or ("options" in item and value not in item["options"]):
+        wanted = {"bool": bool, "int": int, "string": str}.get(item["type"])
+        fits = isinstance(value, Mapping) if wanted is None else type(value) is wanted
+        if not fits or ("options" in item and value not in item["options"]):
             self.warn(name, repr(value), default)
             return default
         if wanted is int:
@@ -238,15 +229,13 @@ def _header(name: str, value: str) -> str:
 
 
 def _server_address(text: str) -> str:
-    """A server's URL without what we would not use; empty for none. Raises ValueError for what is
-    none that we can use."""
+    """A server's URL without what we would not use; empty for none."""
     if not text:
         return ""
     parts = urlsplit(text)
-    extra = parts.query or parts.fragment or "@" in parts.netloc or parts.port == 0
-    host = re.fullmatch(r"[A-Za-z0-9._:%-]+", parts.hostname or "")
-    served = host and parts.scheme in ("http", "https")
-    return _if(served and not extra, f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/"))
+    plain = re.fullmatch(r"https?://[A-Za-z0-9._:%\[\]-]+(/[^?#\s]*)?", text, re.IGNORECASE)
+    served = plain and parts.hostname and parts.port != 0
+    return _if(served, f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/"))
 
 
 def _floor(text: str) -> float | None:
@@ -268,12 +257,6 @@ def _folder(text: str) -> Path | None:
         raise ValueError(text) from error
 
 
-def _share(address: str) -> str:
-    host, _, port = address.rpartition(":")
-    number = port.isascii() and port.isdecimal() and int(port) < 65_536
-    return _if(not address or (host and number), address)
-
-
 def _collection(name: str) -> str:
     """Ours hold copies of a vault, which must never be taken for a person's memories."""
     return _if(not name or re.fullmatch(r"(?!memories-)[a-zA-Z0-9._-]{3,512}", name), name)
@@ -291,5 +274,5 @@ def _workflow(panel: _Panel, *, english: bool) -> Workflow | None:
     except HomeError as error:
         faults = (error.said,)
     for said in faults if found is None else found.warnings:
-        panel.warn("workflow_file", said.text("en" if english else "zh"), most=_SENTENCE)
+        panel.warn("workflow_file", said.text("en" if english else "zh"))
     return found

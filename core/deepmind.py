@@ -16,7 +16,7 @@ from .host.providers import answers_itself
 from .plugin_context import PluginContext
 from .turn import events as read
 from .turn.events import Said, is_first, notes_of
-from .turn.first_message import announce_conversation, warn_admin
+from .turn.first_message import warn_admin
 from .turn.spoken_words import quoted_words, said_words
 
 
@@ -30,29 +30,24 @@ class DeepMind:
     async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> None:
         """Add the persona's learned manner to every request; recall for the person's words and
         put the result behind them, once a turn."""
-        plugin, is_command = self._plugin, read.is_command(event)
-        said = await self._events.read(event, request.conversation)
-        if is_command or not is_first(event, "injected"):
-            plugin.spawn(announce_conversation(plugin, said.where, said.who))
-        else:
+        if read.is_command(event):
+            return
+        service, said = self._plugin.service, await self._events.read(event, request.conversation)
+        if is_first(event, "injected"):
             asked = self.asked(event, said)
-            start = await plugin.service.begin_turn(
-                asked, conversation_id=said.where, actor=said.who
-            )
+            start = await service.begin_turn(asked, conversation_id=said.where, actor=said.who)
             self._put(event, request, said, start)
-        if not is_command:
-            # Last, for a recall waits a moment where the store is still being opened. It stays the
-            # same while it is in force, and what stands before it is cached all the time.
-            manner = plugin.service.souls.injected(said.where.persona)
-            if manner not in (prompt := request.system_prompt or ""):
-                request.system_prompt = prompt + manner
+        # Last, for a recall waits a moment where the store is still being opened. It stays the
+        # same while it is in force, and what stands before it is cached all the time.
+        manner = service.souls.injected(said.where.persona)
+        if manner not in (prompt := request.system_prompt or ""):
+            request.system_prompt = prompt + manner
 
     def asked(self, event: AstrMessageEvent, said: Said) -> TurnRequest:
         """For a runner that reads nothing but the prompt, into which the owner wants nothing,
         nothing is looked for."""
-        plugin, config = self._plugin, self._plugin.config
+        plugin, config, notes = self._plugin, self._plugin.config, notes_of(event)
         persons = self._events.is_a_persons(event)
-        notes = notes_of(event)
         notes.setdefault("began", plugin.clock())
         notes.setdefault("history", said.history)
         alone = not answers_itself(plugin.astrbot, said.where.umo)
@@ -61,25 +56,22 @@ class DeepMind:
         new_talk = said.empty and not alone
         if new_talk and persons:
             plugin.talk.clear(said.where)
+        # What was said just before, and what the person replies to.
+        context = plugin.talk.before(said.where, said.who.person, said.history)
+        if quoted := quoted_words(event):
+            context += (ContextLine(Voice.QUOTED, quoted, plugin.clock()),)
         return TurnRequest(
             said.words,
             seconds=config.recall_deadline_ms / 1000,
             limit=0 if unread else config.auto_inject_topk,
             token_budget=config.inject_token_budget,
-            context=self._context(event, said) if persons else (),
+            context=context if persons else (),
             history=said.history,
             empty_history=said.empty,
             new_talk=new_talk,
             # A timer of AstrBot's that goes off is no person who comes back.
             primed=persons and config.engine.loop.prime_after_hours > 0 and not unread,
         )
-
-    def _context(self, event: AstrMessageEvent, said: Said) -> tuple[ContextLine, ...]:
-        """What was said just before: the person's last turns, and what they reply to."""
-        lines = self._plugin.talk.before(said.where, said.who.person, said.history)
-        if quoted := quoted_words(event):
-            lines += (ContextLine(Voice.QUOTED, quoted, self._plugin.clock()),)
-        return lines
 
     def _put(
         self, event: AstrMessageEvent, request: ProviderRequest, said: Said, start: TurnStart
@@ -96,8 +88,7 @@ class DeepMind:
             request.extra_user_content_parts.append(TextPart(text=start.text).mark_as_temp())
         say, count = plugin.texts.say, len(hits) + len(start.primer.shown)
         if count:
-            scope = start.scope_name or "-"
-            logger.info(say("log.injected", count=count, id=said.where, scope=scope))
+            logger.info(say("log.injected", count=count, id=said.where))
         for fault in dict.fromkeys(start.faults):
             if isinstance(fault, TimeoutError):
                 logger.warning(say("log.deadline", ms=plugin.config.recall_deadline_ms))
@@ -117,8 +108,7 @@ class DeepMind:
         return unaddressed and self._events.is_a_persons(event) and bool(said_words(event))
 
     def chat_moved(self, old: str, new: str) -> None:
-        """The platform says that a group goes on under another id: from now on it is the
-        same."""
+        """The platform says that a group goes on under another id."""
         self._plugin.service.chat_moved(old, new)
         self._plugin.spawn(rebind_moved(self._plugin, old, new))
 
@@ -135,13 +125,12 @@ class DeepMind:
         turn = notes.pop("turn", None) or await self._turn(event, response, overheard)
         if turn is None:
             return True
-        where = await self._events.where(event)
-        paused = plugin.service.pause_of(where)
-        if paused is None and not turn.forgot and not is_off_the_record(turn.user_text):
-            # For the recall of the next turn: nothing of what is off the record.
+        where, service = await self._events.where(event), plugin.service
+        off_the_record = service.pause_of(where) is not None or is_off_the_record(turn.user_text)
+        if not off_the_record and not turn.forgot:  # for the recall of the next turn
             plugin.talk.note(where, turn, plugin.clock())
         try:
-            if isinstance(await plugin.service.observe(turn, conversation_id=where), Ticket):
+            if isinstance(await service.observe(turn, conversation_id=where), Ticket):
                 plugin.engine.reflection.wake()
         except EngineClosed:
             notes["turn"] = turn
@@ -182,8 +171,7 @@ class DeepMind:
 
     async def sent(self, event: AstrMessageEvent) -> bool:
         """The bot has answered: an admin hears now what he was not told in chat yet."""
-        if not read.is_command(event) and self._events.is_a_persons(event):
-            actor = await self._events.who(event)
-            if actor.admin:
-                await warn_admin(self._plugin, await self._events.where(event), actor)
+        events = self._events
+        if event.is_admin() and events.is_a_persons(event) and not read.is_command(event):
+            await warn_admin(self._plugin, await events.where(event), await events.who(event))
         return True

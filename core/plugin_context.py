@@ -24,27 +24,15 @@ from ..llm_memory import (
     build_engine,
 )
 from ..llm_memory import log as engine_log
-from ..llm_memory.index.embedding.ports import Embedder
 from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import own
 from .commands.typing_rate import TypingRate
 from .config import ConfigWarning, read_config
 from .host.bot_facts import PersonaReader, bot_accounts, clock_of, is_admin
-from .host.package_installer import (
-    BUNDLED_MODELS,
-    Installs,
-    bundled_model_for_here,
-    is_installed,
-)
+from .host.package_installer import Installs
 from .host.panel_map import PanelMap
-from .host.providers import (
-    LEXICAL,
-    AstrBotChat,
-    AstrBotReranker,
-    choose_embedder,
-    missing_providers,
-)
+from .host.providers import AstrBotChat, AstrBotReranker, missing_providers
 from .plugin_names import plugin_version
 from .replies.status_text import notice_text
 from .services.sleep_schedule import SleepSchedule
@@ -91,8 +79,6 @@ class PluginContext:
         self.clock = clock_of(context)
         self.rate = TypingRate()
         self.talk = RecentTalk()
-        self.advice = ""
-        """What would make recall better, for the owner; empty where there is nothing to say."""
         personas = PersonaReader(context, self.texts)
         self.events = Events(context, personas, lambda: self.service, self.texts)
         reader, ranker = config.reflection_provider, config.rerank_provider
@@ -110,7 +96,6 @@ class PluginContext:
             carried_settings=lambda: carried(self.panel_map.all()),
         )
         self.schedule = SleepSchedule(self.engine, config.engine.loop.sleep_at, self.clock)
-        self._providers_came = False
         self._up = up
         self._fault = ""
         """Why what goes on behind the bot has ended before its time."""
@@ -127,60 +112,40 @@ class PluginContext:
         # A sink of the engine's own loguru core, so AstrBot's sinks never see those records raw.
         # Without loguru the engine logs through ``logging`` by itself.
         self._logs = engine_log.logger.add(_forward, level="DEBUG", format="{message}", catch=True)
-        for text in self._unusable():
-            logger.warning(text)
         self.spawn(own(self, self._up), "owner")
 
-    def choose_embedder(self) -> Embedder | None:
-        """The one to search with; None for words alone. AstrBot has its providers now."""
-        self._providers_came = True
-        for one in missing_providers(self.astrbot, self.config):
-            logger.warning(self._not_usable(one))
-        parts = self.engine.parts
-        embedder = choose_embedder(
-            self.astrbot, self.config, self.paths, parts.bundled, parts.local
-        )
-        wanted = embedder is None and self.config.embedding != LEXICAL
-        if wanted and not any(map(is_installed, BUNDLED_MODELS)):
-            self.advice = self.texts.say("log.no_model", name=bundled_model_for_here())
-            logger.info(self.advice)
-        return embedder
-
-    def _not_usable(self, warning: ConfigWarning) -> str:
-        return self.texts.say("log.config_value", **warning._asdict())
-
-    def _unusable(self) -> list[str]:
+    def unusable(self) -> list[str]:
         """Settings that are not usable and packages that are not there, as texts. Until AstrBot
-        has loaded its providers, which ones is unknown."""
-        named = missing_providers(self.astrbot, self.config) if self._providers_came else []
+        is up, it is unknown which providers it has."""
+        say, named = self.texts.say, list[ConfigWarning]()
+        if self._up.is_set():
+            named = missing_providers(self.astrbot, self.config)
         code = {True: "log.package_installing", False: "log.package_missing"}
         return [
-            *map(self._not_usable, (*self.config.warnings, *named)),
-            *(self.texts.say(code[one], name=name) for name, one in self._installs.missing.items()),
+            *(say("log.config_value", **one._asdict()) for one in (*self.config.warnings, *named)),
+            *(say(code[coming], name=name) for name, coming in self._installs.missing.items()),
         ]
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> asyncio.Future[None]:
         """Run something behind the turn. What still runs at ``close`` is cancelled; what fails is
         in the log, and what has a ``name`` and fails is a warning, for it should go on."""
-        task = asyncio.create_task(work, name=f"scoped-memory-{name}")
+        task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(partial(self._ended, name))
         return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
-        if error is None or isinstance(error, (EngineClosed, EngineOff)):
-            return  # a reload, or the notice has said it
-        name = task.get_name().removeprefix("scoped-memory-")
-        self._fault = self.texts.say("log.owner_failed") if name else self._fault
-        said = self.texts.say("log.behind_failed")
-        logger.error(f"{said} ({name})", exc_info=error)
+        # Of a reload nothing is said, and of an engine that could not be opened a notice.
+        if error is not None and not isinstance(error, (EngineClosed, EngineOff)):
+            self._fault = self.texts.say("log.owner_failed") if name else self._fault
+            logger.error(f"{self.texts.say('log.behind_failed')} ({name})", exc_info=error)
 
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""
         notices = (notice_text(self.texts, notice) for notice in status.notices)
-        return [*self._unusable(), *filter(None, [self._fault]), *notices]
+        return [*self.unusable(), *filter(None, [self._fault]), *notices]
 
     async def status(self) -> dict[str, Any]:
         """What the panel's route answers, for the owner alone: the status by the names of its

@@ -50,15 +50,14 @@ async def status(call: Call) -> Reply:
 
 
 def _for_admins(call: Call, found: EngineStatus) -> list[str]:
-    """What the index lacks, and what of its answers the second check has dropped; what would make
-    recall better; the notes; the loop; what lies in former scopes."""
+    """What the index lacks, and what of its answers the second check has dropped; the notes; the
+    loop; what lies in former scopes."""
     say, notes = call.say, sum(found.notes.values())
     total = max(found.total + notes, found.backlog)
     places = tuple(f"{safe(place)} {count}" for place, count in sorted(found.notes.items()))
     return [
         say("status.backlog", done=total - found.backlog, total=total) if found.backlog else "",
         *call.texts.counted("status", scope_check_drops=found.scope_check_drops),
-        call.plugin.advice,
         say("status.notes", count=notes, places=places) if notes else "",
         *loop_lines(call.texts, found.loop),
         *(left_text(call.texts, one, "status.left") for one in found.left),

@@ -40,23 +40,26 @@ class AstrBotEmbedding:
         return f"provider:{self.provider_id}"
 
     @property
+    def _provider(self) -> Any:
+        return self.context.get_provider_by_id(self.provider_id)
+
+    @property
     def model(self) -> str:
         """The model that the provider is configured with now."""
-        provider = self.context.get_provider_by_id(self.provider_id)
+        provider = self._provider
         return str(provider.get_model() or "") if provider is not None else ""
 
     @property
     def dim(self) -> int:
-        """What the provider is configured to give, 0 if it does not say."""
-        provider = self.context.get_provider_by_id(self.provider_id)
+        """What the provider is configured to give, 0 if it does not say, or is gone."""
         try:
-            return int(provider.get_dim()) if provider is not None else 0
-        except (TypeError, ValueError):
+            return int(self._provider.get_dim())
+        except (AttributeError, TypeError, ValueError):
             return 0
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """One vector a text. Whatever the provider raises passes through to the checked wrapper."""
-        provider = self.context.get_provider_by_id(self.provider_id)
+        provider = self._provider
         if provider is None:
             raise LookupError(f"embedding provider {self.provider_id} is gone")
         vectors: list[Sequence[float]] = []
@@ -73,15 +76,13 @@ class AstrBotReranker:
     label: str
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One score a text, in their order. A provider that is gone, or that answers for other
-        texts, raises RerankFailed; whatever else it raises passes through."""
+        """One score a text, in their order. Raises RerankFailed for a provider that is gone; what
+        it raises, and a KeyError where a text has no score, pass through."""
         provider = loaded_provider(self.context, self.label, _RERANK)
         if provider is None:
             raise RerankFailed("gone")
         results = await provider.rerank(query, list(texts), len(texts))
         scores = {result.index: result.relevance_score for result in results}
-        if len(results) != len(texts) or scores.keys() != set(range(len(texts))):
-            raise RerankFailed(f"wrong_count: {len(scores)} for {len(texts)}")
         return [scores[place] for place in range(len(texts))]
 
 
@@ -100,9 +101,8 @@ class AstrBotChat:
     def is_there(self, conversation: str) -> bool:
         if self.label != AUTO:
             return loaded_provider(self.context, self.label, _CHAT) is not None
-        if not self.context.provider_manager.provider_insts:
-            return False
-        return not conversation or answers_itself(self.context, conversation)
+        there = bool(self.context.provider_manager.provider_insts)
+        return there and (not conversation or answers_itself(self.context, conversation))
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         if not self.is_there(conversation):
@@ -126,7 +126,7 @@ class AstrBotChat:
 
 
 def loaded_provider(context: Any, provider_id: str, kind: str) -> Any:
-    """Returns the provider of one of AstrBot's kinds that is loaded now, None for none."""
+    """The provider of one of AstrBot's kinds that is loaded now, None for none."""
     # Not get_provider_by_id, which logs a warning each time that there is none.
     provider = context.provider_manager.inst_map.get(provider_id)
     try:
@@ -157,12 +157,12 @@ def choose_embedder(
     bundled: Embedder | None,
     local: Callable[[str], Embedder],
 ) -> Embedder | None:
-    """The rung that the setting names; ``auto`` takes the highest that is there. None is the last
-    one, words alone.
+    """The one that the setting names; ``auto`` takes the best that is there, None for words alone.
+    It stays until the configuration changes: an outage is no reason to compare with other vectors.
 
-    The rung stays until the configuration changes: an outage is no reason to compare with other
-    vectors. ``bundled`` is None where it has no process to live in; ``local`` makes the embedder of
-    a model by its folder or name.
+    Args:
+        bundled: None where it has no process to live in.
+        local: Makes the embedder of a model by its folder or name.
     """
     wanted = config.embedding
     known = [str(one.meta().id) for one in context.get_all_embedding_providers()]
@@ -183,8 +183,8 @@ def choose_embedder(
 
 
 def answers_itself(context: Any, umo: str) -> bool:
-    """Returns True where a model of AstrBot answers. A third-party runner has a model of its own,
-    and gets the prompt and nothing beside it."""
+    """True where a model of AstrBot answers. A third-party runner has a model of its own, and gets
+    the prompt and nothing beside it."""
     runner = context.get_config(umo=umo).get("agent_runner") or {}
     return bool(runner.get("runner_type", "local") == "local")
 
@@ -194,7 +194,7 @@ def _translated(error: Exception) -> ChatFailed:
     kind = type(error).__name__
     if kind == "EmptyModelOutputError":
         return ChatFailed("empty")
-    if isinstance(error, TimeoutError) or "Timeout" in kind:
+    if "Timeout" in kind:
         return ChatFailed(f"timeout: {kind}")
     found = re.search(r"(?<!\d)[45]\d\d(?!\d)", str(error))
     status = found[0] if found else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, TypedDict
@@ -70,7 +71,7 @@ class TurnNotes(TypedDict, total=False):
 
 
 def notes_of(event: AstrMessageEvent) -> TurnNotes:
-    """Returns the notes of an event's turn, to be read and changed."""
+    """The notes of an event's turn, to be read and changed."""
     notes: TurnNotes | None = event.get_extra(_NOTES)
     if notes is None:
         event.set_extra(_NOTES, notes := TurnNotes())
@@ -177,8 +178,7 @@ class Events:
             return Actor(person=person, name=_name_of(event) or sender, admin=event.is_admin())
         job, where = event.get_extra(_JOB), await self.where(event)
         sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
-        asking = self.service().on_behalf_of(where, sender)
-        found = await self._asked(asking, where.umo)
+        found = await self._asked(self.service().on_behalf_of(where, sender))
         if found is None:
             return Actor("", self.texts.say("agent.alone"), spoke=False)
         name = self.texts.say("agent.on_behalf", name=found.name or found.peer)
@@ -187,19 +187,15 @@ class Events:
     async def _woken_at(self, parsed: ConversationId) -> ConversationId:
         """The origin completed; ``hidden`` where what it hides cannot be told now."""
         adapter = adapter_of(self.astrbot, parsed.account)
-        asking = self.service().completed(parsed, adapter)
-        return await self._asked(asking, parsed.umo) or ConversationId(
-            parsed.umo, adapter, parsed.account, parsed.kind, hidden=True
-        )
+        unknown = ConversationId(parsed.umo, adapter, parsed.account, parsed.kind, hidden=True)
+        return await self._asked(self.service().completed(parsed, adapter)) or unknown
 
-    async def _asked[Found](self, found: Awaitable[Found], umo: str) -> Found | None:
+    async def _asked[Found](self, found: Awaitable[Found]) -> Found | None:
         """What the engine knows of an agent; None where it cannot tell now."""
-        try:
+        with suppress(TimeoutError, EngineClosed, EngineOff):
             async with asyncio.timeout(_OPENING_SECONDS):
                 return await found
-        except (TimeoutError, EngineClosed, EngineOff) as error:
-            logger.warning(self.texts.say("log.origin_unknown", id=umo, error=repr(error)))
-            return None
+        return None
 
     def _woke(self, event: AstrMessageEvent) -> bool:
         """True where no platform brought the event: a timer's, or one whose platform is not the

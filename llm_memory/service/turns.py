@@ -42,11 +42,9 @@ class TurnRequest:
     """What is asked of the memory when a turn begins.
 
     Attributes:
-        query: What the person says.
         seconds: After so long the turn goes on without what is not there yet.
         limit: At most so many memories; 0 for no recall.
         token_budget: For all that is told of the memories, the words around them too.
-        context: See ``RecallRequest``.
         history: The id of the chat history that the model is given, empty for none.
         empty_history: Nothing stands in that history yet.
         new_talk: This turn is the first of a talk, which opens with the constitution.
@@ -71,9 +69,8 @@ class TurnStart:
     Attributes:
         text: All that the model is told, between fences; empty where that is nothing.
         view: The mark for ``Turn.view``; empty where it could not be told.
-        scope_name: The scope that the conversation reads beside public, for logs.
         contact: Goes on behind the turn: notes that the person's message came. None where no
-            person spoke; its result is None where the engine is off, or was closed before.
+            person spoke.
         faults: Why parts of it are missing: TimeoutError for one that came too late.
     """
 
@@ -81,7 +78,6 @@ class TurnStart:
     view: str = ""
     recall: Recall = field(default_factory=Recall)
     primer: Primer = field(default_factory=Primer)
-    scope_name: str = ""
     contact: asyncio.Task[Resolution | None] | None = None
     faults: tuple[Exception, ...] = ()
 
@@ -93,12 +89,9 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
     async def begin_turn(
         self, request: TurnRequest, *, conversation_id: ConversationId, actor: Actor
     ) -> TurnStart:
-        """Everything that a turn is told when it begins, its scope resolved once: the view's mark,
-        the recall, the primer. To be asked once a turn, for it notes when the turn came.
-
-        A part that is not there after ``request.seconds``, or failed, is empty, and ``faults`` says
-        why; only a cancelled caller is raised.
-        """
+        """Everything that a turn is told when it begins. To be asked once a turn, for it notes when
+        the turn came. A part that is not there after ``request.seconds``, or failed, is empty; only
+        a cancelled caller is raised."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + request.seconds
         # Before the rest: a turn that is given up has come all the same.
@@ -136,7 +129,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             text = opening(primer, recall.hits, texts, recall.left_out)
         elif recall.hits:
             text = fence(recall.hits, texts, recall.left_out)
-        return TurnStart(text, mark, recall, primer, view.scope_in_use, contact, faults)
+        return TurnStart(text, mark, recall, primer, contact, faults)
 
     async def _meet(self, conversation_id: ConversationId, actor: Actor) -> Resolution | None:
         try:
@@ -217,12 +210,8 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         self, *, conversation_id: ConversationId, history: str = "", empty: bool = False
     ) -> str:
         """A mark of what the conversation sees now, for ``Turn.view``. It names nothing.
-
-        Args:
-            history: The chat history that the model is about to be given, noted durably with the
-                scope that the conversation has now; empty for none.
-            empty: Nothing stands in that history yet.
-        """
+        ``history``: the one that the model is about to be given, noted durably with the scope that
+        the conversation has now; ``empty``: nothing stands in it yet."""
         await self._life.begun()
         return await self._mark(self._gate.look(conversation_id), history, empty=empty)
 
@@ -234,9 +223,8 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
 
     async def _is_mixed(self, view: View, history: str, **how: bool) -> bool:
         umo, scope = view.where.umo, view.scope_in_use
-        return bool(history and scope) and await self._histories.is_mixed(
-            umo, history, scope, **how
-        )
+        noted = self._histories.is_mixed
+        return bool(history and scope) and await noted(umo, history, scope, **how)
 
 
 def _said_at(stored: StoredMemory) -> datetime:

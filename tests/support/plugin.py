@@ -123,7 +123,6 @@ class FakePlugin:
         manager = SimpleNamespace(
             get_curr_conversation_id=self._current_history, get_conversation=self._talk
         )
-        self.advice = ""
         self.astrbot = SimpleNamespace(
             conversation_manager=manager, get_config=dict, get_platform_inst=lambda _: None
         )

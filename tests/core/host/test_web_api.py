@@ -14,12 +14,9 @@ from typing import Any
 import pytest
 from pydantic_core import to_jsonable_python
 
-from astrbot_plugin_scoped_memory.core import plugin_context
-from astrbot_plugin_scoped_memory.core.host import package_installer, providers
 from astrbot_plugin_scoped_memory.core.host.panel_map import MAP_KEY, NotSaved, PanelMap
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.plugin_names import ROOT, plugin_version
-from astrbot_plugin_scoped_memory.harness.release import MODELS, without_packages
+from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.harness.waiting import until, until_true
 from astrbot_plugin_scoped_memory.llm_memory import EngineClosed, LoopStatus, MigrationStatus, Turn
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
@@ -41,7 +38,6 @@ OF_A_RECALL = {
     "notes",
 }  # fmt: skip
 OF_A_CANDIDATE = {"scope_name", "memory_id", "lexical", "coverage", "similarity", "score"}
-TORCH = "sentence_transformers"
 
 
 async def status(plugin: Any) -> dict[str, Any]:
@@ -160,7 +156,7 @@ async def test_a_rerank_provider_that_is_not_there_is_a_warning_once_providers_a
     plugin = loaded(tmp_path, embedding="lexical", advanced={"rerank_provider": "mein"})
     plugin.astrbot.provider_manager.inst_map = {"mine": mine}
     assert (await status(plugin))["warnings"] == []
-    assert plugin.choose_embedder() is None
+    plugin._up.set()
     assert "mein" in "\n".join((await status(plugin))["warnings"])
     plugin.astrbot.provider_manager.inst_map = {"mein": mine}
     assert (await status(plugin))["warnings"] == []
@@ -202,34 +198,6 @@ async def test_what_could_not_be_saved_leaves_the_settings_as_they_were(
     with pytest.raises(NotSaved):
         await PanelMap(config).save_all({MAP_KEY: {"b": "公司"}, "dm_scope": "main"})
     assert config == before
-
-
-@pytest.mark.parametrize(
-    ("config", "has_model", "advised"),
-    [({}, True, False), ({}, False, True), ({"embedding": "lexical"}, False, False)],
-)
-async def test_of_the_slim_zip_nothing_is_missed_but_a_model_is_said_to_help(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    config: dict[str, Any],
-    has_model: bool,
-    advised: bool,
-) -> None:
-    """The plugin, as far as requirements go, under a Python that has no other packages."""
-    slim, text = tmp_path / "slim.txt", (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    slim.write_text(without_packages(text, MODELS), encoding="utf-8")
-
-    def there(name: str) -> bool:
-        return name != TORCH and (has_model or name not in package_installer.BUNDLED_MODELS)
-
-    for module in (package_installer, plugin_context, providers):
-        monkeypatch.setattr(module, "is_installed", there)
-    assert package_installer.missing_packages(slim) == {}
-    plugin = loaded(tmp_path / "data", **config)
-    assert (plugin.choose_embedder() is None) is not has_model or bool(config)
-    assert (package_installer.bundled_model_for_here() in plugin.advice) is advised
-    assert (await status(plugin))["warnings"] == []
-    await plugin.close()
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,9 @@ def test_what_was_said_a_moment_ago(
 
 def test_it_keeps_the_last_turns_and_lets_go_of_them_when_told() -> None:
     talk = RecentTalk()
-    for number in range(MOST_LINES + 2):
+    for number in range(2 * MOST_LINES + 1):
         talk.note(private(1), replace(SAID, user_text=f"第{number}句", reply_text=""), NOW)
     before = talk.before(private(1), "a:1", "c1")
-    assert [line.text for line in before] == ["第2句", "第3句", "第4句"]
+    assert [line.text for line in before] == [f"第{n}句" for n in range(1, 2 * MOST_LINES + 1)]
     talk.clear(private(1))
     assert talk.before(private(1), "a:1", "c1") == ()
