@@ -39,7 +39,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules import choosing
+from astrbot_plugin_scoped_memory.llm_memory.recall import memory_manager
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import FEATURES
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import (
     Linear,
@@ -99,7 +99,7 @@ async def _engine(root: Path, scope_map: Any, clock: BenchClock) -> AsyncIterato
     running = asyncio.create_task(engine.run(chosen))
     try:
         # A row is of one question.
-        with without(["parts"]), mock.patch.object(choosing, "TRACED", _ALL):
+        with without(["parts"]), mock.patch.object(memory_manager, "TRACED", _ALL):
             yield engine
     finally:
         running.cancel()
@@ -118,7 +118,7 @@ async def rows_of(cast: Cast, asks: bool) -> tuple[str, list[Row]]:
             await _learn(engine, cast, clock, asks)
             await seconds_to_fill(engine)
             rows = [await _message_row(engine, *message) for message in _messages(cast)]
-            return engine.parts.embedder_trust.model, rows
+            return engine.parts.trust.model, rows
 
 
 async def rows_of_talk(path: Path) -> list[Row]:
@@ -216,7 +216,7 @@ async def _row(engine: Any, kind: str, text: str, recall: Recall, answers: Seque
         for one, answer in zip(considered, answers, strict=True)
     )
     features = np.array([values for values, _ in told])
-    common = engine.parts.embedder_trust.found.common(language_of(text))
+    common = engine.parts.trust.common(language_of(text))
     vector = apart_from(await engine.parts.indexing.embed(text), common)
     return Row(
         kind,

@@ -293,7 +293,7 @@ async def measure(
             filled = await seconds_to_fill(engine)
             report, relevance, answered = await measure_order(engine, clock, library, questions)
             curve = await measure_curve(engine, clock, library, asked, relevance, answered)
-            weights = {one: found.weight for one, found in engine.trust.cohorts.items()}
+            weights = {one: found.weight for one, found in engine.parts.trust.cohorts.items()}
         async with begun(floor=None) as engine:
             await seconds_to_fill(engine)
             silence = await measure_silence(engine, clock, library, asked, answered)

@@ -95,17 +95,18 @@ async def seconds_to_fill(engine: Engine, *, patience: float = _PATIENCE_SECONDS
     while True:
         status = await engine.status()
         alone = status.index is IndexState.LEXICAL
-        near = alone or (status.index is IndexState.READY and bool(engine.trust.cohorts))
+        near = alone or (status.index is IndexState.READY and bool(engine.parts.trust.cohorts))
         now = time.perf_counter()
         if near and status.words is IndexState.READY and not status.backlog:
             return now - began
         troubles = "; ".join(f"{n.code}: {dict(n.params)}" for n in status.notices)
-        seen = (status.index, status.words, status.backlog, bool(engine.trust.cohorts), troubles)
+        examined = bool(engine.parts.trust.cohorts)
+        seen = (status.index, status.words, status.backlog, examined, troubles)
         if seen != last:
             last, moved = seen, now
         elif now - moved > patience:
             raise Stuck(
                 f"index {status.index}, words {status.words}, {status.backlog} to write, embedder"
-                f" examined: {bool(engine.trust.cohorts)}; {troubles or 'no notice'}"
+                f" examined: {examined}; {troubles or 'no notice'}"
             )
         await asyncio.sleep(_POLL_SECONDS)

@@ -91,10 +91,10 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
         lambda real: lambda *given: real(*given[:3], given[3] * 0, *given[4:]),
     ),
     # How it is weighed.
-    "trust": ("recall.embedder_trust:Trust.weight", _gives(1.0)),
-    "common-part": ("recall.embedder_trust:Trust.common", _gives(())),
+    "trust": ("recall.embedder_trust:EmbedderTrust.weight", _gives(1.0)),
+    "common-part": ("recall.embedder_trust:EmbedderTrust.common", _gives(())),
     "trust-scale": (
-        "recall.embedder_trust:Trust.chance", _with(lambda chance: (0.0, chance[1])),
+        "recall.embedder_trust:EmbedderTrust.chance", _with(lambda chance: (0.0, chance[1])),
     ),
     "uses": ("recall.use_counts:UseCounts.of", _gives(0)),
     **{
@@ -103,14 +103,19 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     },
     # Whether anything is said.
     "probe": ("recall.weights:Probe.log_odds", _gives(0.0)),
-    "length": ("recall.rules.order:of_answer", _with(lambda told: told | {"length": 0.5})),
+    "length": (
+        "recall.weights:RecallWeights.chance",
+        lambda real: lambda self, trust, values: real(self, trust, values | {"length": 0.5}),
+    ),
     "beside": (
         "recall.weights:RecallWeights.chance",
         lambda real: lambda self, *given: real(replace(self, beside=100.0), *given),
     ),
     "within": (
-        "recall.rules.order:is_weak",
-        lambda real: lambda chance, share, within, floor: chance < floor,
+        "recall.rules.order:decide",
+        lambda real: lambda weights, *given, **named: real(
+            replace(weights, within=100.0), *given, **named
+        ),
     ),
     # What is done with the order.
     "closed": ("recall.rules.tell_once:closed_last", _first),

@@ -134,10 +134,10 @@ async def why(call: Call) -> Reply:
     primed = await call.service.last_primer(conversation_id=call.where) if back == 1 else None
     lines = [primed_text(call.texts, primed)] if primed is not None else []
     for one in explained[back - 1 : back]:
-        seen = [(considered, hit) for considered, hit in one.candidates if hit is not None]
-        shown = await shown_lines(call, [hit for _, hit in seen])
+        shown = await shown_lines(call, [*one.hits.values()])
         lines.append(why_text(call.texts, one, shown))
-        call.list_of([of.memory_id for of, _ in seen if of.dropped is None])
+        dropped = {of.memory_id for of in one.trace.considered if of.dropped is not None}
+        call.list_of([name for name in one.hits if name not in dropped])
     return lines or call.say("explain.nothing")
 
 

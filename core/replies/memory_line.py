@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from ...llm_memory import GIVEN_UP, Explained, Hit, Memory, Primed
+from ...llm_memory import GIVEN_UP, Hit, Memory, Primed, Told
 from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.models.recall import UNKNOWN
 from ...llm_memory.models.scope import PUBLIC_NAME
@@ -73,21 +73,21 @@ def place_text(texts: Texts, name: str) -> str:
     return texts.say(f"place.{code}")
 
 
-def why_text(texts: Texts, explained: Explained, shown: Sequence[str]) -> str:
+def why_text(texts: Texts, told: Told, shown: Sequence[str]) -> str:
     """A question, what was attached to it and what came close, in words that need no manual.
 
     Args:
         shown: The lines of the candidates that the conversation may still see.
     """
-    told, trace, say = explained.told, explained.told.trace, texts.say
-    seen = [considered for considered, hit in explained.candidates if hit is not None]
+    trace, say = told.trace, texts.say
+    seen = [considered for considered in trace.considered if considered.memory_id in told.hits]
     attached, near = list[str](), list[str]()
     for one, line in zip(seen, shown, strict=True):
         if one.dropped is not None:
             near.append(say("explain.near_line", text=line, why=say(f"fate.{one.dropped}")))
             continue
         attached.append(f"{len(attached) + 1}. {line}")
-        if gone := explained.instead_of.get(one.memory_id):
+        if gone := told.instead_of.get(one.memory_id):
             attached[-1] += "\n" + say("explain.instead_of", id=gone)
     lines = [
         say("explain.head", query=cut(told.query), time=f"{told.at:%m-%d %H:%M}"),

@@ -27,7 +27,6 @@ from ..models.loop import LoopStatus
 from ..models.scope import folder_of
 from ..models.status import EngineStatus, IndexState, Notice, NoticeCode
 from ..models.transfer import StoreExported
-from ..recall.embedder_trust import Trust
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.shielded import shielded
 from ..runtime.supervisor import Supervisor
@@ -228,7 +227,7 @@ class Engine:
         """Keep the index up with the vault until cancelled. None: words alone, and no index of
         vectors."""
         await self.scan_notes()
-        trust, indexing = self.parts.embedder_trust, self.parts.indexing
+        trust, indexing = self.parts.trust, self.parts.indexing
         async with asyncio.TaskGroup() as behind:
             if embedder is not None:
                 examine = partial(trust.run, embedder, indexing.prepared)
@@ -240,11 +239,6 @@ class Engine:
     def notices(self) -> tuple[Notice, ...]:
         """What the owner should know now."""
         return self.parts.notices.standing()
-
-    @property
-    def trust(self) -> Trust:
-        """How far the embedder is trusted; empty before its examination."""
-        return self.parts.embedder_trust.found
 
     async def close(self) -> None:
         """Wait for writes that began, release everything, whatever fails of it. Idempotent. A round

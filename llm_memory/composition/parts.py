@@ -50,7 +50,7 @@ from ..migration.scope_migration import ScopeMigration
 from ..models.settings import EngineSettings
 from ..models.status import IndexState, Notice
 from ..primer.primer_service import PrimerService
-from ..recall.embedder_trust import EmbedderTrust, JsonTrustBook
+from ..recall.embedder_trust import EmbedderTrust
 from ..recall.explanations import Explanations
 from ..recall.find import CandidateFinder
 from ..recall.memory_manager import MemoryManager
@@ -267,7 +267,6 @@ class Parts(Told):
     )
     scanner = part(lambda _: LexicalScan(Tokenizer(use_jieba=False)))
     """Answers where no index can, from the first moment on: it must load no dictionary."""
-    trust = part(lambda p: JsonTrustBook(p.paths.index / "trust.json"))
     weights = part(lambda _: shipped())
     bundled = part(lambda p: bundled_embedder(p.worker, p.settings) if p.worker else None)
     """The model that comes as a package."""
@@ -295,9 +294,9 @@ class Parts(Told):
     paused_conversations = wired(PausedConversations, folder="paths.memory")
 
     # Recall.
-    embedder_trust = part(lambda p: EmbedderTrust(p.trust, p.settings.pace))
+    trust = part(lambda p: EmbedderTrust(p.paths.index / "trust.json", p.settings.pace))
     uses = part(lambda p: UseCounts(p.passages, p.state, p.loop_book))
-    finder = wired(CandidateFinder, trust="embedder_trust", least="settings.relevance_floor")
+    finder = wired(CandidateFinder, least="settings.relevance_floor")
     explanations = wired(Explanations)
     manager = wired(MemoryManager, reranking=lambda p: Reranking(p.reranker, p.settings))
 

@@ -57,8 +57,8 @@ class Byline:
         reworded: The words are another person's, who has edited what the speaker said.
         retold: The name of who said it, in a model's words.
         heard: In which other conversation of the reader's private scope it was heard: what a group
-            is called, ``?`` where that is unknown, ``PRIVATE`` for a private chat. Empty in the
-            same one, and for what all may read: there it is not theirs to know.
+            is called, or its number, ``?`` where neither is known, ``PRIVATE`` for a private
+            chat. Empty in the same one, and for what all may read: there it is not theirs to know.
     """
 
     admin: bool = False
@@ -76,7 +76,6 @@ class Hit:
     Attributes:
         scope_name: The scope of the memory, or the shelf of the note.
         relevance: 0 to 1, about the probability that it answers.
-        tokens: An estimate of what the preview costs in a prompt.
         person: The id of the person whose words it is, empty if unknown. Never shown.
         unvouched: It is not vouched for, and the asker did not say it.
         closed: Something that was said later has settled it, or it was rejected.
@@ -96,7 +95,6 @@ class Hit:
     who: str
     created_at: datetime
     relevance: float
-    tokens: int
     headings: tuple[str, ...] = ()
     quoted: bool = False
     person: str = ""
@@ -127,45 +125,36 @@ class Considered:
     """One candidate of a recall, without its words: who may see them is asked when it is shown.
 
     Attributes:
-        lexical: 0 to 1, the best of the words' arm is 1; None where that arm did not find it.
-        coverage: 0 to 1, how much of the question it speaks of.
-        similarity: The embedder's cosine; None where that arm did not find it.
-        score: What it was ordered by, all factors in it.
-        reranked: What a reranker gave it, and then orders it; None where none was asked.
-        terms: What the score is the sum of, by the names of ``Features``.
+        terms: What the score is the sum of, by the names of ``order.FEATURES``; empty where no text
+            has ordered it.
     """
 
     scope_name: str
     memory_id: str
-    lexical: float | None
-    coverage: float
-    similarity: float | None
     score: float
     dropped: DropReason | None
-    reranked: float | None = None
     terms: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Trace:
-    """How a recall came to its hits, written as it goes. ``notes`` say what could not answer, and
-    why. ``considered`` are the best candidates, best first; ``chance`` is the probability that any
-    of them answers, None where days were asked for, and ``values`` what that was decided by;
-    ``dense_weight`` is the embedder's share in their order. ``topics`` are those whose files were
-    read as a whole. ``holding`` is how many visible memories hold every word of the question, shown
-    or not; 0 where the index of words did not answer."""
+    """How a recall came to its hits, written as it goes.
+
+    Attributes:
+        considered: The best candidates, best first.
+        notes: What could not answer, and why.
+        chance: The probability that any candidate answers, None where days were asked for; and
+            what it was decided by, the ``values``.
+        holding: How many visible memories hold every word of the question, shown or not; 0 where
+            the index of words did not answer.
+    """
 
     scopes: tuple[str, ...] = ()
     arm: Arm = Arm.NONE
-    candidates: int = 0
     considered: tuple[Considered, ...] = ()
-    dense_weight: float = 0.0
-    tokens: int = 0
-    reranker: str = ""
     dropped: Counter[DropReason] = field(default_factory=Counter)
     milliseconds: float = 0.0
     notes: list[str] = field(default_factory=list)
-    topics: tuple[str, ...] = ()
     talk: TalkUsed = NO_TALK
     chance: float | None = None
     values: Mapping[str, float] = field(default_factory=dict)
@@ -174,22 +163,19 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One recall as it is kept for a while, with the words of the question, and of no memory: those
-    are looked up when it is shown, so that what was forgotten meanwhile is not shown again."""
+    """One recall as it is kept for a while, with the words of the question, and of no memory.
+
+    Attributes:
+        hits: By id, looked up when it is shown to a reader: none for what was forgotten meanwhile
+            or is not to be seen.
+        instead_of: By id, whose place such a memory has taken.
+    """
 
     conversation: str
     query: str
     at: datetime
     trace: Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """A recall and what can be shown of its candidates: text and pointer, None for what is gone or
-    not to be seen; and, by id, whose place one of them has taken."""
-
-    told: Told
-    candidates: tuple[tuple[Considered, Hit | None], ...]
+    hits: Mapping[str, Hit] = field(default_factory=dict)
     instead_of: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -199,10 +185,6 @@ class Recall:
 
     hits: tuple[Hit, ...] = ()
     trace: Trace = field(default_factory=Trace)
-
-    @property
-    def tokens(self) -> int:
-        return sum(hit.tokens for hit in self.hits)
 
     @property
     def unsure(self) -> bool:

@@ -57,10 +57,29 @@ class Cohort:
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """What an examination told of an embedder; of an empty one nothing is known."""
+class _Kept:
+    examination: int
+    of: Fingerprint
+    cohorts: Mapping[Language, Cohort]
 
+
+@cache
+def probes() -> dict[Language, list[tuple[str, str]]]:
+    """The questions of the examination, each with its answer. Blocks at the first call."""
+    found = json.loads(Path(__file__).with_name("probes.json").read_text("utf-8"))
+    return {language: [(asked, told) for asked, told in found[language]] for language in Language}
+
+
+@dataclass(eq=False)
+class EmbedderTrust:
+    """What an examination told of an embedder, kept in a file, which is a cache. No trust before
+    it: until then words alone decide on the order. ``model`` is the name of the embedder that was
+    examined."""
+
+    _path: Path
+    _pace: IndexPace
     cohorts: Mapping[Language, Cohort] = field(default_factory=dict)
+    model: str = ""
 
     def weight(self, language: Language | None) -> float:
         """For a query, 0 to 1. What is in neither language gets the least of all weights."""
@@ -82,76 +101,43 @@ class Trust:
     def _asked(self, language: Language | None) -> list[Cohort]:
         return [one for name, one in self.cohorts.items() if language in (None, name)]
 
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    examination: int
-    of: Fingerprint
-    found: Trust
-
-
-@dataclass(eq=False)
-class JsonTrustBook:
-    """A cache: what cannot be read is not known. Both methods block and raise nothing."""
-
-    path: Path
-
-    def read(self, fingerprint: Fingerprint) -> Trust | None:
-        """Returns what is known of an embedder, by the present examination."""
-        from pydantic import TypeAdapter
-
-        try:
-            kept = TypeAdapter(_Kept).validate_json(when_free(self.path.read_bytes))
-        except (OSError, ValueError):
-            return None
-        is_of = (kept.examination, kept.of) == (EXAMINATION, fingerprint)
-        return kept.found if is_of and kept.found.cohorts.keys() == {*Language} else None
-
-    def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
-        """Keep it; what was known of other embedders goes."""
-        from pydantic import TypeAdapter
-
-        text = TypeAdapter(_Kept).dump_json(_Kept(EXAMINATION, fingerprint, trust), indent=1)
-        with contextlib.suppress(OSError, VaultWriteFailed):
-            make_folder(self.path.parent)
-            replace_durably(self.path, text)
-
-
-@cache
-def probes() -> dict[Language, list[tuple[str, str]]]:
-    """The questions of the examination, each with its answer. Blocks at the first call."""
-    found = json.loads(Path(__file__).with_name("probes.json").read_text("utf-8"))
-    return {language: [(asked, told) for asked, told in found[language]] for language in Language}
-
-
-@dataclass(eq=False)
-class EmbedderTrust:
-    """No trust before the examination: until then words alone decide on the order. ``model`` is the
-    name of the embedder that was examined."""
-
-    _book: JsonTrustBook
-    _pace: IndexPace
-    found: Trust = field(default_factory=Trust)
-    model: str = ""
-
     async def run(self, embedder: Embedder, prepared: Callable[[], Awaitable[Fingerprint]]) -> None:
         """Examine it as soon as it is prepared. Ends when that is done."""
-        self.found, failures = Trust(), 0
+        self.cohorts, failures = {}, 0
         while True:
             fingerprint = await prepared()
-            known = await asyncio.to_thread(self._book.read, fingerprint)
+            known = await asyncio.to_thread(self._known, fingerprint)
             try:
-                found = known or Trust({one: await _examined(embedder, one) for one in Language})
+                found = known or {one: await _examined(embedder, one) for one in Language}
             except EmbeddingFailed as error:
                 logger.debug("the embedder cannot be examined for now: {}", error)
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
                 continue
             if await prepared() == fingerprint:
-                self.found, self.model = found, fingerprint.model
-                if known is None:
-                    await asyncio.to_thread(self._book.write, fingerprint, found)
+                self.cohorts, self.model = found, fingerprint.model
+                if not known:
+                    await asyncio.to_thread(self._keep, _Kept(EXAMINATION, fingerprint, found))
                 return
+
+    def _known(self, fingerprint: Fingerprint) -> Mapping[Language, Cohort] | None:
+        """Of this embedder, by the present examination. Blocks; what is unreadable is not known."""
+        from pydantic import TypeAdapter
+
+        try:
+            kept = TypeAdapter(_Kept).validate_json(when_free(self._path.read_bytes))
+        except (OSError, ValueError):
+            return None
+        is_of = (kept.examination, kept.of) == (EXAMINATION, fingerprint)
+        return kept.cohorts if is_of else None
+
+    def _keep(self, kept: _Kept) -> None:
+        """Blocks, and raises nothing; what was known of other embedders goes."""
+        from pydantic import TypeAdapter
+
+        with contextlib.suppress(OSError, VaultWriteFailed):
+            make_folder(self._path.parent)
+            replace_durably(self._path, TypeAdapter(_Kept).dump_json(kept, indent=1))
 
 
 async def _examined(embedder: Embedder, language: Language) -> Cohort:

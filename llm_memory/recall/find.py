@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from heapq import nlargest
 from itertools import chain
 from typing import Final
 
@@ -42,7 +44,6 @@ from .rules.asked import only_asks
 from .rules.choosing import Candidate
 from .rules.order import (
     LONG,
-    Message,
     asks_of_name,
     decide,
     in_time,
@@ -64,8 +65,8 @@ DEEP: Final = 200
 """Of words more are asked for, which costs nothing: a date or a speaker lifts what is deep."""
 SHORTLIST: Final = 200
 """Passages that a scan compares: those that share the most with the query."""
-SCAN_LIMIT: Final = 5000
-"""The newest that a scan looks at: of the reader's own scope, and of the others."""
+SCAN_LIMIT: Final = 10_000
+"""The newest that a scan looks at, those of the reader's own scope first."""
 _SOONER: Final = 0.45
 """Of the floor."""
 
@@ -123,61 +124,59 @@ class CandidateFinder:
         """Of days alone by their dates, else what the indexes name, with what answers all of the
         question, ahead of the others, and what was said on the days asked for. Never raises for a
         broken index or embedder."""
-        wholes = await asyncio.gather(*map(self._whole.of, asks))
-        found = [_begun(ask, whole) for ask, whole in zip(asks, wholes, strict=True)]
-        asked = [one for one in found if one.whole.limit is None]
-        trusted = [one for one in asked if self.trusts(one.ask)]
+        found = []
+        for ask, whole in zip(asks, await asyncio.gather(*map(self._whole.of, asks)), strict=True):
+            trace = Trace(ask.request.scope_filter.names, Arm.DATES, talk=ask.talk.used)
+            found.append(Found(ask, whole, trace))
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._indexing.lag() as lag:
-            searches = (
-                self._lexical.search(one.ask.words, one.ask.request.scope_filter, DEEP)
-                for one in asked
-            )
-            answers = await asyncio.gather(
-                *searches, *map(self._near, trusted), return_exceptions=True
-            )
-            for one, answer in zip(asked, answers, strict=False):
-                if isinstance(answer, LexicalMatches):
-                    one.words = answer
-                else:
-                    one.trace.notes.append(f"lexical: {answer}")
-            for error in answers:
-                if isinstance(error, BaseException) and not isinstance(error, IndexUnavailable):
-                    raise error
-            alone = [one for one in asked if one.words is None and not self.trusts(one.ask)]
-            await asyncio.gather(*map(self._near, alone))
+            await asyncio.gather(*(self._ask(one) for one in found if one.whole.limit is None))
         for one in found:
-            if one.whole.limit is not None:
-                self._of_days(one)
-            else:
+            if one.whole.limit is None:
                 await self._described(one, lag)
+            else:
+                days = {key_of(stored): stored for stored in one.whole.best}
+                visible = self._visible(one.ask, days, one.trace.dropped)
+                one.candidates = [Candidate(day, place=at) for at, day in enumerate(visible)]
             # What describes them holds the loop for some milliseconds, and so does what follows.
             await asyncio.sleep(0)
         return found
 
+    async def _ask(self, found: Found) -> None:
+        """The index of words, and beside it the embedder's where it is trusted, or where nothing
+        else can answer."""
+        trusted = self.trusts(found.ask)
+        near = [self._near(found)] if trusted else []
+        await asyncio.gather(self._worded(found), *near)
+        if found.words is None and not trusted:
+            await self._near(found)
+
     def trusts(self, ask: Ask) -> bool:
         """True where the embedder is asked beside the words."""
-        return self._trust.found.weight(ask.language) > 0
+        return self._trust.weight(ask.language) > 0
+
+    async def _worded(self, found: Found) -> None:
+        ask = found.ask
+        try:
+            found.words = await self._lexical.search(ask.words, ask.request.scope_filter, DEEP)
+        except IndexUnavailable as error:
+            found.trace.notes.append(f"lexical: {error}")
 
     async def _near(self, found: Found) -> None:
         """The neighbours of a question apart from what it has in common with all others: none where
         the embedder or its index cannot answer."""
-        ask, common = found.ask, self._trust.found.common(found.ask.language)
+        ask = found.ask
+        common, seen = self._trust.common(ask.language), ask.request.scope_filter
         try:
-            vector, answer = await self._indexing.neighbours(
-                ask.embedded, ask.request.scope_filter, NEIGHBOURS, common
+            vector, neighbours = await self._indexing.neighbours(
+                ask.embedded, seen, NEIGHBOURS, common
             )
         except (IndexUnavailable, EmbeddingFailed) as error:
             found.trace.notes.append(f"dense: {error}")
             return
-        found.similarities = {one.key: one.similarity for one in answer.found}
+        found.similarities = {one.key: one.similarity for one in neighbours.found}
         found.vector = vector.tolist()
-        found.trace.dropped[DropReason.SCOPE] += answer.dropped
-
-    def _of_days(self, found: Found) -> None:
-        days = {key_of(one): one for one in found.whole.best}
-        visible = self._visible(found.ask, days, found.trace.dropped)
-        found.candidates = [Candidate(one, place=at) for at, one in enumerate(visible)]
+        found.trace.dropped[DropReason.SCOPE] += neighbours.dropped
 
     async def _described(self, found: Found, lag: Lag) -> None:
         """Leaves as candidates what may answer, with what is known of each, and its score."""
@@ -197,7 +196,8 @@ class CandidateFinder:
             trace.holding = found.words.holding if of_words else 0
         visible = self._visible(ask, named | sure, trace.dropped)
         answering = [one for one in visible if self._answers(ask, one)]
-        found.candidates = self._read(found, answering, covered, unknown)
+        features = self._features(found, covered, unknown)
+        found.candidates = [Candidate(one, features=features(one)) for one in answering]
         self._decide(found)
         places = {key_of(one): at for at, one in enumerate(whole.best)}
         for candidate in found.candidates:
@@ -246,43 +246,39 @@ class CandidateFinder:
         and says more; what was asked answers nothing; where tasks are asked for, what is done is no
         answer to what is left; and what is of no topic or day that was asked for beside the
         query."""
-        topic, on, whole = ask.request.topic, ask.request.on, ask.whole
-        unread = ask.request.in_talk and self._passages.is_unread(passage)
+        request, whole = ask.request, ask.whole
+        unread = request.in_talk and self._passages.is_unread(passage)
         if repeats_entries(passage) or (unread and only_asks(shown_text(passage))):
             return False
         of_tasks = whole is not None and whole.topic is Topic.TASKS and is_task(passage)
         if whole and of_tasks and is_done(passage) != whole.done:
             return False
-        stored = passage if isinstance(passage, StoredMemory) else None
-        if topic is not None and (stored is None or topic_of(stored.path) is not topic):
+        topic = topic_of(passage.path) if isinstance(passage, StoredMemory) else None
+        if request.topic not in (None, topic):
             return False
-        return not on or in_time(passage, ask.times, ask.now.tzinfo)
+        return not request.on or in_time(passage, ask.times, ask.now.tzinfo)
 
-    def _read(
-        self,
-        found: Found,
-        passages: Sequence[Passage],
-        covered: Mapping[Key, float],
-        unknown: set[Key],
-    ) -> list[Candidate]:
-        """What is known of each, as numbers."""
+    def _features(
+        self, found: Found, covered: Mapping[Key, float], unknown: set[Key]
+    ) -> Callable[[Passage], dict[str, float]]:
+        """What is known of each, as numbers: see ``order.FEATURES``."""
         ask, near = found.ask, found.similarities or {}
         asked_at, question, zone = ask.now.timestamp(), fold(ask.text), ask.now.tzinfo
-        words = {one.key: one.score for one in found.words.found} if found.words else {}
-        scores, far = covered if found.words is None else words, min(near.values(), default=0.0)
-        mean, deviation = self._trust.found.chance(ask.language, found.vector)
+        words = {one.key: one.score for one in found.words.found} if found.words else covered
+        far = min(near.values(), default=0.0)
+        mean, deviation = self._trust.chance(ask.language, found.vector)
         low, slope = self._weights.unknown
-        candidates = []
-        for one in passages:
+
+        def features(one: Passage) -> dict[str, float]:
             key, nearness = key_of(one), 0.0
             if near and key in unknown and key not in near:
                 nearness = low + slope * covered.get(key, 0.0)
             elif near and deviation > 0:
                 nearness = max((near.get(key, far) - mean) / deviation, 0.0)
-            features = {
+            return {
                 "near": nearness,
                 "covered": covered.get(key, 0.0),
-                "words": scores.get(key, 0.0),
+                "words": words.get(key, 0.0),
                 "verbatim": float(question in self._passages.folded(one)),
                 "time": float(in_time(one, ask.times, zone)),
                 "speaker": float(is_of(one, ask.asker)),
@@ -290,26 +286,27 @@ class CandidateFinder:
                 "salient": salience(one, self._uses.of(one)),
                 "stated": stated(shown_text(one)),
             }
-            candidates.append(
-                Candidate(one, words=words.get(key), similarity=near.get(key), features=features)
-            )
-        return candidates
+
+        return features
 
     def _decide(self, found: Found) -> None:
         """Scores, and whether any of them answers."""
         ask, trace, candidates = found.ask, found.trace, found.candidates
-        folded = self._passages.folded
-        trust = self._trust.found.weight(ask.language) if found.similarities else 0.0
+        folded, carried = self._passages.folded, ask.talk.used.carried
         probe = self._weights.probes.get(self._trust.model)
         # After a question that named somebody, 来了没 asks for more of what was spoken of.
-        may_be_name = ask.request.in_talk and not ask.talk.used.carried
-        of_name = may_be_name and asks_of_name(ask.words, ask.request.query, candidates, folded)
-        message = Message(
-            # Where the talk before is what is asked for, the message's own length says nothing.
-            tokens=LONG if ask.talk.used.carried else estimate_tokens(ask.subject),
-            asks=float(ask.asks and not of_name),
-            probe=probe.log_odds(found.vector) if probe else 0.0,
+        of_name = (
+            ask.request.in_talk
+            and not carried
+            and asks_of_name(ask.words, ask.request.query, candidates, folded)
         )
+        # Where the talk before is what is asked for, the message's own length says nothing.
+        length = LONG if carried else min(estimate_tokens(ask.subject), LONG)
+        of_question = {
+            "asks": float(ask.asks and not of_name),
+            "length": length / LONG,
+            "probe": probe.log_odds(found.vector) if probe else 0.0,
+        }
         asks_how = says("how", simplified(fold(ask.text)))
         how = content(ask.text) if asks_how else frozenset[str]()
 
@@ -320,14 +317,13 @@ class CandidateFinder:
 
         trace.chance, trace.values = decide(
             self._weights,
-            trust,
-            message,
+            self._trust.weight(ask.language) if found.similarities else 0.0,
+            of_question,
             candidates,
             places=ask.request.limit,
             in_talk=ask.request.in_talk,
             floor_of=floor_of,
         )
-        trace.dense_weight = trust / (1 + trust) if trace.arm is Arm.HYBRID else 0.0
         for one in candidates:
             one.weak = one.weak and not says_all(shown_text(one.passage), ask.request.query)
         told_first(ask.words, ask.text, candidates, folded)
@@ -347,37 +343,19 @@ class CandidateFinder:
     async def _scan(
         self, query: LexicalQuery, scope_filter: ScopeFilter, passages: Iterable[Passage]
     ) -> list[tuple[Passage, float]]:
-        """The visible passages that share the most words with the query, each with how much of it
-        it speaks of, 0 to 1."""
+        """The passages that share the most words with the query, each with how much of it it speaks
+        of, 0 to 1."""
+
+        def newest(one: Passage) -> tuple[bool, datetime]:
+            return place_name(one) == scope_filter.scopes[0].name, moment_of(one)
+
+        def scanned(every: list[Passage]) -> list[tuple[Passage, float]]:
+            """Blocks."""
+            chosen = nlargest(SCAN_LIMIT, every, newest) if len(every) > SCAN_LIMIT else every
+            folded = [self._passages.folded(passage) for passage in cooperative(chosen)]
+            best = [chosen[place] for place in shortlist(query.text, folded, SHORTLIST)]
+            shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
+            return list(zip(best, shares, strict=True))
+
         # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
-        return await asyncio.to_thread(self._scanned, query, scope_filter, list(passages))
-
-    def _scanned(
-        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: list[Passage]
-    ) -> list[tuple[Passage, float]]:
-        """Blocks."""
-        chosen = _newest(scope_filter, passages)
-        folded = [self._passages.folded(passage) for passage in cooperative(chosen)]
-        best = [chosen[place] for place in shortlist(query.text, folded, SHORTLIST)]
-        shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
-        return list(zip(best, shares, strict=True))
-
-
-def _begun(ask: Ask, whole: Whole) -> Found:
-    trace = Trace(scopes=ask.request.scope_filter.names, talk=ask.talk.used, arm=Arm.DATES)
-    if ask.whole and ask.whole.topic and whole.best and whole.limit is None:
-        trace.topics = (ask.whole.topic.value,)
-    return Found(ask, whole, trace)
-
-
-def _newest(scope_filter: ScopeFilter, passages: Iterable[Passage]) -> list[Passage]:
-    """The visible ones. A busy public scope must not push a family's out of sight."""
-    parts: dict[bool, list[Passage]] = {True: [], False: []}
-    for passage in passages:
-        name = place_name(passage)
-        if scope_filter.admits(name):
-            parts[name == scope_filter.scopes[0].name].append(passage)
-    for part in parts.values():
-        if len(part) > SCAN_LIMIT:
-            part.sort(key=moment_of)
-    return [one for part in parts.values() for one in part[-SCAN_LIMIT:]]
+        return await asyncio.to_thread(scanned, list(passages))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, zip_longest
 from math import inf
+from typing import Final
 
 from ..index.passages import Passages
 from ..models.passages import Key, moment_of
-from ..models.recall import Arm, DropReason, Recall, Trace
+from ..models.recall import Arm, Considered, DropReason, Recall, Trace
 from ..models.settings import EngineSettings
 from .explanations import Explanations
 from .find import CandidateFinder, Found
@@ -32,6 +33,9 @@ from .rules.tell_once import (
 from .use_counts import UseCounts
 from .weights import RecallWeights
 from .whole_answers import Whole
+
+TRACED: Final = 30
+"""Candidates that a trace tells of."""
 
 
 @dataclass(eq=False)
@@ -62,10 +66,8 @@ class MemoryManager:
         await asyncio.gather(*(self._ordered(one, began) for one in each))
         found = joined(each)
         trace, best = found.trace, found.candidates
-        trace.candidates = len(best) + len(found.others)
-        choice = choose(
+        hits = choose(
             best,
-            found.others,
             limit=request.limit if found.whole.limit is None else found.whole.limit,
             token_budget=request.token_budget,
             preview_chars=self._settings.preview_chars,
@@ -73,23 +75,23 @@ class MemoryManager:
             query=asked[0].request.query,
             each_day=trace.arm is Arm.DATES,
         )
-        trace.considered = choice.considered
-        trace.tokens = sum(hit.tokens for hit in choice.hits)
-        trace.dropped = +(trace.dropped + choice.dropped)
+        told = _once([[*_traced(best), *found.others]])
+        trace.considered = tuple(map(_considered, told[:TRACED]))
+        trace.dropped.update(one.dropped for one in told if one.dropped)
+        trace.dropped = +trace.dropped
         trace.milliseconds = (time.perf_counter() - began) * 1000
-        return Recall(choice.hits, trace)
+        return Recall(tuple(hits), trace)
 
     async def _ordered(self, found: Found, began: float) -> None:
         """Leaves as candidates what may be shown, best first, each thing once."""
         ask, trace = found.ask, found.trace
         by_date, stands = trace.arm is Arm.DATES, ask.request.stands
         ranked = sorted(self._living(found.candidates, trace), key=_order)
-        best: Sequence[Candidate] = [one for one in ranked if one.relevance >= 0]
+        best = [one for one in ranked if one.relevance >= 0]
         below = [one for one in ranked if one.relevance < 0]
         if not (by_date or found.whole.best):
             spent = time.perf_counter() - began
-            order = self._reranking.order(ask.request.query, best, spent, trace.notes)
-            best, trace.reranker = await order
+            best = await self._reranking.order(ask.request.query, best, spent, trace.notes)
             best = self._living(best, trace)
         known = {one.key: one for one in ranked}
         record = partial(self._passages.record, scope_filter=ask.request.scope_filter)
@@ -100,9 +102,8 @@ class MemoryManager:
         best = merge_same_facts(told)
         if not by_date:
             if not ask.times:
-                journals = [one for one in best if is_journal(one.passage)]
+                below = [*(one for one in best if is_journal(one.passage)), *below]
                 best = journals_last(best, shown=ask.asks or not ask.request.in_talk)
-                below = [*journals, *below]
             below = _without(below, best)
             if not _names_past_date(ask):
                 is_unread = self._passages.is_unread
@@ -133,7 +134,6 @@ def joined(each: Sequence[Found]) -> Found:
     traces = [one.trace for one in each]
     trace = max(traces, key=lambda one: one.chance or 0.0)
     trace.dropped = sum((one.dropped for one in traces), Counter())
-    trace.topics = tuple(dict.fromkeys(chain(*(one.topics for one in traces))))
     trace.notes = list(dict.fromkeys(chain(*(one.notes for one in traces))))
     trace.talk, trace.holding = traces[0].talk, 0  # holding is of the words of one question
     return Found(each[0].ask, Whole(), trace, candidates=best, others=_without(others, best))
@@ -149,6 +149,18 @@ def _once(ranked: Iterable[Sequence[Candidate]]) -> list[Candidate]:
 def _without(candidates: Sequence[Candidate], others: Sequence[Candidate]) -> list[Candidate]:
     keys = {one.key for one in others}
     return [one for one in candidates if one.key not in keys]
+
+
+def _traced(best: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Behind each that is shown those that its line tells of, too."""
+    for one in best:
+        yield one
+        if one.dropped is None:
+            yield from (replace(other, dropped=DropReason.SAID) for other in one.also)
+
+
+def _considered(one: Candidate) -> Considered:
+    return Considered(*one.key, one.score, one.dropped, one.terms)
 
 
 def _order(one: Candidate) -> tuple[float, float, float]:

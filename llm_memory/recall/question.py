@@ -18,11 +18,9 @@ from ..models.scope import ScopeFilter
 from ..models.turns import ContextLine, Voice
 from ..scopes.rules.scope_resolution import ids_of
 from ..text.dates.expressions import TimeSpan, Towards, days_named, find_times, towards
-from ..text.hit_line import line_tokens
 from ..text.normalising import clean
 from ..text.scripts import Language, fold, language_of
 from ..text.stated import CLAUSE, asks
-from ..texts import Texts
 from .patterns import PATTERNS
 from .rules.asked import (
     Asked,
@@ -57,9 +55,7 @@ class RecallRequest:
         names: Those of the asker that are known here.
         named: Those of each other person whom the query, or the talk before it, names.
         stands: False for what says nothing against the words of others: a stranger's.
-        texts: The budget counts a hit's line in this language, as a turn is told it; None: its
-            preview alone.
-        complete: Adds what such a line tells of a hit's speakers.
+        cost: Estimated tokens of what is told of a hit, for the budget.
     """
 
     query: str
@@ -75,12 +71,7 @@ class RecallRequest:
     names: Sequence[str] = ()
     named: Sequence[Sequence[str]] = ()
     stands: Callable[[Passage], bool] = lambda _: True
-    texts: Texts | None = None
-    complete: Callable[[Hit], Hit] = lambda hit: hit
-
-    def cost(self, hit: Hit) -> int:
-        """Estimated tokens of what is told of a hit."""
-        return hit.tokens if self.texts is None else line_tokens(self.complete(hit), self.texts)
+    cost: Callable[[Hit], int] = lambda _: 0
 
 
 @dataclass(frozen=True, slots=True)

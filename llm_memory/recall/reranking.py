@@ -14,14 +14,13 @@ from ..catalogue.rules.passage_text import HEADING_SEPARATOR
 from ..errors import RerankFailed
 from ..models.settings import EngineSettings
 from .rules.choosing import Candidate, as_hit
+from .rules.order import BESIDE
 
 TOP: Final = 20
 """Candidates that it is shown: hits are few, and each text costs time, or money."""
-RESTS: Final = (0.0, 0.0, 30.0, 120.0, 300.0)
-"""Seconds that it is left alone after the first, second, … failure in a row: one that keeps timing
-out would make every recall wait for nothing."""
-_AT_ONCE: Final = ("gone", "no_time")
-"""What costs no waiting, and says nothing of how it will do next time."""
+REST: Final = 60.0
+"""Seconds that one that has failed is left alone: one that keeps timing out would make every recall
+wait for nothing."""
 
 
 class Reranker(Protocol):
@@ -47,45 +46,38 @@ class Reranking:
     _reranker: Reranker | None
     _settings: EngineSettings
     _clock: Callable[[], float] = time.monotonic
-    _failures: int = 0
     _rests_until: float = -math.inf
 
     async def order(
-        self, query: str, best: Sequence[Candidate], spent: float, notes: list[str]
-    ) -> tuple[Sequence[Candidate], str]:
-        """The first ``TOP`` ordered anew, and by whom; or as they were, by nobody, and ``notes``
-        says why. Never raises for what the reranker does.
+        self, query: str, best: list[Candidate], spent: float, notes: list[str]
+    ) -> list[Candidate]:
+        """The first ``TOP`` ordered anew; or as they were, and ``notes`` says why. Never raises for
+        what the reranker does.
 
         Args:
             best: Relevant and visible to the asker: their texts go out of the house.
             spent: Seconds that the recall has taken.
         """
         if self._reranker is None or len(best) < 2:
-            return best, ""
-        label, left = self._reranker.label, self._settings.rerank_within_seconds - spent
-        if (rest := self._rests_until - self._clock()) > 0:
-            notes.append(f"rerank {label}: resting: {rest:.0f} s")
-            return best, ""
+            return best
+        left = self._settings.rerank_within_seconds - spent
+        if left <= 0 or self._clock() < self._rests_until:
+            notes.append(f"rerank {self._reranker.label}: not_asked")
+            return best
         texts = [_told(one, query, self._settings.preview_chars) for one in best[:TOP]]
         try:
             seconds = min(self._settings.rerank_seconds, left)
-            scores = await _scores(self._reranker, query, texts, seconds)
+            return reordered(best, await _scores(self._reranker, query, texts, seconds))
         except RerankFailed as error:
-            if str(error).partition(":")[0] not in _AT_ONCE:
-                self._rests_until = self._clock() + RESTS[min(self._failures, len(RESTS) - 1)]
-                self._failures += 1
-            notes.append(f"rerank {label}: {error}")
-            return best, ""
-        self._failures = 0
-        return reordered(best, scores), label
+            self._rests_until = self._clock() + REST
+            notes.append(f"rerank {self._reranker.label}: {error}")
+            return best
 
 
 async def _scores(
     reranker: Reranker, query: str, texts: Sequence[str], seconds: float
 ) -> list[float]:
     """One finite number a text. Returns in time even from a call that ignores its cancellation."""
-    if seconds <= 0:
-        raise RerankFailed("no_time")
     task = asyncio.ensure_future(reranker.rerank(query, texts))
     # Seen, so that asyncio does not print it for an abandoned call.
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -94,7 +86,7 @@ async def _scores(
     finally:
         task.cancel()  # nothing to a task that is done
     if not task.done():
-        raise RerankFailed(f"timeout: {seconds:.2g} s")
+        raise RerankFailed("timeout")
     try:
         scores = [float(score) for score in task.result()]
     except RerankFailed:
@@ -116,18 +108,19 @@ def _told(candidate: Candidate, query: str, preview_chars: int) -> str:
 
 
 def reordered(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
-    """``best``, the first of them, one a score, ordered anew: probability times factor, for a
-    reranker knows neither dates nor who asks. Among equals the order stays.
+    """``best``, the first of them, one a score, ordered anew: probability times what time, speaker
+    and salience make of the odds, for a reranker knows none of these. Among equals the order stays.
 
     Scores from 0 to 1 are probabilities; others are logits, and become what such a model is trained
     to give. Logits that differ where their probabilities no longer do still tell what is better.
     """
     are_shares = all(0.0 <= score <= 1.0 for score in scores)
-    judged = []
-    for one, score in zip(best, scores, strict=False):
-        one.reranked = score
+
+    def judged(one: Candidate, score: float) -> tuple[float, float]:
         # Of a logit 1 / (1 + e^-x), without overflow.
         share = score if are_shares else (1.0 + math.tanh(score / 2.0)) / 2.0
-        judged.append((share * one.factor, score, one))
-    judged.sort(key=lambda each: each[:2], reverse=True)
-    return [*(one for *_, one in judged), *best[len(judged) :]]
+        return share * math.exp(sum(one.terms.get(name, 0.0) for name in BESIDE)), score
+
+    order = {id(one): judged(one, score) for one, score in zip(best, scores, strict=False)}
+    first = sorted(best[: len(scores)], key=lambda one: order[id(one)], reverse=True)
+    return [*first, *best[len(scores) :]]

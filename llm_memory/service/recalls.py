@@ -16,16 +16,18 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NO_TIME, Refused, StoredMemory, Topic, absent
 from ..models.passages import NoteSection
-from ..models.recall import Expansion, Explained, FileText, Hit, Recall, Told, Trace
+from ..models.recall import GIVEN_UP, Expansion, FileText, Hit, Recall, Told, Trace
 from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter
 from ..models.turns import ContextLine, Voice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE
 from ..recall.question import RecallRequest
 from ..recall.rules.choosing import Candidate, as_hit
 from ..scopes.access import View
+from ..text.hit_line import line_tokens
 from ..text.overlap import holds
 from ..text.scripts import fold
 from ..text.third_person import third_person
+from ..texts import Texts
 from ..vault.markdown.entry import render
 from ..vault.markdown.marked_block import content_of
 from ..vault.markdown.topic_file import parse_file
@@ -72,6 +74,11 @@ class Recalls(Door):
         )
         return await self._recall(asked, view)
 
+    @property
+    def _texts(self) -> Texts:
+        """In the language in which a model is told what is remembered."""
+        return Texts.of("en" if self._settings.loop.english else "zh")
+
     async def _recall(self, asked: RecallRequest, view: View) -> Recall:
         if asked.limit == 0 or not asked.query:
             return Recall()
@@ -90,10 +97,14 @@ class Recalls(Door):
             named=self._bylines.named(heard, view.seen),
             stands=reader.stands,
             context=tuple(one for one in asked.context if self._is_of_now(one, view)),
-            complete=reader.complete,
+            cost=lambda hit: line_tokens(reader.complete(hit), self._texts),
         )
-        with explanations.noting_failure(umo, asked.query, view.seen):
+        try:
             recall = await self._manager.comprehensive_recall(asked)
+        except BaseException as error:  # why nothing came is what one asks most
+            why = GIVEN_UP if isinstance(error, asyncio.CancelledError) else type(error).__name__
+            explanations.note(umo, asked.query, Trace(scopes=view.seen.names, notes=[why]))
+            raise
         explanations.note(umo, asked.query, recall.trace)
         self._manager.uses.show(recall.hits)
         return replace(recall, hits=reader.told(recall.hits))
@@ -106,15 +117,13 @@ class Recalls(Door):
 
     async def explain(
         self, *, conversation_id: ConversationId, actor: Actor | None = None
-    ) -> list[Explained]:
+    ) -> list[Told]:
         """The last recalls of this conversation, the newest first, as far as it may see them, and
         as it is told to ``actor``."""
         view = await self._gate.open(conversation_id, actor)
         complete = Reader(self._bylines, view).complete
         return [
-            replace(
-                one, candidates=tuple((of, hit and complete(hit)) for of, hit in one.candidates)
-            )
+            replace(one, hits={name: complete(hit) for name, hit in one.hits.items()})
             for one in self._manager.explanations.of(view.where.umo, view.seen)
         ]
 

@@ -102,14 +102,13 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             view = self._gate.look(conversation_id, actor)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
             return TurnStart(recall=_unanswered(error), contact=contact, faults=(error,))
-        left, texts = deadline - clock(), Texts.of("en" if self._settings.loop.english else "zh")
+        left, texts = deadline - clock(), self._texts
         question = RecallRequest(
             request.query,
             view.seen,
             limit=request.limit,
             token_budget=request.token_budget - fence_tokens(texts),
             asker=view.who,
-            texts=texts,
             days=WEEK,
             context=request.context,
             in_talk=True,

@@ -129,7 +129,7 @@ async def test_an_opening_that_memories_need_is_told_with_its_traceback(
 @pytest.mark.parametrize(
     "method",
     [
-        "lexical.run", "indexing.run", "embedder_trust.run", "uses.run", "follower.run",
+        "lexical.run", "indexing.run", "trust.run", "uses.run", "follower.run",
         "migrations.run", "migration_store.jobs",
     ],
 )  # fmt: skip

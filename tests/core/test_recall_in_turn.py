@@ -57,8 +57,8 @@ async def test_past_the_deadline_a_recall_is_empty_says_so_and_is_explained(
         assert (recall.hits, recall.trace.notes) == ((), ["deadline"])
         assert embedder.cancelled == 1
         (explained,) = await rig.engine.service.explain(conversation_id=group(777))
-        assert explained.told.query == "奶奶能吃花生酱吗"
-        assert explained.told.trace.notes == [GIVEN_UP]
+        assert explained.query == "奶奶能吃花生酱吗"
+        assert explained.trace.notes == [GIVEN_UP]
         embedder.asked.clear()
         turn = asyncio.create_task(recalled(TurnPlugin(rig)))
         async with asyncio.timeout(30):

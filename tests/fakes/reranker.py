@@ -21,7 +21,7 @@ class FakeReranker:
         *,
         answer: Callable[[Sequence[str]], Any] | None = None,
     ) -> None:
-        self._answer = answer or (lambda texts: [score(text) for text in texts])
+        self.answer = answer or (lambda texts: [score(text) for text in texts])
         self.calls: list[tuple[str, list[str]]] = []
         self.asked = asyncio.Event()
         self.release = asyncio.Event()
@@ -41,5 +41,5 @@ class FakeReranker:
             except asyncio.CancelledError:
                 self.cancelled += 1
                 raise
-        answer: Sequence[float] = self._answer(texts)
+        answer: Sequence[float] = self.answer(texts)
         return answer

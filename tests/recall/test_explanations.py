@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.index.passages import Passages
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import Explained, Trace
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Told, Trace
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.recall.explanations import KEPT, SHOWN, Explanations
@@ -17,8 +17,6 @@ pytestmark = pytest.mark.unit
 
 HOME = ScopeFilter.reading_as(Scope.parse("家人"))
 WORK = ScopeFilter.reading_as(Scope.parse("公司"))
-
-
 HERE, THERE = "a:GroupMessage:1", "a:GroupMessage:2"
 
 
@@ -32,17 +30,17 @@ def explanations(*numbers: int) -> Explanations:
 
 
 def ask(log: Explanations, where: str, query: str) -> None:
-    log.note(where, query, Trace(scopes=HOME.names, candidates=1))
+    log.note(where, query, Trace(HOME.names, milliseconds=1.0))
 
 
-def queries(found: list[Explained]) -> list[str]:
-    return [one.told.query for one in found]
+def queries(found: list[Told]) -> list[str]:
+    return [one.query for one in found]
 
 
 def test_the_newest_come_first_and_the_oldest_go() -> None:
     log = explanations(*range(SHOWN + 7))
     kept = [f"第{number}问" for number in reversed(range(7, SHOWN + 7))]
-    assert [one.query for one in log.all()] == queries(log.of(HERE, HOME)) == kept
+    assert queries(log.all()) == queries(log.of(HERE, HOME)) == kept
     log.clear()
     assert log.all() == []
 

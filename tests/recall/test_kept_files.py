@@ -3,67 +3,84 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import IndexPace
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import (
     EXAMINATION,
     Cohort,
-    JsonTrustBook,
-    Trust,
+    EmbedderTrust,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 
 pytestmark = pytest.mark.unit
 
 MODEL = Fingerprint("model", 2, "r1")
-TRUST = Trust(
-    {
-        Language.CHINESE: Cohort(0.0, (0.5, 0.25), 0.02, (0.1, 0.2)),
-        Language.ENGLISH: Cohort(1.0, (0.0, 0.1), 0.0),
-    }
-)
 
 
-def test_it_is_kept_for_the_embedder_and_the_examination_of_which_it_is(tmp_path: Path) -> None:
+class Examined(FakeEmbedder):
+    """Counts its examinations; the first one fails."""
+
+    examinations = -1
+
+    async def embed_documents(self, texts: Any) -> Vectors:
+        self.examinations += 1
+        if not self.examinations:
+            raise EmbeddingFailed("gone: made to")
+        return await super().embed_documents(texts)
+
+
+async def examined(path: Path, model: Fingerprint = MODEL) -> tuple[Mapping[Language, Cohort], int]:
+    """What is known of an embedder then, and how often it was examined for that."""
+    trust, embedder = EmbedderTrust(path, IndexPace(retry_seconds=(0.0,))), Examined()
+
+    async def prepared() -> Fingerprint:
+        return model
+
+    await trust.run(embedder, prepared)
+    assert trust.model == model.model
+    return trust.cohorts, embedder.examinations
+
+
+async def test_it_is_kept_for_the_embedder_and_the_examination_of_which_it_is(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "index" / "trust.json"
-    book = JsonTrustBook(path)
-    assert book.read(MODEL) is None
-    book.write(MODEL, TRUST)
-    assert JsonTrustBook(path).read(MODEL) == TRUST
-    others = [replace(MODEL, model="other"), replace(MODEL, dim=3), replace(MODEL, revision="r2")]
-    assert [book.read(other) for other in others] == [None] * len(others)
-    book.write(others[2], TRUST)
-    assert (book.read(MODEL), book.read(others[2])) == (None, TRUST)
-    found = json.loads(path.read_text("utf-8")) | {"examination": EXAMINATION + 1}
-    path.write_text(json.dumps(found), encoding="utf-8")
-    assert book.read(others[2]) is None
+    found, times = await examined(path)
+    assert (found.keys(), times) == ({*Language}, len(Language))
+    assert await examined(path) == (found, -1)
+    for other in ({"model": "other"}, {"dim": 3}, {"revision": "r2"}):
+        assert (await examined(path, replace(MODEL, **other)))[1] > 0  # type: ignore[arg-type]
+    assert (await examined(path))[1] > 0  # one alone is kept
+    kept = json.loads(path.read_text("utf-8")) | {"examination": EXAMINATION + 1}
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    assert (await examined(path))[1] > 0
 
 
 SOUND = {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1], "common": [0.4, 0.1]}
 OF = {"model": "model", "dim": 2, "revision": "r1"}
 
 
-@pytest.mark.parametrize(
-    "cohorts",
-    [None, [], {"zh": SOUND}, {"zh": SOUND, "en": SOUND | {"centre": "much"}}],
-)
-def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, cohorts: object) -> None:
+@pytest.mark.parametrize("cohorts", [None, [], {}, {"zh": SOUND | {"centre": "much"}}])
+async def test_a_broken_file_says_nothing_and_is_written_anew(
+    tmp_path: Path, cohorts: object
+) -> None:
     path = tmp_path / "trust.json"
-    book = JsonTrustBook(path)
-    found = {"examination": EXAMINATION, "of": OF, "found": {"cohorts": cohorts}}
+    found = {"examination": EXAMINATION, "of": OF, "cohorts": cohorts}
     for content in (json.dumps(found).encode(), b"", b"\xff\xfe{", b"null", b"[" * 100_000):
         path.write_bytes(content)
-        assert book.read(MODEL) is None
-    book.write(MODEL, TRUST)
-    assert book.read(MODEL) == TRUST
+        assert (await examined(path))[1] > 0
+    assert (await examined(path))[1] < 0
 
 
-def test_where_it_cannot_be_kept_nobody_is_disturbed(tmp_path: Path) -> None:
+async def test_where_it_cannot_be_kept_nobody_is_disturbed(tmp_path: Path) -> None:
     (tmp_path / "index").write_text("a file where the folder should be", encoding="utf-8")
-    book = JsonTrustBook(tmp_path / "index" / "trust.json")
-    book.write(MODEL, TRUST)
-    assert book.read(MODEL) is None
+    assert (await examined(tmp_path / "index" / "trust.json"))[1] > 0

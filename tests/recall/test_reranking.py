@@ -1,5 +1,5 @@
 """A reranker orders what is relevant and visible; whatever it does, there is an answer in time; and
-one that keeps failing is left alone for a while."""
+one that has failed is left alone for a while."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
-from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import RESTS, TOP, Reranking
+from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import (
+    REST,
+    TOP,
+    Reranking,
+    reordered,
+)
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
@@ -29,7 +34,7 @@ HERE = group(777)
 QUERY = "小明对什么过敏"
 PATIENT = replace(QUICK, rerank_seconds=60.0, rerank_within_seconds=60.0)
 ALLERGIES = ["小明对猫毛过敏", "小明对花粉也过敏，春天少出门", "小明的弟弟对海鲜过敏"]
-BEST = [Candidate(stored(f"第{n}件事", n), 1.0) for n in range(3)]
+BEST = [Candidate(stored(f"第{n}件事", n), 1.0) for n in range(4)]
 
 
 @contextlib.asynccontextmanager
@@ -59,9 +64,7 @@ async def test_what_is_relevant_comes_in_the_order_of_the_reranker(
         recall = await rig.recall(QUERY, HERE)
     found = [hit.preview for hit in recall.hits]
     assert found == sorted(ALLERGIES, key=len, reverse=sign > 0)
-    assert (recall.trace.reranker, recall.trace.notes) == ("fake", [])
-    scores = [c.reranked for c in recall.trace.considered if c.dropped is None]
-    assert scores == [sign * len(f"小明：{text}") / 100 for text in found]
+    assert recall.trace.notes == []
     assert [query for query, _ in reranker.calls] == [QUERY]
 
 
@@ -90,6 +93,42 @@ async def test_it_is_shown_the_first_few_and_the_others_follow_behind_them(tmp_p
     assert found[:TOP] == sorted(first, key=texts.index, reverse=True)
 
 
+async def test_what_is_forgotten_while_it_thinks_is_not_shown(tmp_path: Path) -> None:
+    reranker = FakeReranker(lambda text: len(text) / 100)
+    reranker.release.clear()
+    async with asking(tmp_path, reranker, ALLERGIES[1:]) as rig, asyncio.timeout(30):
+        gone = await rig.remember(ALLERGIES[0], HERE)
+        task = asyncio.create_task(rig.recall(QUERY, HERE))
+        await reranker.asked.wait()
+        await rig.forget(gone.memory.memory.memory_id, HERE, person(1, admin=True))
+        reranker.release.set()
+        recall = await task
+    assert {hit.preview for hit in recall.hits} == {*ALLERGIES[1:]}
+    assert recall.trace.dropped[DropReason.GONE] == 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "order"),
+    [
+        ([0.2, 0.9, 0.2, 0.5], [1, 3, 0, 2]),
+        ([0.5] * 4, [0, 1, 2, 3]),
+        ([90.0, 91.0, 92.0, -5.0], [2, 1, 0, 3]),
+        ([1e6, -1e6, 0.5, 3.0], [0, 3, 2, 1]),
+        ([0.1, 0.2], [1, 0, 2, 3]),  # those without a score follow as they were
+    ],
+)
+def test_the_better_comes_first_and_among_equals_the_order_stays(
+    scores: list[float], order: list[int]
+) -> None:
+    assert reordered(BEST, scores) == [BEST[n] for n in order]
+
+
+def test_time_and_asker_still_weigh() -> None:
+    best = [BEST[0], replace(BEST[1], terms={"time": 0.4, "covered": 9.0})]
+    for scores, first in (([0.8, 0.6], best[1]), ([0.8, 0.5], best[0])):
+        assert reordered(best, scores)[0] is first
+
+
 def raising(error: Exception) -> Callable[[Sequence[str]], Any]:
     def answer(_: Sequence[str]) -> Any:
         raise error
@@ -108,84 +147,24 @@ def raising(error: Exception) -> Callable[[Sequence[str]], Any]:
         (raising(RerankFailed("gone")), "gone"),
     ],
 )
-async def test_after_a_bad_answer_the_order_stays_and_the_trace_says_why(
+async def test_after_a_bad_answer_the_order_stays_and_it_is_left_alone_for_a_while(
     answer: Callable[[Sequence[str]], Any], code: str
 ) -> None:
-    notes: list[str] = []
-    best, by = await Reranking(FakeReranker(answer=answer), PATIENT).order(QUERY, BEST, 0, notes)
-    assert (list(best), by) == (BEST, "")
-    assert notes[0].startswith(f"rerank fake: {code}")
-    assert "sk-1" not in notes[0]
+    clock = [1000.0]
+    fake = FakeReranker(answer=answer)
+    reranking = Reranking(fake, PATIENT, lambda: clock[0])
 
-
-async def test_what_is_forgotten_while_it_thinks_is_not_shown(tmp_path: Path) -> None:
-    reranker = FakeReranker(lambda text: len(text) / 100)
-    reranker.release.clear()
-    async with asking(tmp_path, reranker, ALLERGIES[1:]) as rig, asyncio.timeout(30):
-        gone = await rig.remember(ALLERGIES[0], HERE)
-        task = asyncio.create_task(rig.recall(QUERY, HERE))
-        await reranker.asked.wait()
-        await rig.forget(gone.memory.memory.memory_id, HERE, person(1, admin=True))
-        reranker.release.set()
-        recall = await task
-    assert {hit.preview for hit in recall.hits} == {*ALLERGIES[1:]}
-    assert recall.trace.dropped[DropReason.GONE] == 1
-
-
-class Bench:
-    """One that fails while it is told to, beside a clock that is turned by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.error: Exception | None = None
-        self.fake = FakeReranker(answer=self._answer)
-        self.reranking = Reranking(self.fake, PATIENT, lambda: self.now)
-
-    def _answer(self, texts: object) -> list[float]:
-        if self.error is not None:
-            raise self.error
-        return [0.1, 0.2, 0.3]
-
-    async def ask(self, *, late: bool = False) -> tuple[str, list[str]]:
-        """Whose order a recall gets that asks it, with or without time left, and its notes."""
+    async def asked(spent: float = 0.0) -> tuple[str, int]:
+        """What the trace notes, and how often it was asked so far."""
         notes: list[str] = []
-        best, by = await self.reranking.order("第几件事", BEST, 60.0 * late, notes)
-        assert (list(best) == BEST) is not bool(by)
-        return by, notes
+        assert await reranking.order(QUERY, BEST, spent, notes) == BEST
+        return "".join(notes), len(fake.calls)
 
-    async def fail(self, times: int) -> None:
-        self.error = RerankFailed("timeout: 1 s")
-        for _ in range(times):
-            assert "timeout" in (await self.ask())[1][0]
-        self.error = None
-
-
-async def test_who_keeps_failing_is_left_alone_and_a_good_answer_forgives_all() -> None:
-    bench = Bench()
-    await bench.fail(3)
-    asked = len(bench.fake.calls)
-    assert await bench.ask() == ("", ["rerank fake: resting: 30 s"])
-    assert len(bench.fake.calls) == asked
-    bench.now += RESTS[2]
-    assert (await bench.ask())[0] == "fake"
-    await bench.fail(2)
-    for rest in (*RESTS[2:], RESTS[-1]):  # the more it fails the longer it rests
-        await bench.fail(1)
-        bench.now += rest - 1
-        assert "resting" in (await bench.ask())[1][0]
-        bench.now += 1
-    assert (await bench.ask())[0] == "fake"
-    assert list(RESTS) == sorted(RESTS)
-
-
-@pytest.mark.parametrize("late", [False, True])
-async def test_who_is_not_loaded_or_has_no_time_left_is_asked_at_once_when_it_can(
-    late: bool,
-) -> None:
-    bench = Bench()
-    bench.error = RerankFailed("gone")
-    for _ in range(9):
-        _, (note,) = await bench.ask(late=late)
-        assert note == f"rerank fake: {'no_time' if late else 'gone'}"
-    bench.error = None
-    assert (await bench.ask())[0] == "fake"
+    assert await asked(spent=60.0) == ("rerank fake: not_asked", 0)  # no time is left
+    note, calls = await asked()
+    assert note.startswith(f"rerank fake: {code}")
+    assert ("sk-1" in note, calls) == (False, 1)
+    assert await asked() == ("rerank fake: not_asked", 1)
+    clock[0] += REST
+    fake.answer = lambda texts: [0.5] * len(texts)
+    assert [await asked() for _ in range(2)] == [("", 2), ("", 3)]

@@ -108,9 +108,9 @@ async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words
 ) -> None:
     await ask(rig, "那他呢？", await line(rig, "我昨天碰到小刚了"))
     (explained,) = await rig.engine.service.explain(conversation_id=HERE)
-    assert explained.told.query == "那他呢？"
-    assert explained.told.trace.talk.carried
-    assert "小刚" not in repr(explained.told)
+    assert explained.query == "那他呢？"
+    assert explained.trace.talk.carried
+    assert "小刚" not in repr(explained.trace)
 
 
 async def test_what_is_replied_to_says_whom_one_means(rig: Rig) -> None:

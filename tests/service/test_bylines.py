@@ -216,7 +216,7 @@ async def test_who_bears_an_admins_name_is_marked_before_the_admin_has_a_memory(
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_mark_is_short_and_ours_alone(language: str) -> None:
     texts = Texts(language)
-    plain = Hit("m-1", "a.md#m-1", "x", "话", "小明〔x〕", Ticker().now, 1.0, 1)
+    plain = Hit("m-1", "a.md#m-1", "x", "话", "小明〔x〕", Ticker().now, 1.0)
     for about in (Byline(admin=True), Byline(account="5001"), Byline(account="?", elsewhere=True)):
         marked = replace(plain, byline=about)
         assert hit_line(marked, texts).count("〔") == 1
@@ -334,7 +334,7 @@ async def test_what_somebody_said_of_himself_is_told_to_others_by_the_name(tmp_p
         why = await service.explain(conversation_id=FAMILY, actor=HONG)
     assert (shown.preview, own.preview) == ("强哥的车险12月20号到期", "我的车险12月20号到期")
     assert (listed.preview, named[0].memory.judgment) == (shown.preview, own.preview)
-    assert [hit.preview for _, hit in why[0].candidates[:1] if hit] == [shown.preview]
+    assert [hit.preview for hit in [*why[0].hits.values()][:1]] == [shown.preview]
 
 
 async def test_a_new_name_is_known_once_its_bearer_has_spoken_in_the_scope(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     UndoOutcome,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
-from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import JsonTrustBook
+from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import EmbedderTrust
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
@@ -230,7 +230,7 @@ async def running(
     clock: Callable[[], datetime] | None = None,
     watcher: Watcher | None = None,
     words: LexicalIndex | None = None,
-    trust: JsonTrustBook | None = None,
+    trust: EmbedderTrust | None = None,
     reranker: Reranker | None = None,
     legacy: ForeignCollection | None = None,
     others: LegacyStores | None = None,

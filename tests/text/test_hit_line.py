@@ -47,7 +47,7 @@ hostile = st.one_of(
 def hit(number: int, text: str, who: str) -> Hit:
     """A recalled memory."""
     memory_id = f"m-{number:014d}"
-    return Hit(memory_id, f"entities.md#{memory_id}", "家人", text, who, NOW, 0.5, 9)
+    return Hit(memory_id, f"entities.md#{memory_id}", "家人", text, who, NOW, 0.5)
 
 
 @given(st.lists(st.tuples(hostile, hostile), min_size=1, max_size=5), st.sampled_from(LANGUAGES))
@@ -142,7 +142,7 @@ def test_a_found_line_is_one_line_with_its_own_pointer_and_says_whether_it_is_a_
     text: str, headings: list[str], name: str, language: str
 ) -> None:
     pointer = note(text, (), name).pointer
-    found = Hit(NOTE_ID, pointer, "@shared", text, "", NOW, 0.5, 9, tuple(headings))
+    found = Hit(NOTE_ID, pointer, "@shared", text, "", NOW, 0.5, tuple(headings))
     begins = {"zh-CN": "[笔记 · 2026", "en-US": "[note · 2026"}[language]
     for one, begin in ((found, begins), (hit(7, text, name), "[2026-11-21 · ")):
         line = hit_line(one, Texts(language))
@@ -155,7 +155,7 @@ def test_a_found_line_is_one_line_with_its_own_pointer_and_says_whether_it_is_a_
 
 def test_a_record_is_told_with_its_day_and_whether_it_still_holds() -> None:
     found = Hit(
-        NOTE_ID, f"shared/DECISIONS.md#{NOTE_ID}", "@shared", "Issue #12", "", NOW, 0.5, 9,
+        NOTE_ID, f"shared/DECISIONS.md#{NOTE_ID}", "@shared", "Issue #12", "", NOW, 0.5,
         ("决定", "D-0003 用甲"), closed=True, told_day=date(2026, 3, 2),
     )  # fmt: skip
     told = "[笔记 · 2026-03-02 · 决定 › D-0003 用甲 · 已了结 · shared/DECISIONS.md#"

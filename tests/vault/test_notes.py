@@ -17,7 +17,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import line_tokens
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     group,
@@ -125,10 +127,9 @@ async def test_notes_and_memories_share_the_limit_and_the_budget(tmp_path: Path)
         hits = (await rig.recall(ASK_RUNBOOK, group(999))).hits
         assert {hit.is_note for hit in hits} == {True, False}
         assert len((await rig.recall(ASK_RUNBOOK, group(999), limit=1)).hits) == 1
-        poor = await rig.engine.service.recall(
-            ASK_RUNBOOK, conversation_id=group(999), limit=5, token_budget=hits[0].tokens
-        )
-        assert poor.tokens <= hits[0].tokens
+        budget = line_tokens(hits[0], Texts("zh-CN"))
+        poor = await rig.recall(ASK_RUNBOOK, group(999), token_budget=budget)
+        assert [hit.pointer for hit in poor.hits] == [hits[0].pointer]
 
 
 async def test_memories_are_recalled_while_the_notes_are_not_read_yet(tmp_path: Path) -> None:

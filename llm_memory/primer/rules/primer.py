@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, tzinfo
 
 from ...catalogue.rules.closing import holding
@@ -227,7 +227,7 @@ class _Section:
         costs = [_cost(line(hit)) for hit in hits]
         section = cls(part, _cost(heading(part, names)), costs)
         section.names = names
-        section.hits = [replace(hit, tokens=cost) for hit, cost in zip(hits, costs, strict=True)]
+        section.hits = hits
         return section
 
     def fill(self, allowance: int) -> int:

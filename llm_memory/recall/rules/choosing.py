@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...catalogue.rules.timeline import is_digest
-from ...models.data_models import UNDATED, StoredMemory, shown_day
-from ...models.passages import Key, Passage, moment_of, passage_id, place_name, said_by
-from ...models.recall import Considered, DropReason, Hit
-from ...text.normalising import estimate_tokens, one_line, preview
+from ...models.data_models import StoredMemory
+from ...models.passages import Key, NoteChunk, Passage, moment_of, passage_id, place_name, said_by
+from ...models.recall import DropReason, Hit
+from ...text.normalising import one_line, preview
 from ...text.overlap import pieces
 from ...text.scripts import fold
 
-TRACED: Final = 30
-"""Candidates that a trace tells of."""
 _LEAST_PREVIEW: Final = 40
 """Characters."""
-_QUOTATION_TOKENS: Final = 12
-"""Tokens for saying of a hit that it is a quotation and no instruction."""
-_REMARK_TOKENS: Final = 5
-"""Tokens for saying of a hit that it is unvouched, settled, outdated or a proposal."""
 _END: Final = re.compile(r"[。！？!?；;\n]+\s*|\.\s+")
 _MOST: Final = 20_000
 """Characters looked at: a table may be a megabyte."""
@@ -44,12 +37,8 @@ class Candidate:
         score: What it is ordered by, the greater the sooner.
         place: In the answer to a question for all of something, from 0; None for what is only
             like the question, and comes behind.
-        words: See ``Considered.lexical``.
-        similarity: See ``Considered``.
-        reranked: The same.
         features: See ``order.FEATURES``.
         terms: What the score is the sum of.
-        factor: What time, speaker and salience make of its odds; it is in the score already.
         also: Others that say just the same, of other speakers: they are shown in the same line.
         earlier: Another candidate says something newer of the same thing.
         weak: It would not be shown unasked.
@@ -60,12 +49,8 @@ class Candidate:
     relevance: float = 0.0
     score: float = 0.0
     place: int | None = None
-    words: float | None = None
-    similarity: float | None = None
-    reranked: float | None = None
     features: Mapping[str, float] = field(default_factory=dict)
     terms: Mapping[str, float] = field(default_factory=dict)
-    factor: float = 1.0
     also: Sequence[Candidate] = ()
     earlier: bool = False
     weak: bool = False
@@ -77,79 +62,40 @@ class Candidate:
         return Key(place_name(self.passage), passage_id(self.passage))
 
 
-class Choice(NamedTuple):
-    """The hits, best first; how many were dropped for which reason; and who was considered."""
-
-    hits: tuple[Hit, ...]
-    dropped: Counter[DropReason]
-    considered: tuple[Considered, ...]
-
-
 def choose(
     best: Sequence[Candidate],
-    others: Sequence[Candidate] = (),
     *,
     limit: int,
     token_budget: int,
     preview_chars: int,
-    cost: Callable[[Hit], int] = lambda hit: hit.tokens,
+    cost: Callable[[Hit], int],
     query: str = "",
     each_day: bool = False,
-) -> Choice:
-    """The first of ``best`` as hits. One that does not fit the budget is skipped and the next
-    tried.
+) -> list[Hit]:
+    """The first of ``best`` as hits; each of the others is told why it is none. One that does not
+    fit the budget is skipped and the next tried.
 
     Args:
-        others: What is not shown, for the trace.
         cost: Estimated tokens of what is told of a hit.
         query: What was asked: of a long piece of a note the part that answers it is shown.
         each_day: Where the journals do not fit, all are told more briefly rather than some of them
             not at all.
     """
-    hits: list[Hit] = []
-    looked_at: list[Candidate] = []
-    left = token_budget
-    for one in best:
-        looked_at.append(one)
-        if len(hits) >= limit:
-            one.dropped = DropReason.LIMIT
-            continue
-        hit = as_hit(one, preview_chars, query)
-        hit = replace(hit, tokens=cost(hit))
-        one.dropped = DropReason.BUDGET if hit.tokens > left else None
-        if one.dropped is None:
-            left -= hit.tokens
-            hits.append(hit)
-            looked_at += (replace(other, dropped=DropReason.SAID) for other in one.also)
-    cut = any(is_journal(one.passage) and one.dropped for one in best[:limit])
-    if each_day and cut and preview_chars > _LEAST_PREVIEW:
-        return choose(
-            best,
-            others,
-            limit=limit,
-            token_budget=token_budget,
-            preview_chars=max(preview_chars * 3 // 4, _LEAST_PREVIEW),
-            cost=cost,
-            query=query,
-            each_day=True,
-        )
-    looked_at += others
-    dropped = Counter(one.dropped for one in looked_at if one.dropped is not None)
-    return Choice(tuple(hits), dropped, tuple(map(_considered, looked_at[:TRACED])))
-
-
-def _considered(one: Candidate) -> Considered:
-    return Considered(
-        scope_name=one.key.scope,
-        memory_id=one.key.memory_id,
-        lexical=one.words,
-        coverage=one.features.get("covered", 0.0),
-        similarity=one.similarity,
-        score=one.score,
-        dropped=one.dropped,
-        reranked=one.reranked,
-        terms=one.terms,
-    )
+    while True:
+        hits, left = list[Hit](), token_budget
+        for one in best:
+            hit = as_hit(one, preview_chars, query) if len(hits) < limit else None
+            tokens = cost(hit) if hit else 0
+            if hit and tokens <= left:
+                left -= tokens
+                hits.append(hit)
+                one.dropped = None
+            else:
+                one.dropped = DropReason.BUDGET if hit else DropReason.LIMIT
+        cut = any(is_journal(one.passage) and one.dropped for one in best[:limit])
+        if not (each_day and cut and preview_chars > _LEAST_PREVIEW):
+            return hits
+        preview_chars = max(preview_chars * 3 // 4, _LEAST_PREVIEW)
 
 
 def is_journal(passage: Passage) -> bool:
@@ -164,51 +110,43 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         memory_id=candidate.key.memory_id,
         pointer=passage.pointer,
         scope_name=candidate.key.scope,
-        preview="",
+        preview=_preview(passage, preview_chars, query),
         who=who,
         created_at=moment_of(passage),
         relevance=min(max(candidate.relevance, 0.0), 1.0),
-        tokens=0,
         also=tuple(as_hit(other, preview_chars) for other in candidate.also),
         earlier=candidate.earlier,
         weak=candidate.weak,
         journal=not who and is_journal(passage),
     )
-    if isinstance(passage, StoredMemory):
-        memory = passage.memory
-        hit = replace(
+    if isinstance(passage, NoteChunk):
+        return replace(
             hit,
-            preview=preview(shown_text(passage), preview_chars),
-            quoted=memory.quoted,
-            person=memory.speaker,
-            unvouched=not memory.provenance.vouched,
-            closed=is_over(memory),
-            undecided=is_proposed(memory),
-            record=accepted_as(memory),
-            told_day=noted_day(memory),
-        )
-    else:
-        text = excerpt(shown_text(passage), query, preview_chars)
-        if passage.reference:  # the decision itself is in the headings
-            text = " · ".join([passage.reference] + ([text] if said_of(passage) else []))
-        hit = replace(
-            hit,
-            preview=text,
             headings=passage.headings,
             unvouched=passage.unvouched,
             closed=passage.settled,
         )
-    about = " ".join((who, *hit.headings))
-    line = f"{hit.preview} {about} {hit.pointer} {shown_day(hit.created_at, UNDATED)}"
-    remarks = (
-        hit.unvouched and not hit.quoted,
-        hit.closed or hit.earlier or hit.weak,
-        hit.undecided or hit.record > 0,
-    )
-    tokens = estimate_tokens(line) + sum(estimate_tokens(one.who) for one in hit.also)
+    memory = passage.memory
     return replace(
-        hit, tokens=tokens + _QUOTATION_TOKENS * hit.quoted + _REMARK_TOKENS * sum(remarks)
+        hit,
+        quoted=memory.quoted,
+        person=memory.speaker,
+        unvouched=not memory.provenance.vouched,
+        closed=is_over(memory),
+        undecided=is_proposed(memory),
+        record=accepted_as(memory),
+        told_day=noted_day(memory),
     )
+
+
+def _preview(passage: Passage, limit: int, query: str) -> str:
+    if isinstance(passage, StoredMemory):
+        return preview(shown_text(passage), limit)
+    text = excerpt(shown_text(passage), query, limit)
+    if not passage.reference:
+        return text
+    # The decision itself is in the headings.
+    return " · ".join([passage.reference, *([text] if said_of(passage) else [])])
 
 
 def excerpt(text: str, query: str, limit: int) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from itertools import pairwise
 from typing import Final
@@ -44,8 +43,8 @@ FEATURES: Final = (
 - salient: -0.5 to 1, by its strength and how often it served;
 - stated: how much it states, 0 to 1, of which 1 is ``LONG`` tokens or more without what it asks.
 """
-_ANSWERING: Final = ("near", "covered", "words", "verbatim", "stated")
-"""What tells whether a candidate answers, whoever said it when."""
+BESIDE: Final = ("time", "speaker", "recent", "salient")
+"""What moves a candidate, and does not tell whether it answers: who said it when."""
 LONG: Final = 30
 """Tokens from which on a text is long."""
 _READ: Final = 4 * LONG
@@ -72,22 +71,6 @@ _LONGEST_NAME: Final = 3
 BEGINS, HOLDS, SAID = 3, 2, 1
 """How directly a memory tells of a person: it begins with the name, or the person says it of
 himself; it holds the name; the person only said it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """What is known of a question before it is asked.
-
-    Attributes:
-        tokens: Its length without times.
-        asks: 1 for a question or a request by its form, else 0.
-        probe: How much its vector is like that of a question, in log-odds; 0 where no probe fits
-            the embedder.
-    """
-
-    tokens: int
-    asks: float
-    probe: float = 0.0
 
 
 def is_first_person(query: str) -> bool:
@@ -156,26 +139,10 @@ def stated(text: str) -> float:
     return min(sum(estimate_tokens(one) for one in sentences if one[-1] not in "?？"), LONG) / LONG
 
 
-def of_answer(message: Message, ordered: Sequence[Candidate]) -> dict[str, float]:
-    """What tells whether anything answers. ``ordered``: the candidates, best first.
-
-    How far the best stands out is no part of it: the more is known of a thing, the less one memory
-    of it does.
-    """
-    return {
-        "near": max((one.features["near"] for one in ordered), default=0.0),
-        "covered": max((one.features["covered"] for one in ordered), default=0.0),
-        "covered_by_first": ordered[0].features["covered"] if ordered else 0.0,
-        "asks": message.asks,
-        "length": min(message.tokens, LONG) / LONG,
-        "probe": message.probe,
-    }
-
-
 def decide(
     weights: RecallWeights,
     trust: float,
-    message: Message,
+    of_question: Mapping[str, float],
     candidates: Sequence[Candidate],
     *,
     places: int = 0,
@@ -185,8 +152,13 @@ def decide(
     """Gives each candidate its score, and a relevance that is negative for what is not shown:
     unasked what is weak, to who searches what has nothing to do with the question.
 
+    How far the best stands out says nothing of whether it answers: the more is known of a thing,
+    the less one memory of it does.
+
     Args:
         trust: How far the embedder is trusted, 0 to 1.
+        of_question: ``asks``, 1 for a question or a request by its form; its ``length``, 0 to 1;
+            and ``probe``, how much its vector is like that of a question, in log-odds.
         places: How many can be shown. While some are free, what speaks of as much as half of what
             the best does may lie further behind.
         in_talk: Nobody has searched.
@@ -199,15 +171,19 @@ def decide(
     for one in candidates:
         one.terms = terms(model.weights, one.features)
         one.score = sum(one.terms.values())
-        one.factor = math.exp(one.score - sum(one.terms[name] for name in _ANSWERING))
     ordered = sorted(candidates, key=lambda one: -one.score)
-    values = of_answer(message, ordered)
+    first = ordered[0].features["covered"] if ordered else 0.0
+    values = {**of_question, "covered_by_first": first} | {
+        name: max((one.features[name] for one in ordered), default=0.0)
+        for name in ("near", "covered")
+    }
     chance = weights.chance(trust, values) if ordered else 0.0
     for place, one in enumerate(ordered):
         share, covered = math.exp(one.score - ordered[0].score), one.features["covered"]
-        is_free = place < places and covered >= max(ordered[0].features["covered"] / 2, _LITTLE)
+        is_free = place < places and covered >= max(first / 2, _LITTLE)
         floor = floor_of(one)
-        one.weak = is_weak(chance, share, weights.within + _MILDER * is_free, floor)
+        far = floor > 0 and share < math.exp(-weights.within - _MILDER * is_free)
+        one.weak = chance < floor or far
         related = covered > 0 or one.features["near"] >= BEYOND_CHANCE or floor <= 0
         one.relevance = chance * share - (one.weak if in_talk else not related)
     return chance, values
@@ -216,11 +192,6 @@ def decide(
 def terms(weights: Mapping[str, float], features: Mapping[str, float]) -> dict[str, float]:
     """What a score is the sum of."""
     return {name: weights.get(name, 0.0) * features[name] for name in FEATURES}
-
-
-def is_weak(chance: float, share: float, within: float, floor: float) -> bool:
-    """Whether a candidate is not shown unasked, whose odds are this ``share`` of the best one's."""
-    return chance < floor or (floor > 0 and share < math.exp(-within))
 
 
 def asks_of_name(

@@ -33,11 +33,8 @@ EMPTY: dict[str, Any] = {
     "queue": 0, "loop": LOOP, "backlog": 0, "leaving": 0,
     "scope_check_drops": 0, "left_behind": [], "warnings": [], "recalls": [],
 }  # fmt: skip
-OF_A_RECALL = {
-    "conversation", "at", "scopes", "arm", "dense_weight", "tokens", "milliseconds", "dropped",
-    "notes",
-}  # fmt: skip
-OF_A_CANDIDATE = {"scope_name", "memory_id", "lexical", "coverage", "similarity", "score"}
+OF_A_RECALL = {"conversation", "at", "scopes", "arm", "milliseconds", "dropped", "notes", "chance"}
+OF_A_CANDIDATE = {"scope_name", "memory_id", "score", "terms"}
 
 
 async def status(plugin: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.memory_line import why_text
-from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, Explained, Hit, Told, Trace
+from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, Hit, Told, Trace
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
@@ -24,12 +24,12 @@ PLACES = {
 @pytest.mark.parametrize("language", PLACES)
 def test_places_are_said_in_words_and_a_broken_part_names_no_folder(language: str) -> None:
     home = "家人" if language == "zh-CN" else "family"
-    hit = Hit("m-3", "facts.md#m-3", home, "x", "Ming", NOW, 0.9, 5)
+    hit = Hit("m-3", "facts.md#m-3", home, "x", "Ming", NOW, 0.9)
     shelves = ("@shared", "@role:cat", f"@person:{'8' * 32}", f"@person:{'9' * 32}")
     notes = [GIVEN_UP, "lexical: [Errno 28] full: '/srv/bot/index'"]
-    trace = Trace(scopes=(home, "public", *shelves, "dm-1002-pvlcfxw4jcl7iqbr"), notes=notes)
-    one = Considered(home, "m-3", 1.0, 0.9, None, 0.8, None)
-    told = Explained(Told("c", "q", NOW, trace), ((one, hit),), {"m-3": "m-5"})
+    trace = Trace((home, "public", *shelves, "dm-1002-pvlcfxw4jcl7iqbr"), notes=notes)
+    trace.considered = (Considered(home, "m-3", 0.8, None),)
+    told = Told("c", "q", NOW, trace, {"m-3": hit}, {"m-3": "m-5"})
     texts = Texts(language)
     said = why_text(texts, told, ["x"])
     assert said.splitlines()[1].endswith(PLACES[language])

@@ -86,7 +86,7 @@ def stored(index: Path) -> list[Mapping[str, Any]]:
 async def check(rig: Rig) -> None:
     """By the meaning alone, each place is shown what it sees, best what it was asked for."""
     async with asyncio.timeout(60):
-        while not rig.engine.trust.cohorts:  # noqa: ASYNC110  (the model is examined)
+        while not rig.engine.parts.trust.cohorts:  # noqa: ASYNC110  (the model is examined)
             await asyncio.sleep(0.01)
     for where, scopes in SHOWN.items():
         for asked, question in IN_OTHER_WORDS.items():

@@ -12,18 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import without_times
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     BEYOND_CHANCE,
     FEATURES,
     LONG,
-    Message,
     decide,
     in_time,
     is_first_person,
     is_of,
-    of_answer,
     salience,
     stated,
     terms,
@@ -48,20 +45,21 @@ DRAWN = st.fixed_dictionaries(
         "verbatim": st.just(0.0),
     }
 )
-MESSAGE = Message(tokens=8, asks=1.0)
+QUESTION = {"asks": 1.0, "length": 0.3, "probe": 0.0}
 
 
 def decided(
     *rows: Mapping[str, float],
     weights: RecallWeights | None = None,
     trust: float = 0.0,
-    message: Message = MESSAGE,
+    asks: bool = True,
     floor: float = 0.5,
     **more: Any,
 ) -> list[Candidate]:
     """The candidates of such features."""
     found = [Candidate(stored("话", n), features=NOTHING | row) for n, row in enumerate(rows)]
-    decide(weights or shipped(), trust, message, found, floor_of=lambda _: floor, **more)
+    of_question = QUESTION | {"asks": float(asks)}
+    decide(weights or shipped(), trust, of_question, found, floor_of=lambda _: floor, **more)
     return found
 
 
@@ -78,9 +76,8 @@ def test_more_of_what_speaks_for_an_answer_never_lowers_it(
 def test_what_is_shown_unasked_is_found_by_a_search(
     rows: list[dict[str, float]], trust: float, floor: float, asks: bool
 ) -> None:
-    message = replace(MESSAGE, asks=float(asks))
     unasked, searched = (
-        decided(*rows, trust=trust, floor=floor, in_talk=in_talk, message=message)
+        decided(*rows, trust=trust, floor=floor, in_talk=in_talk, asks=asks)
         for in_talk in (True, False)
     )
     for row, told, found in zip(rows, unasked, searched, strict=True):
@@ -118,8 +115,8 @@ def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
 
 
 def test_every_weight_is_of_something_that_is_known() -> None:
-    assert decide(shipped(), 1.0, MESSAGE, [], floor_of=lambda _: 0.5)[0] == 0.0
-    told = of_answer(MESSAGE, [])
+    chance, told = decide(shipped(), 1.0, QUESTION, [], floor_of=lambda _: 0.5)
+    assert chance == 0.0
     for pair, known in ((shipped().order, FEATURES), (shipped().speak, told)):
         assert pair.words.weights.keys() | pair.both.weights.keys() <= set(known)
 
@@ -171,11 +168,3 @@ def test_the_stronger_is_more_salient_and_the_useful_each_time_a_little_less(
     never, one, two = (salience(stored(strength=strength), uses + n) for n in (0, 1, 2))
     assert never < one < two
     assert two - one < one - never
-
-
-def test_what_is_asked_apart_from_when_has_no_time_in_it() -> None:
-    text = "昨天小明说了什么"
-    left = without_times(text, find_times(text, NOW))
-    assert "昨天" not in left
-    assert "小明说了什么" in left
-    assert without_times("小明说了什么", ()) == "小明说了什么"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,14 +14,9 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import reordered
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import (
-    Candidate,
-    Choice,
-    choose,
-)
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, choose
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
     journals_last,
     merge_same_facts,
@@ -33,15 +29,22 @@ from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
-def candidate(
-    number: int, score: float = 0.5, *, text: str = "话", factor: float = 1.0
-) -> Candidate:
+def candidate(number: int, score: float = 0.5, *, text: str = "话") -> Candidate:
     """A candidate with the id ``m-000<number>``."""
-    return Candidate(stored(text, number, at=NOW, scope=PUBLIC), score, score, factor=factor)
+    return Candidate(stored(text, number, at=NOW, scope=PUBLIC), score, score)
 
 
-def choice(*best: Candidate, limit: int = 10, budget: int = 10_000, width: int = 240) -> Choice:
-    return choose(best, limit=limit, token_budget=budget, preview_chars=width)
+def chosen(
+    best: Sequence[Candidate], limit: int = 10, budget: int = 999, width: int = 240
+) -> list[Hit]:
+    """What is told of them costs its length."""
+    return choose(
+        best,
+        limit=limit,
+        token_budget=budget,
+        preview_chars=width,
+        cost=lambda hit: len(hit.preview),
+    )
 
 
 numbers = st.lists(st.tuples(st.floats(-1, 2), st.text(max_size=300)), max_size=20)
@@ -52,11 +55,11 @@ def test_hits_keep_within_limit_budget_and_preview(
     drawn: list[tuple[float, str]], limit: int, budget: int, width: int
 ) -> None:
     best = [candidate(n, score, text=f"{n} {text}") for n, (score, text) in enumerate(drawn)]
-    hits, dropped, _ = choice(*best, limit=limit, budget=budget, width=width)
+    hits = chosen(best, limit, budget, width)
     assert len(hits) <= max(limit, 0)
-    assert sum(hit.tokens for hit in hits) <= max(budget, 0)
+    assert sum(len(hit.preview) for hit in hits) <= max(budget, 0)
     assert all(len(hit.preview) <= width and 0 <= hit.relevance <= 1 for hit in hits)
-    assert len(hits) + sum(dropped.values()) == len(drawn)
+    assert len(hits) == sum(one.dropped is None for one in best)
 
 
 def test_a_days_journal_stands_behind_what_was_said_or_is_not_shown() -> None:
@@ -64,33 +67,6 @@ def test_a_days_journal_stands_behind_what_was_said_or_is_not_shown() -> None:
     fact = candidate(1)
     assert journals_last([journal, fact], shown=True) == [fact, journal]
     assert journals_last([journal, fact], shown=False) == [fact]
-
-
-@pytest.mark.parametrize(
-    ("scores", "order"),
-    [
-        ([0.2, 0.9, 0.2, 0.5], [2, 4, 1, 3]),
-        ([0.5] * 4, [1, 2, 3, 4]),
-        ([90.0, 91.0, 92.0, -5.0], [3, 2, 1, 4]),
-        ([1e6, -1e6, 0.5, 3.0], [1, 4, 3, 2]),
-        ([0.1, 0.2], [2, 1, 3, 4]),  # those without a score follow as they were
-    ],
-)
-def test_the_better_comes_first_and_among_equals_the_order_stays(
-    scores: list[float], order: list[int]
-) -> None:
-    best = [candidate(n) for n in range(1, 5)]
-    found = reordered(best, scores)
-    assert [best.index(one) for one in best] == [0, 1, 2, 3]
-    assert [one.passage for one in found] == [best[n - 1].passage for n in order]
-    given = [scores[n - 1] if n <= len(scores) else None for n in order]
-    assert [one.reranked for one in found] == given
-
-
-def test_time_and_asker_still_weigh() -> None:
-    best = [candidate(1), candidate(2, factor=1.5)]
-    for scores, first in (([0.8, 0.6], best[1]), ([0.8, 0.5], best[0])):
-        assert reordered(best, scores)[0].passage is first.passage
 
 
 FACT = "供应商的联系人换成了林小姐"
@@ -104,7 +80,7 @@ def told(who: str, text: str = FACT, **more: Any) -> StoredMemory:
 
 def lines(*stored: StoredMemory, limit: int = 5) -> list[str]:
     candidates = [Candidate(one, 0.9 - n / 100) for n, one in enumerate(stored)]
-    hits = choice(*merge_same_facts(candidates), limit=limit).hits
+    hits = chosen(merge_same_facts(candidates), limit)
     return [hit_line(hit, TEXTS).partition("] ")[0] for hit in hits]
 
 
@@ -127,11 +103,9 @@ def test_one_fact_of_two_speakers_is_one_line_with_both_names(
     assert len(rest) == len(others) - 1
 
 
-def test_the_same_is_told_once_and_the_trace_tells_why() -> None:
+def test_the_same_is_told_once() -> None:
     pair = once([told("小雯"), told("阿杰"), told("老何", "老何管仓库")])
     assert [[one.memory.who for one in group] for group in pair] == [["小雯", "阿杰"], ["老何"]]
-    both = merge_same_facts([Candidate(told("小雯"), 0.9), Candidate(told("阿杰"), 0.8)])
-    assert [one.dropped for one in choice(*both).considered] == [None, DropReason.SAID]
     # No name reads like the names of two.
     assert "小雯 阿杰 · 未核实" in lines(told("小雯、阿杰"))[0]
 
