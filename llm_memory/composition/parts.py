@@ -308,7 +308,9 @@ class Parts(Told):
     corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
     intake = wired(Intake, recallable="living", deeds="corrected")
-    corrections = part(lambda p: CorrectionFollower(p.corrected, p.unread, p.handlers, p.catalogue))
+    corrections = part(
+        lambda p: CorrectionFollower(p.corrected, p.unread, p.handlers, p.catalogue, p.clock)
+    )
     reconciler = wired(Reconciler, pace="settings.vault_pace", mapped="book.mapped")
     intents = part(lambda p: RecordIntents(p.state))
     recorder = wired(
@@ -381,7 +383,7 @@ class Parts(Told):
         settings="carried_settings",
     )
     overviews = wired(Overviews, primer="primer.overview")
-    archive = wired(ArchiveStep, editor="handlers")
+    archive = wired(ArchiveStep)
     sleep = wired(
         ConsolidationService,
         fading=made(DecayStep),

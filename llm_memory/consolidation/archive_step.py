@@ -12,7 +12,6 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
-from ..remember.edit import MemoryEditor
 from ..remember.rules.gate import MAX_TAGS
 from ..runtime.identifiers import Clock
 from ..vault.markdown_vault import MarkdownVault
@@ -29,13 +28,11 @@ class ArchiveStep:
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
-        editor: MemoryEditor,
         clock: Clock,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
         self._living = living
-        self._editor = editor
         self._clock = clock
 
     async def fade(self, faded: list[StoredMemory]) -> int:
@@ -51,8 +48,6 @@ class ArchiveStep:
             now, other = (self._catalogue.get(entry_key(one)) for one in (loser, into))
             if now is None or now.memory.active or not await self._strengthen(other, now):
                 return False
-            if (stronger := self._catalogue.get(entry_key(into))) is not None:
-                await self._editor.repoint(now, stronger)
             by = Actor("", f"被 {into.memory.memory_id} 取代")
             return await self._move([now], by) > 0
 

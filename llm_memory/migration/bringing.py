@@ -105,8 +105,8 @@ class Bringing:
         batch = f"bring-{source.name}:{target.name}"  # no scope's name holds a colon
         await asyncio.to_thread(self._holdings.vault.ensure, target)
         if undoable:
-            deed = Deed(DeedKind.BROUGHT, source.name, batch, target=target.name)
-            await self._corrected.note_done(deed, requester)
+            deed = Deed(DeedKind.BROUGHT, source.name, batch, target=target.name, undoable=True)
+            await self._corrected.note([deed], requester)
         else:  # it does not go back with what is brought the same way later
             batch = f"kept-{batch}"
         # What was corrected there must not come back here with turns that were said before.

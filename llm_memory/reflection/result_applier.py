@@ -35,7 +35,7 @@ from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Contradiction, QueuedTurn
 from ..recall.rules.tell_once import replacing
-from ..remember.deeds import Deeds
+from ..remember.deeds import Deeds, lost
 from ..remember.memory_handlers import MemoryHandlers, Said
 from ..scopes.scope_book import ScopeBook
 from ..text.normalising import clean, derived_id
@@ -201,8 +201,8 @@ class ResultApplier:
         if taken:
             # Earlier turns that are still unread may say the old words again.
             at = draft.said_at or context.turns[-1].observed_at
-            kind = DeedKind.TAKEN_BACK
-            await self._corrected.note(kind, [old], at=at)
+            taken_back = lost(DeedKind.TAKEN_BACK, old.scope.name, old.memory)
+            await self._corrected.note([replace(taken_back, at=at)])
         if taken and is_stored(outcome, How.NEW):
             outcome = replace(outcome, how=How.REPLACED, former=old)
         return outcome, taken

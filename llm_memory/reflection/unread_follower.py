@@ -113,7 +113,7 @@ class UnreadFollower:
         return self._uncorrected.get(one.ticket_id) == (self._changes(one), True)
 
     def _changes(self, one: Unread) -> int:
-        return self._corrected.changes_of(one.stored.scope.name)
+        return self._corrected.changes[one.stored.scope.name]
 
     async def _judge(self, turns: Sequence[Unread]) -> None:
         """Check in a thread, some at a time, which turns say what was corrected, until none is left

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -91,15 +91,6 @@ class CorrectedTexts:
         """Returns a derived text without what was corrected in the scope from ``since`` on."""
         near = self._before(scope, since, shown=True)
         return without(text, since, near, self._mark) if near else text
-
-    def journal_cleared(self, stored: StoredMemory, words: Collection[str]) -> str:
-        """Returns a journal without the entries that say these words. What former versions wrote
-        in sentences goes without all that was corrected in its scope since its day."""
-        memory = stored.memory
-        left = journal_without(memory.judgment, words)
-        if left is None:
-            return self.text_cleared(stored.scope.name, memory.judgment, memory.created_at)
-        return left
 
     def without_former(
         self, told: Sequence[StoredMemory], beside: Iterable[StoredMemory]

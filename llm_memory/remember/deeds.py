@@ -10,15 +10,15 @@ import hmac
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
+from itertools import count
 from typing import Final
 
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
-from ..models.conversation import Actor
-from ..models.data_models import Memory, StoredMemory
-from ..models.deeds import CORRECTIONS, Deed, DeedKind, Requester
+from ..models.data_models import Memory
+from ..models.deeds import CORRECTIONS, NO_TIME, Deed, DeedKind, Requester
 from ..runtime.cooperative import unhurried
 from ..runtime.identifiers import Clock, make_id
 from ..storage.deed_table import DeedTable
@@ -31,7 +31,20 @@ TYPING: Final = timedelta(minutes=10)
 """An entry that a person changes in its file again within this time counts as still being typed."""
 _LOG: Final = "sealed_in_log"
 """In the state, the mark of a log that may hold what was sealed."""
-_NOBODY: Final = Requester(Actor("", ""), "")
+
+
+def lost(kind: DeedKind, scope: str, memory: Memory) -> Deed:
+    """Returns the deed by which an entry of a scope loses the words that it has."""
+    origin = memory.provenance
+    return Deed(
+        kind,
+        scope,
+        memory.memory_id,
+        memory.judgment,
+        memory.created_at,
+        person=origin.person,
+        who=origin.who,
+    )
 
 
 class Deeds:
@@ -51,8 +64,9 @@ class Deeds:
         self._all: dict[int, Deed] = {}
         self._corrections: dict[tuple[str, str], dict[int, Removed]] = {}
         """By scope, and by scope and entry; each by its number."""
-        self._changes = Counter[str]()
-        self._lowest = 0
+        self._unstored = count(-1, -1)
+        self.changes = Counter[str]()
+        """Counts the corrections that were noted or dropped, by scope."""
         self.new: list[Deed] = []
         """The corrections that nobody has followed yet, at first all."""
         self.texts = CorrectedTexts(self.removed, self.of_entry, self.mark)
@@ -70,15 +84,6 @@ class Deeds:
             self._put(deed.number, deed)
 
     # What is known
-
-    @property
-    def changes(self) -> int:
-        """Counts the corrections that were noted or dropped."""
-        return self._changes.total()
-
-    def changes_of(self, scope: str) -> int:
-        """Counts those of a scope."""
-        return self._changes[scope]
 
     def removed(self, scope: str) -> list[Removed]:
         """Returns what may not return to the scope."""
@@ -110,6 +115,11 @@ class Deeds:
     def _of(self, scope: str, memory_id: str) -> list[Deed]:
         return self.of_entry(scope, memory_id) + self.of_entry(scope, self.mark(memory_id))
 
+    def _with_words(self, scope: str, memory: Memory) -> list[Deed]:
+        """Returns by what an entry lost the words that it has now."""
+        words, known = same_words(memory.judgment), self.of_entry(scope, memory.memory_id)
+        return [one for one in known if one.scope == scope and same_words(one.words) == words]
+
     def mark(self, text: str) -> str:
         """Returns the keyed hash of a text."""
         return hmac.new(self._key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
@@ -120,39 +130,33 @@ class Deeds:
 
     # What is noted
 
-    async def note(
-        self,
-        kind: DeedKind,
-        found: Sequence[StoredMemory],
-        requester: Requester = _NOBODY,
-        *,
-        target: str = "",
-        at: datetime | None = None,
-        after: str = "",
-    ) -> list[int]:
-        """Note durably what a person is about to do to these entries, as one deed. Returns a number
-        for each, for ``drop`` and ``done``. ``at``: now by default. ``after``: digest of what the
-        deed will leave, where an undo is to find it though a kill came half way."""
-        batch = make_id("b", self._clock()) if len(found) > 1 else ""
-        made = list[Deed]()
-        async for one in unhurried(found):
-            deed = self._made(kind, one.scope.name, one.memory, requester.name)
-            deed = replace(deed, target=target, at=at or deed.at)
-            made.append(_by(deed, requester, after, batch) if after else deed)
-        return await self._note(made)
-
-    async def note_done(self, deed: Deed, requester: Requester, after: str = "") -> None:
-        """Note a deed that corrects nothing, and can be undone."""
-        await self._note([_by(replace(deed, at=self._clock()), requester, after)])
+    async def note(self, deeds: Iterable[Deed], requester: Requester | None = None) -> list[int]:
+        """Note durably what somebody does, as one deed that one undo takes back; a correction
+        before it is done. Returns a number for each, for ``drop``."""
+        now, batch, made = self._clock(), "", list[Deed]()
+        async for one in unhurried(deeds):
+            # The clock may have been set back.
+            at = max(now, one.said_at) if one.at == NO_TIME else one.at
+            if requester is not None:
+                batch = batch or make_id("b", now)
+                person, door = requester.actor.person, requester.conversation
+                one = replace(one, by=requester.name, actor=person, door=door, batch=batch)
+            made.append(replace(one, at=at))
+        numbers = await self._durably(partial(self._table.add, made)) if made else []
+        if numbers is None:
+            numbers = [next(self._unstored) for _ in made]
+        async for number, deed in unhurried(zip(numbers, made, strict=True)):
+            self._put(number, replace(deed, number=number))
+        return numbers
 
     async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> list[int]:
         """Note what a person deleted in the files, given as scope and entry. Returns the numbers of
         what was not noted yet: a crash comes between this and the archive."""
-        made: list[Deed] = []
-        async for scope, memory in unhurried(entries):
-            if not self._same(DeedKind.FORGOTTEN, scope, memory):
-                made.append(self._made(DeedKind.FORGOTTEN, scope, memory))
-        return await self._note(made)
+        return await self.note(
+            lost(DeedKind.FORGOTTEN, scope, memory)
+            for scope, memory in entries
+            if all(o.kind is not DeedKind.FORGOTTEN for o in self._with_words(scope, memory))
+        )
 
     async def changed_by_hand(
         self, changes: Iterable[tuple[str, Memory | None, str, Memory]]
@@ -161,53 +165,47 @@ class Deeds:
         given as former scope and entry, present scope and entry."""
         made: list[Deed] = []
         async for scope, before, target, now in unhurried(changes):
+            old = "" if before is None else same_words(before.judgment)
+            if old != (new := same_words(now.judgment)):
+                await self.stands(target, [now])
             if before is None:
-                back = self._same(DeedKind.FORGOTTEN, target, now)
-                await self.drop([one.number for one in back])
                 continue
             if scope != target:
-                made.append(replace(self._made(DeedKind.MOVED, scope, before), target=target))
-            old, new = same_words(before.judgment), same_words(now.judgment)
-            if old != new:
-                await self.edited(target, now)
-                if not new.startswith(old) and not self._is_typing(target, before.memory_id):
-                    made.append(self._made(DeedKind.EDITED, target, before))
-        await self._note(made)
+                made.append(replace(lost(DeedKind.MOVED, scope, before), target=target))
+            if not new.startswith(old) and not self._is_typing(target, before.memory_id):
+                made.append(lost(DeedKind.EDITED, target, before))
+        await self.note(made)
 
     def _is_typing(self, scope: str, memory_id: str) -> bool:
         since, known = self._clock() - TYPING, self.of_entry(scope, memory_id)
         return any(one.is_hand_edit and one.at >= since for one in known)
 
-    async def edited(self, scope: str, memory: Memory) -> None:
-        """Note that an entry got these words: they are no longer edited away."""
-        back = self._same(DeedKind.EDITED, scope, memory)
-        await self._change([replace(one, kind=DeedKind.AMENDED, words="") for one in back])
-
-    def _same(self, kind: DeedKind, scope: str, memory: Memory) -> list[Deed]:
-        words = same_words(memory.judgment)
-        return [
-            one
-            for one in self.of_entry(scope, memory.memory_id)
-            if (one.kind, one.scope) == (kind, scope) and same_words(one.words) == words
-        ]
+    async def stands(self, scope: str, memories: Iterable[Memory]) -> None:
+        """Note that these entries stand in a scope with the words that they have: no deed took
+        those away. What took others away stays."""
+        back = list[Deed]()
+        async for memory in unhurried(memories):
+            for one in self._with_words(scope, memory):
+                if one.kind is not DeedKind.MOVED:
+                    still = one.undoable and one.kind is DeedKind.EDITED
+                    back.append(replace(one, kind=DeedKind.AMENDED, words="", undoable=still))
+        await self._change(back)
 
     async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
         """Copy corrections to the scope to which a scope's statements are brought: all, or those of
         what these persons had said."""
         there = {(one.kind, one.memory_id, one.at) for one in self.of_entry(target, "")}
-        new = {source: target}
-        await self._note(
-            [
-                replace(
-                    one,
-                    scope=new.get(one.scope, one.scope),
-                    target=new.get(one.target, one.target),
-                    undoable=False,
-                )
-                for one in self.of_entry(source, "")
-                if (one.kind, one.memory_id, one.at) not in there
-                and (persons is None or one.person in persons)
-            ]
+        named = {source: target}
+        await self.note(
+            replace(
+                one,
+                scope=named.get(one.scope, one.scope),
+                target=named.get(one.target, one.target),
+                undoable=False,
+            )
+            for one in self.of_entry(source, "")
+            if (one.kind, one.memory_id, one.at) not in there
+            and (persons is None or one.person in persons)
         )
 
     # What is purged
@@ -215,9 +213,9 @@ class Deeds:
     async def purged(self, scope: str, memory_ids: Collection[str]) -> None:
         """Note at once that entries are purged: no file brings them back, whatever it says of its
         time, though the words are needed until the night; and no undo does."""
-        noted, at = set(self.unsealed()), self._clock()
-        new = [one for one in memory_ids if (scope, one) not in noted]
-        await self._note([Deed(DeedKind.PURGED, scope, one, at=at) for one in new])
+        known = set(self.unsealed())
+        new = [one for one in memory_ids if (scope, one) not in known]
+        await self.note(Deed(DeedKind.PURGED, scope, one) for one in new)
         await self.no_undo(scope, memory_ids)
 
     def unsealed(self) -> list[tuple[str, str]]:
@@ -272,10 +270,6 @@ class Deeds:
 
     # What can be undone
 
-    async def done(self, number: int, requester: Requester, after: str) -> None:
-        """Note that a deed which was noted before was done, and can be undone."""
-        await self._change([_by(self._all[number], requester, after)])
-
     def undoable(self, *, memory_id: str = "", person: str = "", door: str = "") -> list[Deed]:
         """Returns what was done to one memory, or by one person, in one conversation, the last
         first; one of those that were done together. Raises StateUnavailable where the journal could
@@ -297,25 +291,15 @@ class Deeds:
     async def no_undo(self, scope: str, memory_ids: Collection[str]) -> None:
         """No undo of what was done to these and stands in this scope since."""
         ids = set(memory_ids)
-        there = [one for one in self._all.values() if one.stands_in == scope]
-        named = [one for one in there if one.memory_id in ids or one.before in ids]
-        await self.undone([one for one in named if one.undoable])
+        there = [one for one in self._all.values() if one.undoable and one.stands_in == scope]
+        await self.undone([one for one in there if one.memory_id in ids or one.before in ids])
 
-    async def undone(self, deeds: Sequence[Deed]) -> None:
+    async def undone(self, deeds: Iterable[Deed]) -> None:
         """Note that deeds were undone, or can be no more: what they corrected stays corrected until
-        it is withdrawn."""
+        it stands again."""
         there = [self._all[one.number] for one in deeds if one.number in self._all]
         await self._change([replace(one, undoable=False) for one in there if one.places])
         await self.drop([one.number for one in there if not one.places])
-
-    async def restored(self, scope: str, memory_ids: Iterable[str]) -> None:
-        """Withdraw of each entry that it was forgotten, and that it was taken back: the last."""
-        back = dict[tuple[str, DeedKind], int]()
-        async for memory_id in unhurried(memory_ids):
-            for one in sorted(self.of_entry(scope, memory_id), key=lambda deed: deed.at):
-                if one.scope == scope and one.kind in (DeedKind.FORGOTTEN, DeedKind.TAKEN_BACK):
-                    back[memory_id, one.kind] = one.number
-        await self.drop(list(back.values()))
 
     # How it is kept
 
@@ -332,15 +316,6 @@ class Deeds:
                 self._put(one.number, one)
             await self._durably(partial(self._table.change, deeds))
 
-    async def _note(self, deeds: Sequence[Deed]) -> list[int]:
-        numbers = await self._durably(partial(self._table.add, deeds)) if deeds else []
-        if numbers is None:
-            numbers = [self._lowest - place for place in range(1, len(deeds) + 1)]
-            self._lowest = numbers[-1]
-        async for number, deed in unhurried(zip(numbers, deeds, strict=True)):
-            self._put(number, replace(deed, number=number))
-        return numbers
-
     async def _durably[T](self, step: Callable[[], T]) -> T | None:
         try:
             return await asyncio.to_thread(step)
@@ -350,36 +325,20 @@ class Deeds:
 
     def _put(self, number: int, deed: Deed | None) -> None:
         """Hold a deed in the place of what has its number; None: hold none."""
-        before = self._all.get(number)
+        former, present = _places(self._all.get(number)), _places(deed)
+        for place in former.difference(present):
+            del self._corrections[place][number]
         if deed is None:
             self._all.pop(number, None)
         else:
             self._all[number] = deed
-        former, present = _places(before), _places(deed)
-        for place in former.difference(present):
-            del self._corrections[place][number]
-        if deed is not None and present:
             removed = Removed(deed)
             for place in present:
                 self._corrections.setdefault(place, {})[number] = removed
-            if not former:
+            if present and not former:
                 self.new.append(deed)
         if bool(former) != bool(present):
-            self._changes.update({scope for scope, _ in former or present})
-
-    def _made(self, kind: DeedKind, scope: str, memory: Memory, by: str = "") -> Deed:
-        origin = memory.provenance
-        return Deed(
-            kind,
-            scope,
-            memory.memory_id,
-            memory.judgment,
-            memory.created_at,
-            max(self._clock(), memory.created_at),  # the clock may have been set back
-            origin.person,
-            origin.who,
-            by=by,
-        )
+            self.changes.update({scope for scope, _ in former or present})
 
 
 def _places(deed: Deed | None) -> set[tuple[str, str]]:
@@ -387,8 +346,3 @@ def _places(deed: Deed | None) -> set[tuple[str, str]]:
     if deed is None:
         return set()
     return {(place, name) for place in deed.places for name in ("", deed.memory_id)}
-
-
-def _by(deed: Deed, requester: Requester, after: str, batch: str = "") -> Deed:
-    person, door = requester.actor.person, requester.conversation
-    return replace(deed, actor=person, door=door, after=after, batch=batch, undoable=True)

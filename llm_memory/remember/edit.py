@@ -7,16 +7,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Final
 
 from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.recallable_memories import RecallableMemories
-from ..catalogue.rules.closing import closed, closed_by
-from ..catalogue.rules.closing import reopened as still_open
-from ..catalogue.rules.day_journal import NOTHING
+from ..catalogue.rules.closing import closed
 from ..catalogue.rules.proposals import is_accepted, is_decided
 from ..catalogue.rules.talk_anchor import without_anchor
-from ..catalogue.rules.tasks import done, is_task, reopened
+from ..catalogue.rules.tasks import done, is_task
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
@@ -45,13 +42,11 @@ from ..vault.archive import forgotten_note
 from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
-from .deeds import Deeds
+from .deeds import Deeds, lost
 from .intake import DraftChecks, not_written
 from .rules.gate import is_quotation
 from .rules.routing import topic_for
 from .vouching import HomeVouchers, as_vouched
-
-_EMPTIED: Final = Actor("", "空了的日记")
 
 type Made = Callable[[Memory], Memory]
 type Step = Callable[[StoredMemory], StoredMemory | None]
@@ -88,11 +83,13 @@ class MemoryEditor:
             quoted = is_quotation(said, trusted=memory.provenance.trusted)
             return replace(memory.with_words(words, by), quoted=quoted)
 
+        after = left_words(replace(stored, memory=made(stored.memory)))
+        deed = replace(lost(DeedKind.EDITED, stored.scope.name, stored.memory), after=after)
         step = self._writing(made, requester.actor)
-        edited = await self._corrected_by(DeedKind.EDITED, stored, step, requester)
+        edited = await self._corrected_by(deed, stored, step, requester)
         if isinstance(edited, Refused):
             return edited
-        await self._deeds.edited(edited.scope.name, edited.memory)
+        await self._deeds.stands(edited.scope.name, [edited.memory])
         before, hidden = stored.memory.judgment, passed.hidden
         return Changed(DeedKind.EDITED, edited, before=before, hidden=hidden)
 
@@ -104,7 +101,10 @@ class MemoryEditor:
         def step(_: StoredMemory) -> StoredMemory:
             return self._vault.move(stored, target)
 
-        moved = await self._corrected_by(DeedKind.MOVED, stored, step, requester, target.name)
+        # If the target has an entry of that id already, an undo must not take its words.
+        deed = lost(DeedKind.MOVED, stored.scope.name, stored.memory)
+        deed = replace(deed, target=target.name, after=left_words(stored))
+        moved = await self._corrected_by(deed, stored, step, requester)
         if isinstance(moved, Refused):
             return moved
         return Changed(DeedKind.MOVED, moved, before=stored.scope.name)
@@ -118,7 +118,7 @@ class MemoryEditor:
         if isinstance(amended, StoredMemory):
             bot = replace(requester, actor=replace(requester.actor, person=""))
             deed = Deed(DeedKind.AMENDED, amended.scope.name, amended.memory.memory_id)
-            await self._deeds.note_done(deed, bot, left_words(amended))
+            await self._deeds.note([replace(deed, after=left_words(amended), undoable=True)], bot)
         return amended
 
     async def annotate(self, stored: StoredMemory, made: Made) -> StoredMemory | Refused:
@@ -174,57 +174,11 @@ class MemoryEditor:
         if is_decided(former.memory):
             return False
         by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
-        await self.repoint(former, successor)
         try:
             return await self._leave(former, by, memory.created_at)
         except VaultWriteFailed as error:
             logger.debug("the former memory was not archived: {}", error)
             return False
-
-    async def repoint(self, former: StoredMemory, successor: StoredMemory) -> None:
-        """What ``former`` settled is settled by ``successor``, before ``former`` is archived. The
-        caller holds the lock."""
-        heir = successor.memory.memory_id
-        if place_name(former) == place_name(successor):
-            for stored in await self._settled_in(former.scope):
-                if closed_by(stored.memory) == former.memory.memory_id:
-                    await self._reclose(stored, "" if stored.memory.memory_id == heir else heir)
-
-    async def reopen(self, scope: Scope, is_gone: Callable[[str], bool]) -> None:
-        """Take the mark off the entries of a scope whose settling statement is gone, and off their
-        tasks."""
-        for stored in await self._settled_in(scope):
-            if is_gone(closed_by(stored.memory)):
-                async with self._recallable.writing:
-                    await self._reclose(stored, "")
-
-    async def _settled_in(self, scope: Scope) -> list[StoredMemory]:
-        entries = self._catalogue.of_scope(scope)
-        return await asyncio.to_thread(lambda: [one for one in entries if closed_by(one.memory)])
-
-    async def _reclose(self, stored: StoredMemory, by: str) -> None:
-        """Put another mark, or none, unless a person has changed it or deleted the entry."""
-
-        def step(current: StoredMemory) -> StoredMemory | None:
-            if closed_by(current.memory) != closed_by(stored.memory):
-                return None
-            memory = current.memory
-            again = closed(memory, by) if by else still_open(reopened(memory))
-            return self._vault.replace(current, again)
-
-        try:
-            await self._do(stored, step)
-        except VaultWriteFailed as error:
-            logger.debug("the closing of {} was not rewritten: {}", stored.memory.memory_id, error)
-
-    async def rewrite_journal(self, stored: StoredMemory, words: str) -> None:
-        """Put other words in a day's journal; one without any goes to the archive, without the
-        words that were corrected. Raises VaultWriteFailed."""
-        step = self._writing(lambda memory: replace(memory, judgment=words or NOTHING))
-        async with self._recallable.writing:
-            left = await self._do(stored, step)
-            if left is not None and not words:
-                await self._leave(left, _EMPTIED, self._now())
 
     async def archive(
         self, found: Sequence[StoredMemory], by: Actor, at: datetime
@@ -313,13 +267,9 @@ class MemoryEditor:
         await self._deeds.drop([deed.number])
         return Changed(deed.kind, back, undone=True)
 
-    async def scopes(self) -> list[Scope]:
-        """Returns the scopes that have a folder."""
-        return list(await asyncio.to_thread(self._vault.scopes))
-
     async def folders(self) -> list[str]:
         """Returns the names of the scopes that have a folder."""
-        return [scope.name for scope in await self.scopes()]
+        return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
 
     async def inhabited(self) -> list[str]:
         """Returns the names of the scopes in whose files anything stands."""
@@ -328,22 +278,13 @@ class MemoryEditor:
     # How an entry is changed
 
     async def _corrected_by(
-        self,
-        kind: DeedKind,
-        stored: StoredMemory,
-        step: Step,
-        requester: Requester,
-        target: str = "",
+        self, deed: Deed, stored: StoredMemory, step: Step, requester: Requester
     ) -> StoredMemory | Refused:
         """Note the correction first: a kill in between must not lose it."""
-        (number,) = await self._deeds.note(kind, [stored], requester, target=target)
+        numbers = await self._deeds.note([replace(deed, undoable=True)], requester)
         changed = await self._change(stored, step)
         if isinstance(changed, Refused):
-            await self._deeds.drop([number])
-            return changed
-        # If the target had an entry of that id already, an undo must not take its words.
-        left = stored if kind is DeedKind.MOVED else changed
-        await self._deeds.done(number, requester, left_words(left))
+            await self._deeds.drop(numbers)
         return changed
 
     async def _change(self, stored: StoredMemory, step: Step) -> StoredMemory | Refused:

@@ -46,6 +46,7 @@ from ..text.normalising import same_words
 from ..text.overlap import is_model_worded
 from ..text.stated import stated
 from .corrected_texts import EVER
+from .deeds import lost
 from .edit import MemoryEditor
 from .intake import not_written
 from .near_duplicates import NearDuplicates
@@ -222,7 +223,8 @@ class MemoryHandlers(MemoryEditor):
         sure, found = await asyncio.to_thread(find)
         if sure and found and await self.supersede(found, new):
             # Earlier turns that are still unread may say the old words again.
-            await self._deeds.note(DeedKind.TAKEN_BACK, [found], at=new.memory.created_at)
+            taken_back = lost(DeedKind.TAKEN_BACK, found.scope.name, found.memory)
+            await self._deeds.note([replace(taken_back, at=new.memory.created_at)])
             return replace(outcome, how=How.REPLACED, former=found)
         if again:
             return outcome

@@ -73,8 +73,8 @@ class CognitiveService(DecisionDesk, Turns):
         outcome = await self._handlers.write(draft, scope, said, memory_id=memory_id, corrects=True)
         if isinstance(outcome, Stored) and outcome.former is not None:
             new, before = outcome.memory.memory.memory_id, outcome.former.memory.memory_id
-            replaced = Deed(DeedKind.REPLACED, scope.name, new, before=before)
-            await self._corrected.note_done(replaced, view.requester)
+            replaced = Deed(DeedKind.REPLACED, scope.name, new, before=before, undoable=True)
+            await self._corrected.note([replaced], view.requester)
         return outcome
 
     @deed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
@@ -26,6 +26,7 @@ from ..models.deeds import Deed, DeedKind
 from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
+from ..remember.deeds import lost
 from ..remember.edit import forgotten_words, left_words
 from ..remember.rules.gate import told_in_confidence
 from ..runtime.cooperative import unhurried
@@ -85,9 +86,9 @@ class Corrections(Door):
         stored = view.find(memory_id) or self._unread.find(named, view.seen)
         if stored is None:
             archived = await self._archived(memory_id, view)
-            stored = archived if for_good else None
-            if stored is None:
+            if archived is None or not for_good:
                 return _gone(memory_id, archived)
+            stored = archived
         return stored if view.may_forget(stored) else view.refusal(stored)
 
     async def _forget(
@@ -97,26 +98,32 @@ class Corrections(Door):
         has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
         leave the queue at night."""
         at = self._clock().replace(microsecond=0)
-        turns = [one for one in found.values() if self._unread.waiting(key_of(one))]
-        done = set(map(entry_key, turns))
-        entries = [one for one in found.values() if entry_key(one) not in done]
-        living = [one for one in entries if one.path != ARCHIVE]
-        after = "" if for_good else forgotten_words(view.requester, at)
-        noted = await self._corrected.note(
-            DeedKind.FORGOTTEN, [*living, *turns], view.requester, after=after
+        standing = [one for one in found.values() if one.path != ARCHIVE]
+        turns = {entry_key(one) for one in standing if self._unread.waiting(key_of(one))}
+        living = [one for one in standing if entry_key(one) not in turns]
+        after = forgotten_words(view.requester, at)
+        numbers = await self._corrected.note(
+            (
+                replace(
+                    lost(DeedKind.FORGOTTEN, one.scope.name, one.memory),
+                    after=after,
+                    undoable=not for_good,
+                )
+                for one in standing
+            ),
+            view.requester,
         )
         gone, refused = await self._handlers.archive(living, view.who, at)
-        done.update(map(entry_key, gone))
-        left = [n for n, one in zip(noted, living, strict=False) if entry_key(one) not in done]
-        await self._corrected.drop(left)
-        for turn in turns if for_good else ():
-            await self._corrected.purged(turn.scope.name, [_id(turn)])
+        done = turns.union(map(entry_key, gone))
+        noted = zip(numbers, standing, strict=True)
+        await self._corrected.drop([n for n, one in noted if entry_key(one) not in done])
         await self._follower.follow()
-        unfinished = await self._purge(entries) if for_good and refused is None else {}
+        purged = for_good and refused is None
+        unfinished = await self._purge(found.values()) if purged else {}
         outcomes = dict[str, ChangeOutcome]()
         for memory_id, one in found.items():
-            if for_good and (refused is None or one in turns):
-                why = unfinished.get(one.scope, "")
+            if purged:
+                why = unfinished[one.scope]
                 outcomes[memory_id] = Changed(DeedKind.PURGED, one, unfinished=why)
             elif entry_key(one) in done:
                 outcomes[memory_id] = Changed(DeedKind.FORGOTTEN, one)
@@ -226,27 +233,17 @@ class Corrections(Door):
         view = await self._gate.open(conversation_id, actor)
         if not memory_id:
             return await self._undo_last(view)
-        done = self._last_deed(pointed_id(memory_id) or "", view)
-        if done is not None and done.kind is not DeedKind.FORGOTTEN:
-            if done.kind is DeedKind.MOVED and not actor.admin:
-                return absent(memory_id)  # whether it still lives there is not for everybody
-            if self._catalogue.get(Key(done.stands_in, done.memory_id)) is not None:
-                return await self._undo(done, view)
-            done = None
-        archived = await self._archived(memory_id, view)
-        if archived is None:
+        if (named := pointed_id(memory_id)) is None:
             return absent(memory_id)
-        return await self._bring_back([archived], [done] if done else [], view)
-
-    def _last_deed(self, memory_id: str, view: View) -> Deed | None:
-        """What was done last to a memory of these scopes: not that it was to be forgotten, where a
-        kill came before it was."""
         names = {scope.name for scope in view.changeable}
-        for done in self._corrected.undoable(memory_id=memory_id) if memory_id else ():
-            living = self._catalogue.get(Key(done.scope, memory_id))
-            if done.scope in names and not (living and done.kind is DeedKind.FORGOTTEN):
-                return done
-        return None
+        deeds = self._corrected.undoable(memory_id=named)
+        last = next((one for one in deeds if one.scope in names), None)
+        if last is not None and last.kind is not DeedKind.FORGOTTEN and self._standing(last):
+            if last.kind is DeedKind.MOVED and not actor.admin:
+                return absent(memory_id)  # whether it still lives there is not for everybody
+            return await self._undo(last, view)
+        archived = await self._archived(memory_id, view)
+        return await self._bring_back([archived], view) if archived else absent(memory_id)
 
     async def _undo_last(self, view: View) -> UndoOutcome:
         changed = ""
@@ -259,6 +256,10 @@ class Corrections(Door):
                 changed = changed or outcome.detail
         return absent(changed)
 
+    def _standing(self, done: Deed) -> StoredMemory | None:
+        """The entry where the deed has left it."""
+        return self._catalogue.get(Key(done.stands_in, done.memory_id))
+
     async def _undo(self, done: Deed, view: View) -> UndoOutcome:
         changeable = {scope.name: scope for scope in view.changeable}
         if done.kind is DeedKind.BROUGHT:
@@ -266,8 +267,7 @@ class Corrections(Door):
             return await self._bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
         if done.kind is DeedKind.FORGOTTEN:
             return await self._recover(done, view)
-        standing = self._catalogue.get(Key(done.stands_in, done.memory_id))
-        scope = changeable.get(done.scope)
+        standing, scope = self._standing(done), changeable.get(done.scope)
         if scope is None or standing is None:
             return absent(done.memory_id if scope and view.who.admin else "")
         if done.kind is DeedKind.REPLACED:
@@ -288,18 +288,19 @@ class Corrections(Door):
         if not (view.may_forget(new) and view.may_forget(former)):
             return view.refusal(new)
         # It stays taken back, whatever turn that is not read yet says it.
-        numbers = await self._corrected.note(DeedKind.FORGOTTEN, [new], view.requester)
-        back, refused = await self._restored([former])
-        swapped = bool(back) and await self._handlers.supersede(new, back[0])
-        if not swapped:
+        forgotten = lost(DeedKind.FORGOTTEN, new.scope.name, new.memory)
+        numbers = await self._corrected.note([forgotten], view.requester)
+        outcome = await self._bring_back([former], view)
+        if not isinstance(outcome, Changed):
             await self._corrected.drop(numbers)
-        if back:
-            await self._corrected.undone([done])
+            return outcome
+        await self._corrected.undone([done])
+        if await self._handlers.supersede(new, outcome.memory):
+            outcome = replace(outcome, kind=DeedKind.REPLACED)
+        else:
+            await self._corrected.drop(numbers)
         await self._follower.follow()
-        if not back:
-            return refused or absent(done.memory_id)
-        kind = DeedKind.REPLACED if swapped else DeedKind.FORGOTTEN
-        return Changed(kind, back[0], undone=True)
+        return outcome
 
     async def _recover(self, done: Deed, view: View) -> UndoOutcome:
         """Take back that entries were forgotten: as far as the archive has them as it
@@ -315,37 +316,32 @@ class Corrections(Door):
                     changed = memory_id
                 else:
                     found.append(one)
-        return await self._bring_back(found, deeds, view) if found else absent(changed)
+        outcome = await self._bring_back(found, view) if found else absent(changed)
+        if isinstance(outcome, Changed):
+            await self._corrected.undone(deeds)
+        return outcome
 
-    async def _bring_back(
-        self, archived: Sequence[StoredMemory], done: Sequence[Deed], view: View
-    ) -> UndoOutcome:
+    async def _bring_back(self, archived: Sequence[StoredMemory], view: View) -> UndoOutcome:
         """Out of the archive, what this person may take back here; what comes of it for the first
         one, if that is nothing."""
         first = archived[0]
         mine = [one async for one in unhurried(archived) if view.may_forget(one)]
         if not mine:
             return view.refusal(first) if view.sees(first) else absent(_id(first))
-        back, refused = await self._restored(mine)
+        back, refused = list[StoredMemory](), None
+        for scope, found in _by_scope(mine).items():
+            turns = [one for one in found.values() if one.path != ARCHIVE]
+            restored, refused = await self._handlers.restore(scope, found.keys())
+            back = [*restored, *back, *turns]
+            standing = (one.memory for one in (*restored, *turns))
+            await self._corrected.stands(scope.name, standing)
+            if refused is not None:
+                break
         await self._follower.follow()
         if not back:
             return refused or absent(_id(first))
-        await self._corrected.undone(done)
-        told = [one for one in back if self._unread.waiting(key_of(one)) is None] or back
-        return Changed(DeedKind.FORGOTTEN, told[0], undone=True, more=len(told) - 1)
-
-    async def _restored(
-        self, archived: Iterable[StoredMemory]
-    ) -> tuple[list[StoredMemory], Refused | None]:
-        back = list[StoredMemory]()
-        for scope, found in _by_scope(archived).items():
-            restored, refused = await self._handlers.restore(scope, found.keys())
-            restored += [one for one in found.values() if one.path != ARCHIVE]
-            back += restored
-            await self._corrected.restored(scope.name, map(_id, restored))
-            if refused is not None:
-                return back, refused
-        return back, None
+        count = sum(self._unread.waiting(key_of(one)) is None for one in back)
+        return Changed(DeedKind.FORGOTTEN, back[0], undone=True, more=max(count - 1, 0))
 
 
 def _gone(memory_id: str, archived: StoredMemory | None) -> Refused:

@@ -296,16 +296,6 @@ def settler(bot: Bot) -> str:
     return closed_by(named(bot, OWED).memory)
 
 
-async def test_what_takes_the_place_of_what_settled_a_debt_has_settled_it(bot: Bot) -> None:
-    _, paid = await settled_debt(bot)
-    new = "小红其实没有把三百块还给小明，转账失败了"
-    await contradict(bot, paid.memory.memory_id, new, f"{new}，刚发现")
-    found = {s.memory.judgment: s.memory.memory_id for s in bot.living()}
-    assert settler(bot) == found[new]
-    owed = await bot.texts("小红欠小明多少钱", FAMILY)
-    assert [text for text in owed if "小明" in text] == [new, "小红欠小明三百块"]
-
-
 @pytest.mark.parametrize("how", ["forgotten", "moved", "by hand", "while off"])
 async def test_what_a_person_takes_out_has_settled_nothing(tmp_path: Path, how: str) -> None:
     admin = person(9, admin=True)

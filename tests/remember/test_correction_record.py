@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import CORRECTIONS, DeedKind
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import Deeds
+from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import Deeds, lost
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker
 
@@ -60,9 +60,8 @@ def test_it_is_what_a_restart_reads(made: list[tuple[str, str, str, int]]) -> No
             else:
                 at = clock() + timedelta(hours=number)
                 target = SCOPES[scope == SCOPES[0]]
-                kind = DeedKind(what)
-                stored = StoredMemory(Scope.parse(scope), "entities.md", memory)
-                numbers += await record.note(kind, [stored], target=target, at=at)
+                deed = replace(lost(DeedKind(what), scope, memory), target=target, at=at)
+                numbers += await record.note([deed])
             fresh = Deeds(state, clock)
             fresh.load()
             assert known(record) == known(fresh)
