@@ -13,19 +13,14 @@ from ...llm_memory.catalogue.rules import soul_replies
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
 from ...llm_memory.catalogue.rules.proposals import proposal_of
 from ...llm_memory.models.decisions import (
-    Accept,
+    DecisionAction,
     DecisionChange,
     Decisions,
     Draft,
-    ListDecisions,
     RecordFile,
-    Reference,
-    Reject,
-    Withdraw,
 )
 from ...llm_memory.models.soul import (
     SoulAction,
-    SoulDenied,
     SoulEvolution,
     SoulProposed,
     SoulRequest,
@@ -44,26 +39,12 @@ _DECIDE: Final = {
 _ALL: Final = frozenset({"all", "全部"})
 _ANYWAY: Final = frozenset({"anyway", "仍要"})
 _EVERYBODY: Final = frozenset({"everyone", "everybody", "大家"})
-_OPTION: Final = re.compile(r"(issue|pr|to)=(\S+)", re.IGNORECASE)
 _WHY: Final = re.compile(r"\s+(?:why|理由)[=＝]\s*", re.IGNORECASE)
-_ONE: Final = r"(?P<named>\S+)(?P<more>.*)"
-_NUMBER: Final = r"D-(?P<number>\d{1,9})(?!\S)\s*"
-_FORMS: Final = {
-    "accept": re.compile(f"(?P<number>){_ONE}", re.DOTALL),
-    "reject": re.compile(f"(?P<number>){_ONE}", re.DOTALL),
-    "supersede": re.compile(_NUMBER + _ONE, re.IGNORECASE | re.DOTALL),
-    "withdraw": re.compile(rf"{_NUMBER}(?P<named>)(?P<more>.*)", re.IGNORECASE | re.DOTALL),
-}
-"""What stands behind each action."""
+_NUMBER: Final = re.compile(r"D-(\d{1,9})(?!\S)\s*", re.IGNORECASE)
 _SOUL: Final = {
-    "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "撤销": "undo",
-    "退回": "undo", "回滚": "undo", "rollback": "undo",
-    "改动": "diff", "对比": "diff", "记录": "log", "日志": "log",
-    "核对": "verify", "校验": "verify", "收下": "adopt", "采纳": "adopt", "丢弃": "discard",
-    "放弃": "discard",
+    "提议": "propose", "改动": "diff", "生效": "apply", "否决": "veto", "撤销": "undo",
+    "记录": "log", "核对": "verify", "收下": "adopt", "丢弃": "discard",
 }  # fmt: skip
-_WISH: Final = 200
-"""Characters of a wish that is refused."""
 _LOG: Final = 10
 """Lines."""
 
@@ -74,50 +55,53 @@ async def decide(call: Call) -> Reply:
     first, more = call.split()
     action = _DECIDE.get(folded_word(first), first.lower())
     if action == "list" or action in _ALL:
-        return await _told(call, ListDecisions(not _ALL.isdisjoint(call.rest.lower().split())))
+        everything = not _ALL.isdisjoint(call.rest.lower().split())
+        return await _told(call, DecisionChange(DecisionAction.LIST, everything=everything))
     who, behind = first_word(more)
     for_all = who.lower() in _EVERYBODY
-    more, to = (behind, RecordFile.DECISIONS) if for_all else (more, None)
-    if action != "settle" or not more:
-        return await _told(call, _change(call, action, more, to))
-    if named := named_one(call, more):
-        return await _told(call, Accept(named, to=to, settles=True))
-    words, *reason = _WHY.split(more, maxsplit=1)
-    draft = MemoryDraft(
-        words, "".join(reason), source=Source.COMMAND, actor=call.actor, proposed=True
-    )
-    outcome = await call.service.remember(draft, conversation_id=call.where)
-    if isinstance(outcome, Refused) or proposal_of(outcome.memory.memory) is None:
-        return remembered_text(call.texts, outcome, "add")
-    return await _told(call, Accept(outcome.memory.memory.memory_id, to=to))
+    words, to = (behind, RecordFile.DECISIONS) if for_all else (more, None)
+    if action == "settle" and words:
+        change = await _settled(call, words)
+    else:
+        change = _change(call, action, words)
+    return await _told(call, change if to is None else replace(change, to=to))
 
 
-def _change(call: Call, action: str, words: str, to: RecordFile | None) -> DecisionChange:
+async def _settled(call: Call, words: str) -> DecisionChange:
+    """What accepts the memory that is named, or the words, which are remembered as a proposal."""
+    named = named_one(call, words)
+    if named is None:
+        said, *why = _WHY.split(words, maxsplit=1)
+        draft = MemoryDraft(
+            said, "".join(why), source=Source.COMMAND, actor=call.actor, proposed=True
+        )
+        outcome = await call.service.remember(draft, conversation_id=call.where)
+        if isinstance(outcome, Refused) or proposal_of(outcome.memory.memory) is None:
+            raise Enough(remembered_text(call.texts, outcome, "add"))
+        named = outcome.memory.memory.memory_id
+    return DecisionChange(DecisionAction.ACCEPT, named)
+
+
+def _change(call: Call, action: str, words: str) -> DecisionChange:
     """The change that is asked for; for words that ask for none, the command is answered so."""
-    form = _FORMS.get(action)
-    asked = form.fullmatch(words) if form else None
-    if asked is None:
-        raise Enough(call.say("decide.usage"))
-    number, named, more = int(asked["number"] or 0), asked["named"], asked["more"].strip()
+    usage = Enough(call.say("decide.usage"))
+    found = _NUMBER.match(words)
+    if (found is not None) is not (action in ("supersede", "withdraw")):
+        raise usage
+    number, words = (int(found[1]), words[found.end() :]) if found else (0, words)
     if action == "withdraw":
-        return Withdraw(number, more)
-    memory_id = named_one(call, named)
-    if memory_id is None:
+        return DecisionChange(DecisionAction.WITHDRAW, number=number, why=words)
+    named, more = first_word(words)
+    if not named or action not in ("accept", "reject", "supersede"):
+        raise usage
+    if (memory_id := named_one(call, named)) is None:
         raise Enough(call.say("decide.no_such", word=cut(named)))
     if action == "reject":
-        return Reject(memory_id, more)
-    left = more.split()
-    options = {one[1].lower(): one[2] for word in left if (one := _OPTION.fullmatch(word))}
-    anyway, file = not _ANYWAY.isdisjoint(left), options.get("to", to or "").lower()
-    if len(options) + anyway < len(left) or file not in ("", *RecordFile):
-        raise Enough(call.say("decide.usage"))
-    return Accept(
-        memory_id,
-        Reference(options.get("issue", ""), options.get("pr", "")),
-        to=RecordFile(file) if file else None,
-        supersedes=number,
-        anyway=anyway,
-    )
+        return DecisionChange(DecisionAction.REJECT, memory_id, why=more)
+    anyway = more.lower() in _ANYWAY
+    if more and not anyway:
+        raise usage
+    return DecisionChange(DecisionAction.ACCEPT, memory_id, number, anyway=anyway)
 
 
 async def _told(call: Call, change: DecisionChange) -> Reply:
@@ -125,7 +109,7 @@ async def _told(call: Call, change: DecisionChange) -> Reply:
     if isinstance(outcome, Decisions):
         return [item_line(call.texts, one) for one in outcome.items] or call.say("decide.none")
     reply = outcome_words(call.texts, outcome)
-    if isinstance(outcome, Draft) and isinstance(change, Accept | Withdraw):
+    if isinstance(outcome, Draft):
         shown = partial(_told, change=replace(change, shown=outcome.digest))
         return call.ask([reply], shown, short=call.say("decide.deed"))
     if isinstance(outcome, Refused) and outcome.objections:
@@ -137,12 +121,9 @@ async def soul(call: Call) -> Reply:
     """The manner that this conversation's persona has learned. Everybody sees what is in force;
     admins decide what is: what a wish would change is shown, and is in force after a yes."""
     word, rest = call.split()
-    action = _SOUL.get(word, word.lower())
-    request = soul_replies.request_of(action, rest)
+    request = soul_replies.request_of(_SOUL.get(word, word.lower()), rest)
     if request is None:
-        clear = action in ("help", "帮助", "propose") and not rest
-        unclear = "" if clear else call.say("soul.unclear", said=cut(call.rest, 40))
-        return [unclear, call.say("soul.usage")]
+        return call.say("soul.usage")
     if request.action is not SoulAction.SHOW:
         call.for_admins()
     persona, souls, texts = call.where.persona, call.service.souls, call.texts
@@ -154,19 +135,16 @@ async def soul(call: Call) -> Reply:
         off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
         return soul_replies.view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
     said = soul_replies.outcome_words(texts, outcome, how, most=_LOG)
-    if isinstance(outcome, SoulDenied) and outcome.findings and request.wish:
-        return [f"“{cut(request.wish, _WISH)}”", said]
     if not isinstance(outcome, SoulProposed):
         return said
-    asked = SoulRequest(SoulAction.DIFF, outcome.proposal.number)
-    diff = await souls.ask(asked, persona, call.actor)
+    number = outcome.proposal.number
+    diff = await souls.ask(SoulRequest(SoulAction.DIFF, number), persona, call.actor)
     lines = [said, soul_replies.outcome_words(texts, diff, how)]
-    do = partial(_apply, number=outcome.proposal.number)
-    return call.ask(lines, do, short=call.say("soul.deed"))
 
+    async def apply(later: Call) -> Reply:
+        return await soul(later.with_rest(f"apply {number}"))
 
-async def _apply(call: Call, *, number: int) -> Reply:
-    return await soul(call.with_rest(f"apply {number}"))
+    return call.ask(lines, apply, short=call.say("soul.deed"))
 
 
 def _how(call: Call, action: str) -> str:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from ..catalogue.rules.decision_words import item_line, outcome_words
 from ..models.data_models import Reason, Refused
 from ..models.decisions import (
-    Accept,
+    DecisionAction,
     DecisionChange,
     DecisionItem,
     DecisionOutcome,
     Decisions,
     Draft,
-    ListDecisions,
     RecordFile,
     Reference,
-    Reject,
-    Withdraw,
     record_name,
 )
 from .home_flags import wants_json
@@ -52,20 +49,21 @@ def decide(args: argparse.Namespace) -> int:
 def _change(args: argparse.Namespace) -> DecisionChange:
     match args.action:
         case "list":
-            return ListDecisions(everything=args.all)
+            return DecisionChange(DecisionAction.LIST, everything=args.all)
         case "reject":
-            return Reject(memory_id_of(args.id), args.why)
+            return DecisionChange(DecisionAction.REJECT, memory_id_of(args.id), why=args.why)
         case "withdraw":
-            return Withdraw(args.number, args.why, by=args.by, unseen=args.yes)
-    return Accept(
-        memory_id_of(args.id),
-        Reference(args.issue, args.pr),
-        to=RecordFile(args.to),
-        supersedes=getattr(args, "number", 0),
-        by=args.by,
-        anyway=args.anyway,
-        unseen=args.yes,
-    )
+            asked = DecisionChange(DecisionAction.WITHDRAW, number=args.number, why=args.why)
+        case _:
+            asked = DecisionChange(
+                DecisionAction.ACCEPT,
+                memory_id_of(args.id),
+                getattr(args, "number", 0),
+                reference=Reference(args.issue, args.pr),
+                to=RecordFile(args.to),
+                anyway=args.anyway,
+            )
+    return replace(asked, by=args.by, unseen=args.yes)
 
 
 async def _decided(levels: Sequence[OwnerLevel], change: DecisionChange) -> DecisionOutcome:

@@ -35,8 +35,8 @@ from ..errors import StateUnavailable
 from ..log import logger
 from ..models.data_models import Memory, Reason, Refused, StoredMemory
 from ..models.decisions import (
+    DecisionChange,
     Draft,
-    Publication,
     Recorded,
     RecordFile,
     record_name,
@@ -98,7 +98,7 @@ class Recorder:
         record: Record,
         file: RecordFile | None,
         stored: StoredMemory | None,
-        asked: Publication,
+        asked: DecisionChange,
     ) -> Draft | Recorded | Refused:
         """Write a record whose number and time are still to be given, or return its draft.
 

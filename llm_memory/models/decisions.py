@@ -56,67 +56,48 @@ def record_name(number: int) -> str:
     return f"D-{number:04d}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publication:
-    """How a record is written. ``by`` is who decides, as the record names them; empty for the one
-    who asks. ``shown`` is the digest of a draft that was shown: just these words are written.
-    Without it a draft is returned, and nothing is written, unless ``unseen``."""
+class DecisionAction(StrEnum):
+    """What is asked."""
 
+    LIST = "list"
+    ACCEPT = "accept"
+    REJECT = "reject"
+    WITHDRAW = "withdraw"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionChange:
+    """What an admin asks, and how a record of it is written.
+
+    Attributes:
+        proposal: Its id or pointer, or a beginning of the id that no other proposal's has. What
+            nobody has proposed is accepted by its whole id.
+        number: Of the decision that is taken back, or that an accepted one supersedes; 0 for none.
+        to: The file of the record, which everybody reads. None: a private scope keeps it to itself.
+        anyway: Also where there are objections that a person may overrule.
+        everything: List also what holds no longer.
+        by: Who decides, as the record names them; empty for the one who asks.
+        shown: The digest of a draft that was shown: just these words are written. Without it a
+            draft is returned, and nothing is written, unless ``unseen``.
+    """
+
+    action: DecisionAction
+    proposal: str = ""
+    number: int = 0
+    why: str = ""
+    reference: Reference = field(default_factory=Reference)
+    to: RecordFile | None = None
+    anyway: bool = False
+    everything: bool = False
     by: str = ""
     shown: str = ""
     unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Accept(Publication):
-    """Make a proposal a decision of its scope, or publish it as a record.
-
-    Attributes:
-        proposal: Its id or pointer, or a beginning of the id that no other proposal's has.
-        to: The file of the record, which everybody reads. None: a private scope keeps it to itself.
-        supersedes: The number of a decision that no longer holds, 0 for none.
-        anyway: Also where there are objections that a person may overrule.
-        settles: Also an entry that nobody has proposed.
-    """
-
-    proposal: str
-    reference: Reference = field(default_factory=Reference)
-    to: RecordFile | None = None
-    supersedes: int = 0
-    anyway: bool = False
-    settles: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reject:
-    """Turn a proposal down."""
-
-    proposal: str
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Withdraw(Publication):
-    """Take a decision back: one of the own scope, or by a record one that everybody reads."""
-
-    number: int
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ListDecisions:
-    """What is proposed, and what holds; ``everything``: also what holds no longer."""
-
-    everything: bool = False
-
-
-DecisionChange = Accept | Reject | Withdraw | ListDecisions
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     """What all would read, without ``file`` those of its scope; nothing was written. ``digest`` is
-    for ``Accept.shown``. ``outdated``: another one was shown, and something has changed since."""
+    for ``DecisionChange.shown``. ``outdated``: another one was shown, and something has changed."""
 
     text: str
     digest: str
@@ -127,20 +108,13 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """It stands in the file, from this line on; without one in its entry alone. ``again``: it stood
-    there before."""
+    """It stands in the file, from this line on; without one in its entry alone, and without a
+    number the proposal was turned down there. ``again``: it stood there before."""
 
     number: int
-    file: RecordFile | None
-    line: int
+    file: RecordFile | None = None
+    line: int = 0
     again: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TurnedDown:
-    """The proposal was rejected."""
-
-    memory_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +143,4 @@ class Decisions:
     items: tuple[DecisionItem, ...] = ()
 
 
-DecisionOutcome = Draft | Recorded | TurnedDown | Decisions | Refused
+DecisionOutcome = Draft | Recorded | Decisions | Refused

@@ -12,6 +12,7 @@ from ..catalogue.rules.proposals import (
     is_accepted,
     is_proposed,
     is_published,
+    is_rejected,
     proposal_key,
     proposed,
     rejected,
@@ -21,16 +22,13 @@ from ..decisions.rules.not_written import account_in, objections, read_reference
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Reason, Refused, StoredMemory
 from ..models.decisions import (
-    Accept,
+    DecisionAction,
     DecisionChange,
     DecisionOutcome,
     Decisions,
-    ListDecisions,
+    Recorded,
     RecordFile,
     Reference,
-    Reject,
-    TurnedDown,
-    Withdraw,
     record_name,
 )
 from ..remember.rules.private import find
@@ -54,14 +52,14 @@ class DecisionDesk(Door):
         view = await self._gate.open(conversation_id, actor)
         if not actor.admin or not view.seen.scopes:
             return Refused(Reason.NOT_ALLOWED)
-        match change:
-            case ListDecisions():
+        match change.action:
+            case DecisionAction.LIST:
                 return await self._listed(view, everything=change.everything)
-            case Accept():
+            case DecisionAction.ACCEPT:
                 return await self._accept(change, view)
-            case Reject():
+            case DecisionAction.REJECT:
                 return await self._reject(change, view)
-            case Withdraw():
+            case DecisionAction.WITHDRAW:
                 return await self._withdraw(change, view)
 
     async def _asked[T](self, view: View, ask: Callable[[Iterator[StoredMemory]], T]) -> T:
@@ -77,14 +75,13 @@ class DecisionDesk(Door):
         items = partial(decision_items, there=there, everything=everything)
         return Decisions(await self._asked(view, items))
 
-    async def _accept(self, change: Accept, view: View) -> DecisionOutcome:
-        if change.settles:
-            entry = view.governed(change.proposal)
-            if isinstance(entry, StoredMemory):
-                await self._handlers.annotate(entry, proposed)
-        stored = await self._proposal(change.proposal, view)
+    async def _accept(self, change: DecisionChange, view: View) -> DecisionOutcome:
+        stored = await self._named(change, view)
         if isinstance(stored, Refused):
             return stored
+        if not _is_open(stored) and (change.shown or change.unseen):
+            marked = await self._handlers.annotate(stored, proposed)
+            stored = marked if isinstance(marked, StoredMemory) else stored
         memory, to = stored.memory, change.to
         if self._at_home or stored.scope.is_public or is_published(memory):
             to = to or RecordFile.DECISIONS
@@ -98,24 +95,26 @@ class DecisionDesk(Door):
             at=None,
             by=change.by or _name_of(view.who),
             reference=reference,
-            supersedes=change.supersedes,
+            supersedes=change.number,
             proposal=proposal_key(memory.memory_id),
             body=body,
         )
         refused = await self._unfit(stored, record, here=to is None, anyway=change.anyway)
         return refused or await self._recorder.publish(record, to, stored, change)
 
-    async def _proposal(self, named: str, view: View) -> StoredMemory | Refused:
-        """Returns the proposal of the conversation's own scope with this id, or whose id alone
-        begins so. An accepted one has a record to be told of."""
-        stored, beginning = view.governed(named), pointed_id(named)
+    async def _named(self, change: DecisionChange, view: View) -> StoredMemory | Refused:
+        """Returns the entry of the conversation's own scope that is decided on. An accepted one has
+        a record to be told of."""
+        stored, beginning = view.governed(change.proposal), pointed_id(change.proposal)
         if not isinstance(stored, StoredMemory) and beginning:
             ids = await self._asked(view, partial(_open_ids, beginning=beginning))
             if len(ids) > 1:
                 return Refused(Reason.AMBIGUOUS, detail=", ".join(ids))
             stored = view.governed(ids[0]) if ids else stored
-        if isinstance(stored, StoredMemory) and _is_open(stored):
-            return stored
+        if isinstance(stored, StoredMemory):
+            fits = change.action is DecisionAction.ACCEPT and not is_rejected(stored.memory)
+            if fits or _is_open(stored):
+                return stored
         return Refused(Reason.NO_PROPOSAL)
 
     async def _unfit(
@@ -139,18 +138,16 @@ class DecisionDesk(Door):
         text = f"{record.title}\n{record.body}\n{record.by}"
         return next((kind.value for kind, _, _ in find(text)), "")
 
-    async def _reject(self, change: Reject, view: View) -> DecisionOutcome:
-        stored = await self._proposal(change.proposal, view)
+    async def _reject(self, change: DecisionChange, view: View) -> DecisionOutcome:
+        stored = await self._named(change, view)
         if isinstance(stored, Refused):
             return stored
         made = partial(rejected, day=f"{self._clock():%Y-%m-%d}", why=change.why)
         open_still = not is_accepted(stored.memory)
         marked = await self._handlers.annotate(stored, made) if open_still else None
-        if isinstance(marked, StoredMemory):
-            return TurnedDown(stored.memory.memory_id)
-        return Refused(Reason.NO_PROPOSAL)
+        return Recorded(0) if isinstance(marked, StoredMemory) else Refused(Reason.NO_PROPOSAL)
 
-    async def _withdraw(self, change: Withdraw, view: View) -> DecisionOutcome:
+    async def _withdraw(self, change: DecisionChange, view: View) -> DecisionOutcome:
         own = await self._asked(view, partial(decided_here, number=change.number))
         if own is not None and not view.governs(own.scope):
             return Refused(Reason.NO_SUCH_RECORD)

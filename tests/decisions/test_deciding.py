@@ -29,22 +29,23 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
-    Accept,
     DecisionChange,
     DecisionItem,
     DecisionOutcome,
     Decisions,
     DecisionState,
     Draft,
-    ListDecisions,
     Recorded,
     RecordFile,
     Reference,
-    Reject,
-    TurnedDown,
-    Withdraw,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.attribution import standing
+from astrbot_plugin_scoped_memory.tests.support.deciding import (
+    Accept,
+    ListDecisions,
+    Reject,
+    Withdraw,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 from astrbot_plugin_scoped_memory.tests.support.words import stands_in
@@ -92,7 +93,7 @@ async def accepted(rig: Rig, memory_id: str, **more: object) -> Recorded:
 async def items(
     rig: Rig, where: ConversationId = HOME, *, everything: bool = False
 ) -> list[DecisionItem]:
-    outcome = await decide(rig, ListDecisions(everything), where)
+    outcome = await decide(rig, ListDecisions(everything=everything), where)
     assert isinstance(outcome, Decisions)
     return list(outcome.items)
 
@@ -103,7 +104,7 @@ def shared(root: Path, name: str = "DECISIONS.md") -> Path:
 
 async def test_what_was_shown_is_written_byte_for_byte(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        change = Publish(memory_id, Reference("12", "o/r#34"), by="小明")
+        change = Publish(memory_id, reference=Reference("12", "o/r#34"), by="小明")
         draft = await decide(rig, change)
         assert isinstance(draft, Draft)
         assert not shared(tmp_path).exists()
@@ -181,7 +182,7 @@ async def test_only_an_admin_decides_and_only_in_the_proposals_scope(tmp_path: P
 
 async def test_a_rejected_proposal_is_listed_no_more_and_not_accepted(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        assert await decide(rig, Reject(memory_id, "太贵")) == TurnedDown(memory_id)
+        assert await decide(rig, Reject(memory_id, why="太贵")) == Recorded(0)
         assert await items(rig) == []
         (item,) = await items(rig, everything=True)
         assert item.state is DecisionState.REJECTED
@@ -198,10 +199,10 @@ async def test_a_later_record_supersedes_or_withdraws_and_no_number_comes_twice(
 ) -> None:
     async with deciding(tmp_path, ["检索面用甲", "接口面用乙", "运维面用丙"]) as (rig, ids):
         await accepted(rig, ids[0])
-        second = await accepted(rig, ids[1], supersedes=1, to=RecordFile.CONTRACTS)
+        second = await accepted(rig, ids[1], number=1, to=RecordFile.CONTRACTS)
         assert (second.number, second.file) == (2, RecordFile.CONTRACTS)
         refused = Refused(Reason.NO_SUCH_RECORD)
-        assert await decide(rig, Publish(ids[2], supersedes=1, unseen=True)) == refused
+        assert await decide(rig, Publish(ids[2], number=1, unseen=True)) == refused
         assert await decide(rig, Withdraw(7, unseen=True)) == refused
         draft = await decide(rig, Withdraw(2, "不用了"))
         assert isinstance(draft, Draft)
@@ -226,10 +227,10 @@ async def test_a_private_scope_keeps_its_decision_unless_it_is_for_everybody(
     tmp_path: Path,
 ) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        draft = await decide(rig, Accept(memory_id, Reference("12")))
+        draft = await decide(rig, Accept(memory_id, reference=Reference("12")))
         assert isinstance(draft, Draft)
         assert (draft.number, draft.file) == (1, None)
-        change = Accept(memory_id, Reference("12"), shown=draft.digest)
+        change = Accept(memory_id, reference=Reference("12"), shown=draft.digest)
         assert await decide(rig, change) == Recorded(1, None, 0)
         assert await decide(rig, change) == Recorded(1, None, 0, again=True)
         assert not shared(tmp_path).exists()
@@ -250,9 +251,9 @@ async def test_a_decision_of_one_scope_is_superseded_and_withdrawn_there(tmp_pat
     async with deciding(tmp_path, words) as (rig, ids):
         refused = Refused(Reason.NO_SUCH_RECORD)
         assert await decide(rig, Accept(ids[0], unseen=True)) == Recorded(1, None, 0)
-        assert await decide(rig, Publish(ids[1], supersedes=1, unseen=True)) == refused
+        assert await decide(rig, Publish(ids[1], number=1, unseen=True)) == refused
         for earlier in (1, 1, 2):
-            outcome = await decide(rig, Accept(ids[1], supersedes=earlier, unseen=True))
+            outcome = await decide(rig, Accept(ids[1], number=earlier, unseen=True))
             assert isinstance(outcome, Recorded)
             assert (outcome.number, outcome.file) == (2, None)
         order = {one[1]: one[2] for one in await told(rig, HOME) if one[0]}
@@ -323,7 +324,7 @@ async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path:
         account = await decide(rig, Publish(ids[2], unseen=True, anyway=True))
         assert account == Refused(Reason.NOT_PUBLIC, detail="10001")
         for reference in (Reference("see the wiki"), Reference(pr="javascript:alert(1)")):
-            wrong = await decide(rig, Publish(ids[2], reference, unseen=True))
+            wrong = await decide(rig, Publish(ids[2], reference=reference, unseen=True))
             assert wrong == Refused(Reason.REFERENCE)
         assert not stands_in("10001", shared(tmp_path).read_text("utf-8"))
 

@@ -18,14 +18,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import proposal_key
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
-    Accept,
-    Draft,
-    RecordFile,
-    Reference,
-    Reject,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import Draft, RecordFile, Reference
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import normalise
+from astrbot_plugin_scoped_memory.tests.support.deciding import Accept, Reject
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     group,
     person,
@@ -69,7 +64,7 @@ async def test_what_is_shown_names_nobody(tmp_path: Path, named: str) -> None:
                     stored = await service.remember(draft, conversation_id=FAMILY)
                     if isinstance(stored, Refused):
                         continue
-                    change = Publish(stored.memory.memory.memory_id, Reference("12"))
+                    change = Publish(stored.memory.memory.memory_id, reference=Reference("12"))
                     outcome = await service.decide(change, **at)
                     if isinstance(outcome, Refused):
                         continue

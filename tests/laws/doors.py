@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import Level, Levels
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
@@ -30,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.laws.cast import QUERY, Place
 from astrbot_plugin_scoped_memory.tests.laws.living_bot import LivingBot, conversation, history_of
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
+from astrbot_plugin_scoped_memory.tests.support.deciding import ListDecisions
 
 MOST, TOKENS = 90, 20_000
 ADMIN = Actor("aiocqhttp:9", "管理员", admin=True)

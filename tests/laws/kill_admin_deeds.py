@@ -30,6 +30,7 @@ from astrbot_plugin_scoped_memory.tests.laws.kill_facts import (
     Facts,
     id_of,
 )
+from astrbot_plugin_scoped_memory.tests.support import deciding
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     Ticker,
@@ -58,7 +59,7 @@ class Decides(Deed):
         return await rig.engine.service.decide(change, conversation_id=FAMILY, actor=ADMIN)
 
     async def facts(self, rig: Rig) -> Facts:
-        found = await self.decide(rig, decisions.ListDecisions(everything=True))
+        found = await self.decide(rig, deciding.ListDecisions(everything=True))
         assert isinstance(found, decisions.Decisions)
         listed = Counter((f"{one.state}", f"{one.number}", one.title) for one in found.items)
         text = (rig.root / "memory" / "shared" / "DECISIONS.md").read_bytes().decode()
@@ -71,12 +72,12 @@ class Decides(Deed):
 
 class AcceptDecision(Decides):
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await self.decide(rig, decisions.Accept(id_of(rig.root, WORDS), to=self.to, unseen=True))
+        await self.decide(rig, deciding.Accept(id_of(rig.root, WORDS), to=self.to, unseen=True))
 
 
 class RejectDecision(Decides):
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await self.decide(rig, decisions.Reject(id_of(rig.root, WORDS)))
+        await self.decide(rig, deciding.Reject(id_of(rig.root, WORDS)))
 
 
 class WithdrawDecision(AcceptDecision):
@@ -85,7 +86,7 @@ class WithdrawDecision(AcceptDecision):
         await AcceptDecision.act(self, rig, lambda *_: None)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await self.decide(rig, decisions.Withdraw(1, unseen=True))
+        await self.decide(rig, deciding.Withdraw(1, unseen=True))
 
 
 class DecideHere(AcceptDecision):
@@ -104,7 +105,7 @@ class SupersedeHere(DecideHere):
         await rig.engine.service.remember(draft, conversation_id=FAMILY)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        change = decisions.Accept(id_of(rig.root, LATER), supersedes=1, unseen=True)
+        change = deciding.Accept(id_of(rig.root, LATER), number=1, unseen=True)
         await self.decide(rig, change)
 
 

@@ -49,10 +49,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, is_denied
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
-    Accept,
-    RecordFile,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import with_renamed
@@ -63,6 +60,7 @@ from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexic
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.laws.cast import LINKS, Person, Place, words_in
 from astrbot_plugin_scoped_memory.tests.laws.moments import watched
+from astrbot_plugin_scoped_memory.tests.support.deciding import Accept
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, plain_words, running
 
 ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}
@@ -432,7 +430,7 @@ class LivingBot:
     async def decide(self, place: Place, who: Person, name: str, to: RecordFile | None) -> bool:
         """An admin makes a decision of a memory: whether it is one, for everybody where ``to`` is
         named."""
-        change = Accept(name, to=to, unseen=True, anyway=True, settles=True)
+        change = Accept(name, to=to, unseen=True, anyway=True)
         outcome = await self.rig.engine.service.decide(
             change, conversation_id=conversation(place), actor=actor(who)
         )

@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     is_changed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions, Reject
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -48,6 +47,7 @@ from astrbot_plugin_scoped_memory.tests.laws.large_house import (
     write_state,
     write_vault,
 )
+from astrbot_plugin_scoped_memory.tests.support.deciding import ListDecisions, Reject
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Ticker,
     person,

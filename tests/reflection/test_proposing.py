@@ -17,12 +17,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     DecisionItem,
     Decisions,
     DecisionState,
-    ListDecisions,
-    Reject,
-    TurnedDown,
+    Recorded,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import DECISIONS
 from astrbot_plugin_scoped_memory.llm_memory.text.attribution import standing
+from astrbot_plugin_scoped_memory.tests.support.deciding import ListDecisions, Reject
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
@@ -112,9 +111,9 @@ async def test_what_stands_already_is_not_made_a_proposal(bot: Bot) -> None:
 
 @pytest.mark.parametrize("by", [MING, HONG])
 async def test_a_rejected_proposal_is_not_proposed_again(bot: Bot, by: Actor) -> None:
-    change = Reject((await proposed(bot)).memory.memory_id, "太远")
+    change = Reject((await proposed(bot)).memory.memory_id, why="太远")
     outcome = await bot.engine.service.decide(change, conversation_id=FAMILY, actor=ADMIN)
-    assert isinstance(outcome, TurnedDown)
+    assert outcome == Recorded(0)
     for words in (WORDS, f"{WORDS}。"):
         await bot.hears(WORDS, decided(words), who=by)
         bot.clock.forward(minutes=1)

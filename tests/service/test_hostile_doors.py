@@ -40,17 +40,17 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import restore_store
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
-    Accept,
-    ListDecisions,
-    Reject,
-    Withdraw,
-)
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.deciding import (
+    Accept,
+    ListDecisions,
+    Reject,
+    Withdraw,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     MAP,
@@ -194,7 +194,8 @@ def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[
     yield service.import_(name, **by)
     yield service.bring((name,), **by)
     yield service.change_map({**WHOLE_MAP, name: name}, **by)
-    for decided in (ListDecisions(), Accept(name, unseen=True), Reject(name, name), Withdraw(2)):
+    rejected = Reject(name, why=name)
+    for decided in (ListDecisions(), Accept(name, unseen=True), rejected, Withdraw(2)):
         yield service.decide(decided, **by)
     yield service.pause(**by)
     yield service.resume(**by)

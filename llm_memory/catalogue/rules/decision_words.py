@@ -10,7 +10,6 @@ from ...models.decisions import (
     DecisionItem,
     Draft,
     Recorded,
-    TurnedDown,
     record_name,
 )
 from ...text.refusal_words import refusal_words
@@ -36,7 +35,7 @@ def item_line(texts: Texts, item: DecisionItem) -> str:
     return line
 
 
-def outcome_words(texts: Texts, outcome: Draft | Recorded | TurnedDown | Refused) -> str:
+def outcome_words(texts: Texts, outcome: Draft | Recorded | Refused) -> str:
     """Returns what was done, or why nothing was. Of a draft, its head and the text,
     without the digest that names its proposal."""
     match outcome:
@@ -46,10 +45,10 @@ def outcome_words(texts: Texts, outcome: Draft | Recorded | TurnedDown | Refused
             if file is None:
                 return texts.say("decision.draft_here", changed=changed, text=words)
             return texts.say("decision.draft", changed=changed, file=file.path, text=words)
+        case Recorded(0):
+            return texts.say("decision.turned_down")
         case Recorded(number, again=again):
             code = "decision.recorded_before" if again else "decision.recorded"
             return texts.say(code, name=record_name(number))
-        case TurnedDown(memory_id):
-            return texts.say("decision.turned_down", id=memory_id)
         case Refused():
             return texts.said(refusal_words(outcome))

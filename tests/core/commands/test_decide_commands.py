@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import is_proposed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
@@ -42,7 +41,7 @@ async def test_what_was_shown_is_written_after_a_yes_of_who_was_shown_it(rig: Ri
     await desk(f"decide 提议 {WORDS} 理由=连接池 why=够用")
     proposed = re.search(r"m-[0-9a-z]+", await desk("decide"))
     assert proposed
-    shown = await desk(f"decide accept {proposed[0][:-3]} issue=12 to=decisions")
+    shown = await desk(f"decide accept 大家 {proposed[0][:-3]}")
     assert f"D-0001 {WORDS}\n" in shown
     assert "\n\n连接池 why=够用\n" in shown
     for yes in (await desk("yes", sender="8"), await desk("yes", 555)):
@@ -50,7 +49,6 @@ async def test_what_was_shown_is_written_after_a_yes_of_who_was_shown_it(rig: Ri
     assert not records(rig)
     assert "D-0001" in await desk("yes")
     written = records(rig)[records(rig).index("## D-0001") :]
-    assert "Issue" in written
     assert re.sub(" · 提案：.*", "", written) in f"{shown}\n"
     await desk("yes")
     assert records(rig).count("## D-0001") == 1
@@ -82,17 +80,17 @@ async def test_what_is_remembered_is_settled_by_its_id_and_stays_whose_it_was(ri
         (f"接受 {memory.memory_id}", 888, False),
         (f"定 {memory.memory_id}", 777, True),
     ):
-        await desk(f"decide {words}", number)
-        (now,) = rig.engine.parts.catalogue.all()
-        assert is_proposed(now.memory) is is_one, words
-    assert now.memory.provenance == memory.provenance
-    assert anchor_of(now.memory) == anchor_of(memory)
+        assert (memory.judgment in await desk(f"decide {words}", number)) is is_one, words
+        assert [one.memory for one in rig.engine.parts.catalogue.all()] == [memory]
     told = f"接受 {memory.memory_id}"
     for words in ("fly", "接受", "撤回 7", f"{told} 随便", f"{told} to=nowhere"):
         assert await desk(f"decide {words}") == desk.say("decide.usage"), words
     assert await desk("decide 否决 m-zzz") == desk.say("decide.no_such", word="m-zzz")
-    await desk(f"decide 定 {memory.memory_id}")
+    await desk(f"decide {told}")
     assert "D-0001" in await desk("yes")
+    (now,) = rig.engine.parts.catalogue.all()
+    assert now.memory.provenance.person == memory.provenance.person
+    assert anchor_of(now.memory) == anchor_of(memory)
 
 
 async def test_a_wish_is_seen_by_admins_alone_until_it_is_in_force(rig: Rig) -> None:
@@ -107,7 +105,7 @@ async def test_a_wish_is_seen_by_admins_alone_until_it_is_in_force(rig: Rig) -> 
     await desk("soul apply #1")
     assert (WISH in souls.injected("猫娘"), souls.injected("")) == (True, "")
     assert WISH in await desk("soul", **MEMBER)
-    await desk("soul 退回")
+    await desk("soul 撤销")
     assert souls.injected("猫娘") == ""
 
 
