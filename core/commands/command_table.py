@@ -91,7 +91,7 @@ COMMANDS = (
         "现在就做一次夜间整理，再发一次看结果（管理员）：/memory tidy [now|status]", english="tidy",
         others="睡觉 清理 clean", refusal=ADMINS),
     Row("migrate", "迁移",
-        "旧记忆收进来得怎样（管理员）：/memory migrate [dry-run|start|undo|take-back <批次>]",
+        "旧记忆收进来得怎样（管理员）：/memory migrate [start|undo|take-back <批次>]",
         refusal=ADMINS),
 )
 # fmt: on

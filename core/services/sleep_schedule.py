@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib import import_module
-from itertools import count
 from typing import Any
 
 from astrbot.api import logger
@@ -16,25 +15,7 @@ from astrbot.api import logger
 from ...llm_memory import Engine, Postponed, ScopedMemoryError, SleepReport
 from ...llm_memory.consolidation.rules.schedule import last_due
 
-NIGHTLY, RESUMED, COMMAND = "nightly", "resumed", "command"
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulePace:
-    """How long a run waits. Not the owner's to set, but a test's.
-
-    Attributes:
-        catch_up_seconds: A missed or interrupted run, after the start: the bot is busy then.
-        look_seconds: How often the clock is looked at beside the alarm, which a machine may sleep
-            through, and a clock be set across.
-        retry_seconds: A run that was postponed.
-        patience: So often it is postponed because the index is built; then it runs without.
-    """
-
-    catch_up_seconds: float = 300.0
-    look_seconds: float = 600.0
-    retry_seconds: float = 600.0
-    patience: int = 18
+NIGHTLY, COMMAND = "nightly", "command"
 
 
 @dataclass(eq=False)
@@ -43,19 +24,25 @@ class SleepSchedule:
 
     Attributes:
         at: Local hour and minute; None for never but when asked.
+        first_look: Seconds after the start, when the bot is busy, until a run is made that was
+            missed or cut off.
+        look: Seconds between two looks at the clock, beside the alarm, which a machine may sleep
+            through, and a clock be set across. A run that was postponed is tried again then.
+        patience: So often it is postponed because the index is built; then it runs without.
+        running: A run that is asked for will be made.
         waiting: Why the run that is due has not begun.
-        looked: Whether a night was missed is known.
     """
 
     engine: Engine
     at: tuple[int, int] | None
     clock: Callable[[], datetime]
-    pace: SchedulePace = SchedulePace()
+    first_look: float = 300.0
+    look: float = 600.0
+    patience: int = 18
+    running: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     waiting: Postponed = field(default=Postponed.NO, init=False)
-    looked: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _asked: bool = field(default=False, init=False)
-    _running: bool = field(default=False, init=False)
 
     @property
     def going(self) -> bool:
@@ -70,34 +57,39 @@ class SleepSchedule:
 
     def ask(self) -> bool:
         """Make a run now, or as soon as may be. False where no task can make it."""
-        if self._running:
+        if self.running.is_set():
             self._asked = True
             self._woken.set()
-        return self._running
+        return self.running.is_set()
 
     async def run(self) -> None:
         """Until cancelled; the step that is under way then is brought to its end."""
-        self._running = True
-        alarm = None
+        sleep, alarm = self.engine.sleep, None
         try:
             alarm = await self._set_alarm()
-            tried = None
             await self._due()  # a first start counts from here
-            left = await self._is(self.engine.sleep.is_unfinished())
-            seconds = self.pace.catch_up_seconds
-            self.looked.set()
+            reason = NIGHTLY if await self._is(sleep.is_unfinished()) else ""
+            seconds, made, tries = self.first_look, None, 0
+            self.running.set()
             while True:
                 if self.at is not None:
-                    self.engine.sleep.next_at = last_due(self.clock() + timedelta(days=1), self.at)
+                    sleep.next_at = last_due(self.clock() + timedelta(days=1), self.at)
                 asked = await self._is_asked(within=seconds)
-                due = await self._due()
-                if asked or left or due not in (None, tried):
-                    await self._make(COMMAND if asked else RESUMED if left else NIGHTLY)
-                    tried, left = due, False
-                seconds = self.pace.look_seconds
+                due, seconds = await self._due(), self.look
+                if asked:
+                    reason = COMMAND
+                elif due not in (None, made):
+                    reason = reason or NIGHTLY
+                if not reason:
+                    continue
+                report = await sleep.run_once(reason, patient=tries < self.patience)
+                self.waiting, tries = report.postponed, tries + 1
+                if report.postponed in (Postponed.NO, Postponed.UNAVAILABLE):
+                    # One that failed comes again in the next night: nobody knows when it could be.
+                    reason, made, tries, self.waiting = "", due, 0, Postponed.NO
         finally:
-            self._running, self.waiting = False, Postponed.NO
-            self.engine.sleep.next_at = None
+            self.running.clear()
+            self.waiting, sleep.next_at = Postponed.NO, None
             if alarm is not None:
                 alarm.shutdown(wait=False)
 
@@ -138,14 +130,3 @@ class SleepSchedule:
         self._woken.clear()
         asked, self._asked = self._asked, False
         return asked
-
-    async def _make(self, reason: str) -> None:
-        """A run; one that was postponed is tried again until it is made, or given up where nobody
-        knows when it could be."""
-        for tries in count():
-            report = await self.engine.sleep.run_once(reason, patient=tries < self.pace.patience)
-            self.waiting = report.postponed
-            if report.postponed in (Postponed.NO, Postponed.UNAVAILABLE):
-                break
-            await self._is_asked(within=self.pace.retry_seconds)
-        self.waiting = Postponed.NO

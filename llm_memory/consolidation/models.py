@@ -48,7 +48,7 @@ class SleepReport:
 
     Attributes:
         run_id: Empty where nothing ran.
-        reason: Who asked for it: ``nightly``, ``resumed``, ``command``.
+        reason: Who asked for it: ``nightly``, ``command``.
         ended: None while it goes on.
         faded: Memories that are weaker now.
         raised: Memories that are stronger now, because they were useful.

@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.core.commands.command_words import CommandWord
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
-from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SchedulePace, SleepSchedule
+from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSchedule
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
@@ -76,8 +76,7 @@ class Bot(TurnPlugin):
         self.closed = False
         self.astrbot.send_message = self._send
         self.astrbot.get_config = lambda **_: {"admins_id": [number_of(ADMINS[0])]}
-        pace = SchedulePace(catch_up_seconds=PATIENT, retry_seconds=PATIENT)
-        self.schedule = SleepSchedule(rig.engine, None, rig.clock, pace)
+        self.schedule = SleepSchedule(rig.engine, None, rig.clock, first_look=PATIENT)
 
     async def _send(self, _: str, chain: Any) -> bool:
         self.sent.append(chain.get_plain_text())
@@ -171,7 +170,7 @@ class BotCast:
         self._commands = Commands(cast("Any", self.bot))
         for work in (self.bot.schedule.run(), self.rig.engine.migrate()):
             self._open.push_async_callback(_ended, asyncio.create_task(work))
-        await self.bot.schedule.looked.wait()
+        await self.bot.schedule.running.wait()
 
     async def play(self, given: str) -> str:
         """Returns what is answered to a line of a page."""

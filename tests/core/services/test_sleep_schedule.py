@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SchedulePace, SleepSchedule
+from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSchedule
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed, SleepReport
@@ -24,7 +24,6 @@ from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 AT = (4, 0)
-QUICKLY = SchedulePace(catch_up_seconds=0.0, look_seconds=0.0, retry_seconds=0.01, patience=3)
 NOON, DAY = NIGHT + timedelta(hours=8), timedelta(days=1)
 
 
@@ -35,7 +34,7 @@ class Nights:
         self._run = rig.engine.sleep.run_once
         self._schedule, self._clock = schedule, clock
         schedule.clock = self._look
-        self.reasons: list[str] = []
+        self.made: list[str] = []
         self.postponed: list[Postponed] = []
         self.failing = False
         self._looks = 0
@@ -46,7 +45,7 @@ class Nights:
         if self.failing:
             report = replace(report, postponed=Postponed.UNAVAILABLE)
         if report.postponed in (Postponed.NO, Postponed.UNAVAILABLE):
-            self.reasons.append(reason)
+            self.made.append(reason)
         else:
             self.postponed.append(report.postponed)
         return report
@@ -55,7 +54,7 @@ class Nights:
         """What was made by the time that the clock shows this, and was looked at."""
         self._clock.now, looks = moment, self._looks
         await until_true(lambda: self._looks > looks + 3 and not self._schedule.going)
-        return self.reasons
+        return self.made
 
     def _look(self) -> datetime:
         self._looks += 1
@@ -64,17 +63,17 @@ class Nights:
 
 @contextlib.asynccontextmanager
 async def scheduled(
-    root: Path, clock: Ticker, *, at: tuple[int, int] | None = AT, pace: SchedulePace = QUICKLY
+    root: Path, clock: Ticker, *, at: tuple[int, int] | None = AT, look: float = 0.0
 ) -> AsyncIterator[tuple[Rig, Nights, SleepSchedule]]:
     """A bot whose schedule has looked for what it missed."""
     async with running(root, clock=clock, follow=False) as rig:
-        schedule = SleepSchedule(rig.engine, at, clock, pace)
+        schedule = SleepSchedule(rig.engine, at, clock, first_look=look, look=look, patience=3)
         nights = Nights(rig, schedule, clock)
         assert not schedule.ask()  # nothing is promised where nobody makes it
         task = asyncio.create_task(schedule.run())
         try:
             async with asyncio.timeout(30):
-                await schedule.looked.wait()
+                await schedule.running.wait()
             yield rig, nights, schedule
         finally:
             task.cancel()
@@ -88,10 +87,9 @@ async def test_a_first_start_makes_no_night_and_its_hour_makes_one_though_it_com
     async with scheduled(tmp_path, Ticker(NOON)) as (rig, nights, schedule):
         assert await nights.at(NOON) == []
         assert (await rig.engine.status()).loop.next_sleep == NIGHT + DAY
-        assert await nights.at(NIGHT + DAY) == ["nightly"]
-        assert await nights.at(NIGHT + DAY + timedelta(minutes=55)) == ["nightly"]
         # Clocks are set back in autumn.
-        assert await nights.at(NIGHT + DAY) == ["nightly"]
+        for moment in (NIGHT + DAY, NIGHT + DAY + timedelta(minutes=55), NIGHT + DAY):
+            assert await nights.at(moment) == ["nightly"]
         assert schedule.ask()
         assert await nights.at(NIGHT + DAY) == ["nightly", "command"]
         assert await nights.at(NIGHT + 2 * DAY) == ["nightly", "command", "nightly"]
@@ -104,12 +102,11 @@ async def test_what_was_missed_or_cut_off_is_made_up_for_once(tmp_path: Path, le
     async with scheduled(tmp_path, clock) as (rig, _, _):
         if left:
             rig.engine.parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
-    clock.now = NIGHT + 3 * DAY - timedelta(minutes=2)
-    made = ["resumed" if left else "nightly"]
-    for expected in (made, []):
+    clock.now += timedelta(hours=1) if left else 3 * DAY - timedelta(hours=8, minutes=2)
+    for expected in (["nightly"], []):
         async with scheduled(tmp_path, clock) as (rig, nights, _):
             assert await nights.at(clock.now) == expected
-            assert await nights.at(NIGHT + 3 * DAY) == expected
+            assert await nights.at(clock.now + timedelta(minutes=2)) == expected
             assert not await rig.engine.sleep.is_unfinished()
 
 
@@ -118,8 +115,7 @@ async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path:
         rig.engine.parts.indexing.state = IndexState.BUILDING
         assert schedule.ask()
         await until_true(lambda: not schedule.going)
-        assert nights.reasons == ["command"]
-        assert nights.postponed == [Postponed.BUILDING] * 3
+        assert (nights.made, nights.postponed) == (["command"], [Postponed.BUILDING] * 3)
         assert (await rig.engine.status()).loop.next_sleep is None  # it has no hour
 
 
@@ -156,22 +152,17 @@ async def test_the_alarm_wakes_the_night_long_before_the_next_look(
     clock = Ticker(NOON)
     async with scheduled(tmp_path, clock):
         clock.now += 3 * DAY
-    pace = replace(QUICKLY, look_seconds=3600.0, catch_up_seconds=3600.0)
-    async with scheduled(tmp_path, clock, pace=pace) as (_, nights, schedule):
+    async with scheduled(tmp_path, clock, look=3600.0) as (_, nights, schedule):
         [job] = alarms[-1].get_jobs()
         assert job.next_run_time.astimezone(NOON.tzinfo).hour == AT[0]
         await asyncio.sleep(0.1)  # time enough for a night that does not wait
-        assert (schedule.going, nights.reasons) == (False, [])
+        assert (schedule.going, nights.made) == (False, [])
         schedule.ask()
-        await until_true(lambda: nights.reasons == ["command"])
+        await until_true(lambda: nights.made == ["command"])
         clock.now += DAY
         job.modify(next_run_time=datetime.now(UTC))
-        await until_true(lambda: nights.reasons == ["command", "nightly"])
+        await until_true(lambda: nights.made == ["command", "nightly"])
     assert not alarms[-1].running
-
-
-def refused(_: AsyncIOScheduler) -> None:
-    raise ValueError("Unable to determine the name of the local timezone")
 
 
 @pytest.mark.parametrize("missing", [True, False])
@@ -179,6 +170,10 @@ async def test_a_bot_without_an_alarm_has_its_night_at_the_next_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: bool
 ) -> None:
     """Without the package, and with a zone of which it wants another name."""
+
+    def refused(_: AsyncIOScheduler) -> None:
+        raise ValueError("Unable to determine the name of the local timezone")
+
     if missing:
         monkeypatch.setitem(sys.modules, "apscheduler.schedulers.asyncio", None)
     else:
