@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse, ProviderRequest
@@ -114,52 +116,37 @@ class DeepMind:
 
     async def finished(
         self, event: AstrMessageEvent, response: LLMResponse | None, overheard: bool = False
-    ) -> bool:
+    ) -> None:
         """Queue a turn that the bot has answered, once: whatever the answer was, but not where
         AstrBot has none. ``response`` is None where a tool has answered in the model's place;
-        ``overheard``: nobody has addressed the bot, which has answered nothing yet.
-
-        Returns False where the engine was closed before: then another one is told.
-        """
-        plugin, notes = self._plugin, notes_of(event)
-        turn = notes.pop("turn", None) or await self._turn(event, response, overheard)
+        ``overheard``: nobody has addressed the bot. Raises EngineClosed."""
+        turn, plugin = await self._turn(event, response, overheard), self._plugin
         if turn is None:
-            return True
+            return
         where, service = await self._events.where(event), plugin.service
         off_the_record = service.pause_of(where) is not None or is_off_the_record(turn.user_text)
         if not off_the_record and not turn.forgot:  # for the recall of the next turn
             plugin.talk.note(where, turn, plugin.clock())
-        try:
+        with suppress(EngineOff):  # the notice has said it
             if isinstance(await service.observe(turn, conversation_id=where), Ticket):
                 plugin.engine.reflection.wake()
-        except EngineClosed:
-            notes["turn"] = turn
-            return False
-        except EngineOff:
-            pass  # the notice has said it
-        return True
 
     async def _turn(
         self, event: AstrMessageEvent, response: LLMResponse | None, overheard: bool
     ) -> Turn | None:
-        """What is to be queued; None for nothing. What was overheard and answered all the same is
-        queued with its answer."""
+        """What is to be queued; None for nothing."""
         reply, notes = "" if overheard else read.reply_text(event, response), notes_of(event)
         if reply is None or read.is_command(event) or not self._events.is_a_persons(event):
-            return None
-        if not overheard and not is_first(event, "answered"):
-            return None
-        words = said_words(event) if is_first(event, "taken") else ""
-        if overheard and not words:
             return None
         recalled = tuple(dict.fromkeys(notes.get("recalled", ())))
         # Something was shown under an unknown map: that counts as another one than now.
         view = notes.get("view") or ("unknown" if recalled else "")
-        if view == PAUSED_VIEW:  # though that may be over by now
+        # What was said while paused is not kept, though that may be over by now.
+        if view == PAUSED_VIEW or not is_first(event, "kept"):
             return None
         return Turn(
             await self._events.who(event),
-            words,
+            said_words(event),
             reply,
             recalled,
             notes.get("began"),
@@ -169,9 +156,8 @@ class DeepMind:
             bool(notes.get("forgot")),
         )
 
-    async def sent(self, event: AstrMessageEvent) -> bool:
+    async def sent(self, event: AstrMessageEvent) -> None:
         """The bot has answered: an admin hears now what he was not told in chat yet."""
         events = self._events
         if event.is_admin() and events.is_a_persons(event) and not read.is_command(event):
             await warn_admin(self._plugin, await events.where(event), await events.who(event))
-        return True

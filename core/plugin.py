@@ -185,38 +185,21 @@ class Plugin:
 
     async def _told(self, hook: str, given: tuple[Any, ...]) -> None:
         """No turn is spoilt by what is kept of it."""
-
-        async def keep(parts: PluginContext) -> bool:
-            return parts.mind is None or await getattr(parts.mind, hook)(*given)
-
         try:
-            if not await self._by_an_open_one(keep, _BEHIND_SECONDS) and self.here is not None:
-                logger.warning(self._say("log.observe_failed"))
+            parts = await self.within(_BEHIND_SECONDS)
+            if parts is not None and parts.mind is not None:
+                await getattr(parts.mind, hook)(*given)
         except Exception:  # noqa: BLE001  (whatever it is, the person gets the answer)
             logger.exception(self._say("log.observe_failed"))
 
     async def answer(self, event: AstrMessageEvent, command: str) -> str:
-        """What a command is answered."""
-
-        async def ask(parts: PluginContext) -> str | None:
-            if parts.commands is None:
-                return self._say("log.disabled")
-            return await parts.commands.answer(event, command)
-
-        reply = await self._by_an_open_one(ask, LOADING_SECONDS)
-        return reply or (self.why_not() if self.here is None else self._say("outcome.reloaded"))
-
-    async def _by_an_open_one[Done](
-        self, do: Callable[[PluginContext], Awaitable[Done | None]], seconds: float
-    ) -> Done | None:
-        """What comes of the parts. Where they find a closed engine nothing was done, nothing comes
-        of them, and newer ones are asked; None where there are none."""
-        closed: PluginContext | None = None
-        while (parts := await self.within(seconds)) is not None and parts is not closed:
-            if done := await do(parts):
-                return done
-            closed = parts
-        return None
+        """What a command is answered. Where it finds a closed engine nothing was done."""
+        parts = await self.within(LOADING_SECONDS)
+        if parts is None:
+            return self.why_not()
+        if parts.commands is None:
+            return self._say("log.disabled")
+        return await parts.commands.answer(event, command) or self._say("outcome.reloaded")
 
     async def status(self) -> dict[str, Any]:
         """What the status route answers: also if nothing could be loaded."""

@@ -24,7 +24,6 @@ from ...llm_memory import (
     EngineClosed,
     EngineOff,
     InvalidConversationId,
-    Turn,
 )
 from ...llm_memory.catalogue.rules.talk_history import anchor
 from ...llm_memory.texts import Texts
@@ -54,7 +53,6 @@ class TurnNotes(TypedDict, total=False):
             whichever was noted first.
         history: The id of the chat history that the model is given, empty where it is given none.
         recalled: The memories that the model was shown.
-        turn: What a closed engine could not queue.
     """
 
     conversation: tuple[object, Any]
@@ -64,10 +62,8 @@ class TurnNotes(TypedDict, total=False):
     recalled: tuple[str, ...]
     stored: tuple[str, ...]
     forgot: tuple[str, ...]
-    turn: Turn
     injected: bool
-    answered: bool
-    taken: bool
+    kept: bool
 
 
 def notes_of(event: AstrMessageEvent) -> TurnNotes:
@@ -78,7 +74,7 @@ def notes_of(event: AstrMessageEvent) -> TurnNotes:
     return notes
 
 
-def is_first(event: AstrMessageEvent, what: Literal["injected", "answered", "taken"]) -> bool:
+def is_first(event: AstrMessageEvent, what: Literal["injected", "kept"]) -> bool:
     """True for the first caller in a turn, False afterwards."""
     first = not notes_of(event).get(what, False)
     notes_of(event)[what] = True

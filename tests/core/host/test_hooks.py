@@ -22,26 +22,22 @@ SAY = Texts("zh-CN").say
 
 
 class Made:
-    """Parts whose commands answer ``reply``, and whose mind keeps what it hears where it is
-    ``open``. ``heard``: which hooks of a turn were called."""
+    """Parts whose commands answer ``reply``. ``heard``: which hooks of a turn were called."""
 
-    def __init__(self, reply: str | None = None, *, open: bool = True) -> None:
+    def __init__(self, reply: str | None = None) -> None:
         self.mind = self
         self.commands = SimpleNamespace(answer=self._answer)
-        self.asked = 0
         self.heard: list[str] = []
-        self._reply, self._open = reply, open
+        self._reply = reply
 
     async def _answer(self, _: object, __: object) -> str | None:
-        self.asked += 1
         return self._reply
 
     def __getattr__(self, name: str) -> Any:
-        async def hook(*_: Any) -> bool:
+        async def hook(*_: Any) -> None:
             if name == "finished":
                 await self.may()
             self.heard.append(name)
-            return self._open
 
         return hook
 
@@ -82,20 +78,12 @@ class Bot(Plugin):
         await asyncio.gather(*late.TELLING)
 
 
-async def test_what_finds_no_open_engine_is_done_by_what_comes_next(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    closed, new = Made(open=False), Made("好")
-    bot = Bot(closed, new)
+async def test_a_command_waits_for_what_comes_and_says_so_where_it_finds_a_closed_engine() -> None:
+    bot = Bot(Made(), Made("好"))
     await bot.begin()
     assert await bot.command() == SAY("outcome.reloaded")
-    assert closed.asked == 1
-    await bot.finished()
-    assert (closed.heard, SAY("log.observe_failed") in caplog.text) == (["finished"], True)
     again = await bot.is_made_anew()
     assert await bot.command() == "好"
-    await bot.finished()
-    assert new.heard == ["finished"]
     await again
 
 
