@@ -36,11 +36,8 @@ class PersonaReader:
         self._texts = texts
 
     async def __call__(self, event: AstrMessageEvent, conversation: Any = None) -> str | None:
-        """The persona's id, empty for none, None if AstrBot could not tell.
-
-        ``conversation``: AstrBot's own, where it is at hand. To ask for it is to read all of its
-        history from a database.
-        """
+        """The persona's id, empty for none, None if AstrBot could not tell. ``conversation``:
+        AstrBot's own, where it is at hand."""
         umo, context = event.unified_msg_origin, self._context
         account = umo.split(":", 1)[0]
         try:
@@ -60,8 +57,7 @@ class PersonaReader:
         return "" if persona in (None, "[%None]") else str(persona)
 
     async def prompt(self, folder: str) -> str:
-        """A persona's own prompt, by the folder of its soul; empty for none, for one that was
-        deleted, and where AstrBot could not tell."""
+        """A persona's own prompt, by the folder of its soul; empty where AstrBot tells none."""
         try:
             manager = self._context.persona_manager
             # Older versions do not list AstrBot's own.
@@ -75,12 +71,9 @@ class PersonaReader:
 
 
 def bot_accounts(context: Any) -> frozenset[str] | None:
-    """The ids of all platforms that are switched on, and of those that run; None where AstrBot
-    does not tell in a way that we know.
-
-    The configuration has them from AstrBot's first moment on, though it starts platforms after
-    plugins; renaming one in the panel changes the configuration and reloads no plugin.
-    """
+    """The ids of all platforms that are switched on, and of those that run; None where AstrBot does
+    not tell in a way that we know. The configuration has them from the first moment on, and a
+    renamed one at once."""
     try:
         configured = context.get_config()["platform"]
         accounts = {str(one["id"]) for one in configured if one.get("enable") and one.get("id")}

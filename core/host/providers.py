@@ -88,12 +88,9 @@ class AstrBotReranker:
 
 @dataclass(frozen=True)
 class AstrBotChat:
-    """For the port ChatModel: the conversation's own model, or the one that the setting names.
-
-    One that is named is never replaced by another, for that would be paid, too. No hook fires, no
-    history is read or written, and AstrBot does not try a failed call again: how often is asked is
-    up to the caller.
-    """
+    """For the port ChatModel: the conversation's own model, or the one that the setting names,
+    which is never replaced by another, for that would be paid, too. No hook fires, and how often a
+    failed call is tried again is up to the caller."""
 
     context: Any
     label: str
@@ -111,12 +108,8 @@ class AstrBotChat:
             chosen = self.label
             if chosen == AUTO:
                 chosen = await self.context.get_current_chat_provider_id(umo=conversation)
-            response = await self.context.llm_generate(
-                chat_provider_id=chosen,
-                prompt=prompt,
-                system_prompt=system,
-                request_max_retries=1,
-            )
+            asked = {"prompt": prompt, "system_prompt": system, "request_max_retries": 1}
+            response = await self.context.llm_generate(chat_provider_id=chosen, **asked)
         except Exception as error:
             raise _translated(error) from error
         if response.role == "err":
@@ -139,12 +132,10 @@ def loaded_provider(context: Any, provider_id: str, kind: str) -> Any:
 def missing_providers(context: Any, config: PluginConfig) -> list[ConfigWarning]:
     """Settings that name a provider which is not there now."""
     reader = config.reflection_provider if config.engine.loop.reads_turns else ""
-    named = (
-        ("advanced.rerank_provider", config.rerank_provider, _RERANK),
-        ("reflection_provider", reader, _CHAT),
-    )
+    ranker = config.rerank_provider
+    named = (("advanced.rerank_provider", ranker, _RERANK), ("reflection_provider", reader, _CHAT))
     return [
-        ConfigWarning(name, repr(label)[:80], "-")
+        ConfigWarning(name, label, "-")
         for name, label, kind in named
         if label not in ("", AUTO) and loaded_provider(context, label, kind) is None
     ]
@@ -196,7 +187,6 @@ def _translated(error: Exception) -> ChatFailed:
         return ChatFailed("empty")
     if "Timeout" in kind:
         return ChatFailed(f"timeout: {kind}")
-    found = re.search(r"(?<!\d)[45]\d\d(?!\d)", str(error))
-    status = found[0] if found else ""
+    status = "".join(re.findall(r"(?<!\d)[45]\d\d(?!\d)", str(error))[:1])
     code = "refused" if status == "429" else "failed"
     return ChatFailed(f"{code}: {kind} {status}".rstrip())

