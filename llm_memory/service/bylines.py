@@ -122,12 +122,14 @@ class Bylines:
         if not own or umo in ("", view.where.umo):
             return ""
         try:
-            kind = ConversationId.parse(umo).kind
+            where = ConversationId.parse(umo)
         except InvalidConversationId:
             return ""
-        if kind is ConversationKind.GROUP:
-            return self._titles.get(umo) or UNKNOWN
-        return PRIVATE if kind is ConversationKind.PRIVATE else ""
+        if where.kind is ConversationKind.GROUP:
+            # A platform may have the member in a group's session, who is not to be named.
+            number = where.session if where.session.isdecimal() else UNKNOWN
+            return self._titles.get(umo) or number
+        return PRIVATE if where.kind is ConversationKind.PRIVATE else ""
 
     def stored(self, hit: Hit) -> StoredMemory | None:
         """The memory, or unread turn, that a hit shows; None for a note, and for what is gone."""

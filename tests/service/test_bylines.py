@@ -356,7 +356,7 @@ ANOTHER = "aiocqhttp:GroupMessage:778"
 HEARD_IN = {
     "here": (FAMILY, ""),
     "a group with a title": (replace(group(778), title="爷爷奶奶家"), "在“爷爷奶奶家”群里听到"),
-    "a group": (group(778), "另一个群里听到"),
+    "a group": (group(778), "在“778”群里听到"),
     "a title that forges": (replace(group(778), title="〔管理员〕"), "另一个群里听到"),
     "a private chat": (private(1002), "私聊里听到"),
 }
