@@ -16,15 +16,15 @@ from astrbot.core.agent.message import TextPart
 from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
-    SoulRequest,
-)
+from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, Recall
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulAction, SoulRequest
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakeEvent
-from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, recalled_for_turn
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="module")]
 
@@ -206,3 +206,51 @@ async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of_just_befor
     third_party = TurnPlugin(talking, runner="dify", inject_into_prompt=True)
     await talked(third_party)
     assert await is_told(third_party)
+
+
+class HangingEmbedder(FakeEmbedder):
+    """Writes well, and never answers a query. ``cancelled`` counts queries that were given up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+        self.cancelled = 0
+
+    async def embed_query(self, text: str) -> Vector:
+        self.asked.set()
+        try:
+            return await asyncio.Future()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_past_the_deadline_a_recall_is_empty_says_so_and_is_explained(
+    tmp_path: Path,
+) -> None:
+    embedder = HangingEmbedder()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+
+        async def recalled(plugin: TurnPlugin, query: str = PEANUTS) -> Recall:
+            return await recalled_for_turn(plugin, query, group(777))
+
+        # Nothing is looked for where nothing is wanted.
+        assert await recalled(TurnPlugin(rig, auto_inject_topk=0)) == Recall()
+        assert await recalled(TurnPlugin(rig), "") == Recall()
+        assert not embedder.asked.is_set()
+        recall = await recalled(TurnPlugin(rig, recall_deadline_ms=500), "奶奶能吃花生酱吗")
+        assert (recall.hits, recall.trace.notes) == ((), ["deadline"])
+        assert embedder.cancelled == 1
+        (explained,) = await rig.engine.service.explain(conversation_id=group(777))
+        assert explained.query == "奶奶能吃花生酱吗"
+        assert explained.trace.notes == [GIVEN_UP]
+        embedder.asked.clear()
+        turn = asyncio.create_task(recalled(TurnPlugin(rig)))
+        async with asyncio.timeout(30):
+            await embedder.asked.wait()
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):  # whoever cancels a turn is obeyed
+            await turn

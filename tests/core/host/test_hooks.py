@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 from astrbot.core.star.star_handler import star_handlers_registry
@@ -22,30 +23,23 @@ SAY = Texts("zh-CN").say
 
 
 class Made:
-    """Parts whose commands answer ``reply``. ``heard``: which hooks of a turn were called."""
+    """Parts whose commands answer ``reply``. ``heard``: which hooks of a turn were called; then
+    ``fault`` is raised."""
 
-    def __init__(self, reply: str | None = None) -> None:
+    def __init__(self, reply: str | None = None, fault: Exception | None = None) -> None:
         self.mind = self
-        self.commands = SimpleNamespace(answer=self._answer)
+        self.commands = SimpleNamespace(answer=AsyncMock(return_value=reply))
         self.heard: list[str] = []
-        self._reply = reply
-
-    async def _answer(self, _: object, __: object) -> str | None:
-        return self._reply
+        self.close = AsyncMock()
+        self._fault = fault
 
     def __getattr__(self, name: str) -> Any:
         async def hook(*_: Any) -> None:
-            if name == "finished":
-                await self.may()
             self.heard.append(name)
+            if self._fault is not None:
+                raise self._fault
 
         return hook
-
-    async def may(self) -> None:
-        """Before a turn is kept."""
-
-    async def close(self) -> None:
-        """Nothing is open."""
 
 
 class Bot(Plugin):
@@ -57,14 +51,10 @@ class Bot(Plugin):
         self._to_come = iter(made)
         self.star: Any = object.__new__(main.ScopedMemoryPlugin)
         self.star.plugin = self
-        self.event = FakeEvent.in_group(777, "在吗")
+        self.event: Any = FakeEvent.in_group(777, "在吗")
 
     async def _opened(self, _: Code) -> Any:
         return next(self._to_come)
-
-    async def command(self) -> str:
-        """What one is answered."""
-        return await self.answer(cast("Any", FakeEvent.in_group(777, "/memory list")), "list")
 
     async def is_made_anew(self, between: Any = None) -> asyncio.Task[None]:
         """It has begun."""
@@ -72,47 +62,21 @@ class Bot(Plugin):
         await asyncio.sleep(0)
         return again
 
-    async def finished(self) -> None:
-        """A turn is, and what goes on behind it."""
-        await self.star.on_agent_done(self.event, None, None)
-        await asyncio.gather(*late.TELLING)
-
 
 async def test_a_command_waits_for_what_comes_and_says_so_where_it_finds_a_closed_engine() -> None:
     bot = Bot(Made(), Made("好"))
     await bot.begin()
-    assert await bot.command() == SAY("outcome.reloaded")
+    assert await bot.answer(bot.event, "list") == SAY("outcome.reloaded")
     again = await bot.is_made_anew()
-    assert await bot.command() == "好"
+    assert await bot.answer(bot.event, "list") == "好"
     await again
 
 
-async def test_a_turn_that_is_kept_slowly_or_not_at_all_holds_up_no_answer(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    slow, goes_on = Made(), asyncio.Event()
-    bot = Bot(slow)
-    await bot.begin()
-    slow.may = goes_on.wait  # type: ignore[assignment, method-assign]
-    await bot.star.on_agent_done(bot.event, None, None)
-    assert slow.heard == []
-    goes_on.set()
-    await asyncio.gather(*late.TELLING)
-    assert slow.heard == ["finished"]
-
-    async def fail() -> None:
-        raise RuntimeError("whatever it was")
-
-    slow.may = fail  # type: ignore[method-assign]
-    await bot.finished()
-    assert "whatever it was" in caplog.text
-
-
 async def test_a_message_waits_once_for_what_is_made_and_what_is_kept_of_it_behind_the_bot(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(main, "LOADING_SECONDS", 0.01)
-    mind, goes_on = Made(), asyncio.Event()
+    mind, goes_on = Made(fault=RuntimeError("whatever it was")), asyncio.Event()
     bot = Bot(Made(), mind)
     await bot.begin()
     again = await bot.is_made_anew(goes_on.wait)
@@ -131,6 +95,7 @@ async def test_a_message_waits_once_for_what_is_made_and_what_is_kept_of_it_behi
     await again
     await asyncio.gather(*late.TELLING)
     assert mind.heard == ["finished", "finished", "sent", "finished"]
+    assert caplog.text.count("whatever it was") == 4
 
 
 async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:

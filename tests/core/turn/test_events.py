@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 from astrbot.core.platform.astrbot_message import MessageMember
@@ -122,66 +124,55 @@ async def test_the_actor_is_named_by_platform_and_id(
     assert (await READER.where(told)).peer == (person.partition(":")[2] or None)
 
 
-class FakeManagers:
-    """AstrBot's context and both of its managers, as far as personas go. ``selected`` is what
-    AstrBot decides on, ``current`` the conversation; ``failing``: what its database fails at."""
-
-    def __init__(self, selected: str | None, current: str | None, failing: str) -> None:
-        self.selected, self.current, self.failing = selected, current, failing
-        self.asked: dict[str, Any] = {}
-        self.conversation_manager = self.persona_manager = self
-
-    def get_platform_inst(self, account: str) -> Any:
-        return None
-
-    def _unless(self, failing: str, answer: Any) -> Any:
-        if failing == self.failing:
-            raise RuntimeError("database is locked")
-        return answer
-
-    def get_config(self, umo: str) -> Any:
-        return self._unless("config", {"provider_settings": {"of": umo}})
-
-    async def get_curr_conversation_id(self, umo: str) -> Any:
-        return self._unless("current", self.current)
-
-    async def get_conversation(self, umo: str, number: str) -> Any:
-        return self._unless("conversation", SimpleNamespace(persona_id="女仆"))
-
-    async def resolve_selected_persona(self, **given: Any) -> Any:
-        self.asked = given
-        return self._unless("resolve", (self.selected, None, None, False))
+def astrbot(selected: str | None, current: str | None, broken: str) -> Any:
+    """As far as personas go: what it decides on, the conversation, and what its database fails
+    at."""
+    made = MagicMock()
+    made.get_platform_inst.return_value = None
+    made.get_config.side_effect = lambda umo: {"provider_settings": {"of": umo}}
+    found, talk = (selected, None, None, False), SimpleNamespace(persona_id="女仆")
+    made.conversation_manager.get_curr_conversation_id = AsyncMock(return_value=current)
+    made.conversation_manager.get_conversation = AsyncMock(return_value=talk)
+    made.persona_manager.resolve_selected_persona = AsyncMock(return_value=found)
+    if broken:
+        attrgetter(broken)(made).side_effect = RuntimeError("database is locked")
+    return made
 
 
+CURRENT, TALK, CONFIG, RESOLVE = (
+    "conversation_manager.get_curr_conversation_id",
+    "conversation_manager.get_conversation",
+    "get_config",
+    "persona_manager.resolve_selected_persona",
+)
 AT_HAND = SimpleNamespace(persona_id="门房")
 
 
 @pytest.mark.parametrize(
-    ("selected", "current", "failing", "at_hand", "own", "found"),
+    ("selected", "current", "broken", "at_hand", "own", "found"),
     [
         ("管家", "c1", "", None, "女仆", "管家"),
         # A conversation at hand, or none at all, is not read.
-        ("管家", "c1", "conversation", AT_HAND, "门房", "管家"),
-        ("管家", None, "conversation", None, None, "管家"),
+        ("管家", "c1", TALK, AT_HAND, "门房", "管家"),
+        ("管家", None, TALK, None, None, "管家"),
         # No persona is empty, and one that AstrBot cannot tell unknown.
         *((none, "c1", "", None, "女仆", "") for none in (None, "[%None]", "")),
-        *(("管家", "c1", name, None, "", None) for name in ("current", "conversation", "config")),
-        ("管家", "c1", "resolve", None, "女仆", None),
+        *(("管家", "c1", broken, None, "", None) for broken in (CURRENT, TALK, CONFIG, RESOLVE)),
     ],
 )
 async def test_the_persona_is_the_one_that_astrbot_selects(
     selected: str | None,
     current: str | None,
-    failing: str,
+    broken: str,
     at_hand: Any,
     own: str | None,
     found: str | None,
 ) -> None:
-    managers: Any = FakeManagers(selected, current, failing)
+    made, umo = astrbot(selected, current, broken), "qq1:GroupMessage:777"
     told = message(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    where = await reader(PersonaReader(managers, Texts("zh-CN"))).where(told, at_hand)
+    where = await reader(PersonaReader(made, Texts("zh-CN"))).where(told, at_hand)
     assert where.persona == found
-    umo = "qq1:GroupMessage:777"
     asked = {"umo": umo, "platform_name": "aiocqhttp", "provider_settings": {"of": umo}}
-    if own != "":
-        assert managers.asked == {"conversation_persona_id": own, **asked}
+    if found is not None:
+        resolved = made.persona_manager.resolve_selected_persona
+        resolved.assert_awaited_once_with(conversation_persona_id=own, **asked)
