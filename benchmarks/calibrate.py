@@ -47,6 +47,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_s
     EmbeddingService,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_records import lexical_record  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (  # noqa: E402
     ANY,
@@ -67,7 +68,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import (  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.remember.near_duplicates import (  # noqa: E402
     BY_WORDS,
     NEAREST,
-    statement_query,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer  # noqa: E402
@@ -182,7 +182,7 @@ def shares_by_words(pairs: Sequence[Pair]) -> list[float]:
         words.open()
         words.write(records, ())
         for number, pair in enumerate(pairs):
-            query = statement_query(pair.new)
+            query = LexicalQuery(text := embedded_text(pair.new), text)
             answer = words.search(query, ScopeFilter((PUBLIC,)), BY_WORDS)
             best = sorted(answer.found, key=lambda match: -match.coverage)[:NEAREST]
             near = {match.key.memory_id: match.coverage for match in best}

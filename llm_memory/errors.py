@@ -25,6 +25,8 @@ Expected results (a refused draft, a memory that is not visible) are values, not
 
 from __future__ import annotations
 
+from typing import Final
+
 from .texts import Said
 
 
@@ -80,6 +82,8 @@ class EngineOff(ScopedMemoryError):
 class DirectoryInUse(ScopedMemoryError):
     """Another process (or another opener in this one) owns the directory."""
 
+    code: Final = "directory_in_use"
+
     def __init__(self, path: str) -> None:
         super().__init__(f"directory is in use: {path}")
         self.path = path
@@ -90,6 +94,8 @@ class FormatNewer(ScopedMemoryError):
 
     ``needs`` is the least version that can open it, such as ``≥ 0.4.0``.
     """
+
+    code: Final = "format_newer"
 
     def __init__(self, path: str, found: int, known: int, needs: str) -> None:
         super().__init__(f"{path}: format {found}, known up to {known}, needs {needs}")

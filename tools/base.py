@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass as plain_dataclass
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,6 @@ from astrbot.api import FunctionTool, logger
 from astrbot.core.agent.run_context import ContextWrapper
 from astrbot.core.astr_agent_context import AstrAgentContext
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
-from pydantic import model_validator as validates
 from pydantic.dataclasses import dataclass
 
 from ..core.plugin_context import PluginContext
@@ -33,28 +32,30 @@ SHOWN = 40
 ANY_CASE = BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else value)
 
 
-class Arguments(BaseModel):
-    """What was passed to a tool. What is null was not."""
+_READING = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
-    @validates(mode="before")
-    @classmethod
-    def _passed(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in given.items() if value is not None}
+def listed(between: str) -> BeforeValidator:
+    """A single text, parted by this pattern, will do for a list: each on one line, none twice."""
 
-    @classmethod
-    def schema_told(cls) -> dict[str, Any]:
-        """Returns JSON schema of an object."""
-        whole = cls.model_json_schema()
-        told = {
-            name: {key: one[key] for key in _TOLD if key in one}
-            for name, one in whole["properties"].items()
-        }
-        for one in told.values():
-            if "items" in one:
-                one["items"] = {"type": one["items"]["type"]}
-        return {"type": "object", "properties": told, "required": whole.get("required", [])}
+    def read(value: Any) -> Any:
+        given = re.split(between, value) if isinstance(value, str) else value
+        if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+            return given
+        return list(dict.fromkeys(filter(None, (" ".join(one.split()) for one in given))))
+
+    return BeforeValidator(read)
+
+
+def _schema(takes: type[BaseModel]) -> dict[str, Any]:
+    """Returns JSON schema of an object, as a model is told it."""
+
+    def told(one: dict[str, Any]) -> dict[str, Any]:
+        return {key: told(one[key]) if key == "items" else one[key] for key in _TOLD if key in one}
+
+    whole = takes.model_json_schema()
+    properties = {name: told(one) for name, one in whole["properties"].items()}
+    return {"type": "object", "properties": properties, "required": whole.get("required", [])}
 
 
 @plain_dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
     source: Any = None
-    takes: ClassVar[type[Arguments]] = Arguments
+    takes: ClassVar[type[BaseModel]]
     shows_memories: ClassVar[bool] = False
     """Whether the answer holds memories, each behind its pointer in brackets."""
     answer: ClassVar[Callable[..., Awaitable[str]]]
@@ -100,15 +101,16 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
             one.name: (one.annotation, ... if one.default is one.empty else one.default)
             for one in named
         }
-        cls.takes = create_model(cls.__name__, __base__=Arguments, **fields)
+        cls.takes = create_model(cls.__name__, __config__=_READING, **fields)
 
     def __post_init__(self) -> None:
-        self.parameters = self.takes.schema_told()
+        self.parameters = _schema(self.takes)
 
     async def call(self, context: ContextWrapper[AstrAgentContext], **given: Any) -> str:
         """Run the tool. The first word of the answer is ``ok`` or ``error``."""
         source: Callable[[], Awaitable[PluginContext | None]] = self.source
         event, closed = context.context.event, None
+        passed = {name: value for name, value in given.items() if value is not None}
         while (plugin := await source()) is not closed and plugin is not None:
             texts = plugin.texts
             try:
@@ -116,7 +118,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
                 if not said.who.spoke:  # no hook has heard of this agent; what it says is kept, too
                     await plugin.service.view(conversation_id=said.where, history=said.history)
                 call = Call(plugin, said, notes_of(event))
-                answer: str = await self.answer(call, **dict(self.takes.model_validate(given)))
+                answer: str = await self.answer(call, **dict(self.takes.model_validate(passed)))
                 if self.shows_memories:
                     call.note("recalled", *_POINTED.findall(answer))
                 return answer
@@ -125,11 +127,10 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
             except ValidationError as error:
                 name, why = first_fault(error)
                 return f"error {texts.say('outcome.wrong_argument', name=name, why=why)}"
-            except ScopedMemoryError as error:
-                return f"error {error_text(texts, error)}"
             except Exception as error:  # noqa: BLE001  (the model gets a word, the owner the rest)
-                logger.exception(texts.say("log.tool_failed", name=self.name))
-                return f"error {texts.say('outcome.failed', detail=type(error).__name__)}"
+                if not isinstance(error, ScopedMemoryError):
+                    logger.exception(texts.say("log.tool_failed", name=self.name))
+                return f"error {error_text(texts, error)}"
         return OFF if closed is None else f"error {closed.texts.say('outcome.reloaded')}"
 
 

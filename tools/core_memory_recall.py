@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.replies.outcome_text import found_text
@@ -21,16 +21,8 @@ Topics = Literal["preferences", "instructions", "decisions", "tasks"]
 _TOPICS = {topic.value.lower(): topic for topic in Topic}
 
 
-def _days(text: str) -> str:
-    if text and not days_named(text, datetime.now(UTC)):
-        raise ValueError(f"it names no days: {text[:SHOWN]}")
-    return text
-
-
 @dataclass
 class RecallTool(MemoryTool):
-    """Passes the query and the conversation's id to the engine."""
-
     name: str = "core_memory_recall"
     description: str = (
         "在长期记忆里查找。问到以前说过的人、事、喜好、约定、任务，而眼前没有答案时调用；"
@@ -49,11 +41,13 @@ class RecallTool(MemoryTool):
         topic: Annotated[Topics, ANY_CASE, Field(description="只要这类。")] = "",  # type: ignore[assignment]
         days: Annotated[
             str,
-            AfterValidator(_days),
             Field(max_length=100, description="只要这几天：上周、2026-05-01..2026-05-07。"),
         ] = "",
     ) -> str:
         plugin, texts = call.plugin, call.plugin.texts
+        if days and not days_named(days, datetime.now(UTC)):
+            why = f"it names no days: {days[:SHOWN]}"
+            return call.error("outcome.wrong_argument", name="days", why=why)
         recall = await plugin.service.recall(
             query,
             conversation_id=call.said.where,

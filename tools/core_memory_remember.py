@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.replies.outcome_text import remembered_text
-from ..llm_memory import MemoryDraft, MemoryKind, Refused, Source
+from ..llm_memory import MemoryDraft, MemoryKind, Refused
 from ..llm_memory.reflection.rules.tags import usable_asks, usable_tags
 from ..llm_memory.remember.rules.gate import (
     MAX_ASK,
@@ -18,26 +18,27 @@ from ..llm_memory.remember.rules.gate import (
     MAX_TAG,
     MAX_TAGS,
 )
-from .base import ANY_CASE, Call, MemoryTool
+from .base import ANY_CASE, Call, MemoryTool, listed
 
-Tags = tuple[Annotated[str, Field(max_length=MAX_TAG)], ...]
-Asks = tuple[Annotated[str, Field(max_length=MAX_ASK)], ...]
+_WORDS = listed("[,，]")
+Tags = Annotated[
+    tuple[Annotated[str, Field(max_length=MAX_TAG)], ...],
+    _WORDS,
+    Field(max_length=MAX_TAGS, description="judgment 里没有的同义词、类别；可留空。"),
+]
+Asks = Annotated[
+    tuple[Annotated[str, Field(max_length=MAX_ASK)], ...],
+    _WORDS,
+    Field(
+        max_length=MAX_ASKS,
+        description='两三个以后会问到它的问题，换一种说法，例如 ["聚餐点菜要避开什么"]。',
+    ),
+]
 Kinds = Literal["knowledge", "event", "skill", "task", "emotional"]
-
-
-def _words(value: Any) -> Any:
-    given = value.replace("，", ",").split(",") if isinstance(value, str) else value
-    return list(filter(None, given)) if isinstance(given, list | tuple) else given
-
-
-WORDS = BeforeValidator(_words)
-"""A single text with commas will do for a list."""
 
 
 @dataclass
 class RememberTool(MemoryTool):
-    """Passes a draft and the conversation's id to the engine."""
-
     name: str = "core_memory_remember"
     description: str = (
         "把值得长期记住的事写进长期记忆（跨天、重启后仍在）。当有人说“记住……”，或透露以后会用到的事实、"
@@ -56,19 +57,8 @@ class RememberTool(MemoryTool):
             str,
             Field(max_length=MAX_REASONING, description="为什么值得记、依据是什么；可留空。"),
         ] = "",
-        tags: Annotated[
-            Tags,
-            WORDS,
-            Field(max_length=MAX_TAGS, description="judgment 里没有的同义词、类别；可留空。"),
-        ] = (),
-        asks: Annotated[
-            Asks,
-            WORDS,
-            Field(
-                max_length=MAX_ASKS,
-                description='两三个以后会问到它的问题，换一种说法，例如 ["聚餐点菜要避开什么"]。',
-            ),
-        ] = (),
+        tags: Tags = (),
+        asks: Asks = (),
         strength: Annotated[
             int,
             Field(ge=1, le=100, description="重要程度：一般 50，性命攸关或明确要求记住 90。"),
@@ -87,7 +77,6 @@ class RememberTool(MemoryTool):
             asks=usable_asks(asks, judgment),
             strength=strength,
             kind=MemoryKind[memory_type.upper()],
-            source=Source.TOOL,
             actor=said.who,
             heard=said.words,
             talk=said.talk,

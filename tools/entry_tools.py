@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.replies.memory_line import shown_words
-from ..core.replies.outcome_text import entry_text, note_text, refusal_text, talk_text, tasks_text
+from ..core.replies.outcome_text import (
+    WHOLE,
+    entry_text,
+    note_text,
+    refusal_text,
+    talk_text,
+    tasks_text,
+)
 from ..llm_memory import DeedKind, NoteSection, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.data_models import is_absent
 from ..llm_memory.models.turns import ShownTurn
 from ..llm_memory.remember.rules.gate import asks_to_forget
 from ..llm_memory.text.refusal_words import refusal_words
-from .base import ANY_CASE, Call, MemoryTool
+from .base import ANY_CASE, Call, MemoryTool, listed
 
 Pointer = Annotated[
     str, Field(min_length=1, max_length=300, description="方括号中的指针，如 preferences.md#m-…")
 ]
 
 
-def _lines(value: Any) -> Any:
-    given = value.splitlines() if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        return given
-    return list(dict.fromkeys(filter(None, (" ".join(one.split()) for one in given))))
-
-
-LINES = BeforeValidator(_lines)
-"""Each on one line, none twice; a single text is one a line, commas and all."""
+_TASK = 160
+"""Characters of an open task."""
 
 
 @dataclass
 class ExpandTool(MemoryTool):
-    """Passes the pointer and the conversation's id to the engine."""
-
     name: str = "expand_memory"
     description: str = (
         "看指针后面的全文：一条记忆与来历（理由、标签、时间、谁说的），或一篇笔记里的整节。"
@@ -58,8 +56,10 @@ class ExpandTool(MemoryTool):
         if isinstance(found, NoteSection):
             shown = note_text(texts, found)
         else:
-            told = await service.told([found], conversation_id=where, actor=call.said.who, chars=0)
-            shown = entry_text(texts, found, told[0])
+            (hit,) = await service.told(
+                [found], conversation_id=where, actor=call.said.who, chars=WHOLE
+            )
+            shown = entry_text(texts, found.memory, hit)
         if not transcript:
             return f"ok {shown}"
         talk: ShownTurn | Refused
@@ -76,8 +76,6 @@ class ExpandTool(MemoryTool):
 
 @dataclass
 class ForgetTool(MemoryTool):
-    """Passes the pointer, who asks and the conversation's id to the engine."""
-
     name: str = "forget_memory"
     description: str = (
         "忘掉一条长期记忆。只在说话的人明确要你忘掉时调用；先用 core_memory_recall 找到是哪一条，"
@@ -103,8 +101,6 @@ class ForgetTool(MemoryTool):
 
 @dataclass
 class TasksTool(MemoryTool):
-    """Passes the change and the conversation's id to the engine."""
-
     name: str = "update_tasks"
     description: str = (
         "管理这个会话的待办清单（TASKS.md，跨天、重启后仍在）。有人要你记一件要做的事、说某件事做完了、"
@@ -122,7 +118,7 @@ class TasksTool(MemoryTool):
         action: Annotated[Literal["add", "done", "list"], ANY_CASE],
         tasks: Annotated[
             tuple[Annotated[str, Field(max_length=300)], ...],
-            LINES,
+            listed("\n"),
             Field(max_length=20, description='例如 ["周五前交房租"]；list 时不用。'),
         ] = (),
         progress: Annotated[
@@ -143,5 +139,7 @@ class TasksTool(MemoryTool):
             return f"error {texts.said(refusal_words(report))}"
         stored = (one.stored.memory.memory_id for one in report.outcomes if one.stored)
         call.note("stored", *stored)
-        told = await service.told(report.open, conversation_id=said.where, actor=said.who, chars=0)
+        told = await service.told(
+            report.open, conversation_id=said.where, actor=said.who, chars=_TASK
+        )
         return tasks_text(texts, report, told)

@@ -9,7 +9,7 @@ from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import primed_text, why_text
-from ..replies.outcome_text import entry_text, error_text, found_text, note_text
+from ..replies.outcome_text import WHOLE, entry_text, error_text, found_text, note_text
 from ..replies.status_text import loop_lines
 from .call import Call, Reply
 from .command_words import PUBLIC, scope_named
@@ -151,5 +151,5 @@ async def _of_one(call: Call, words: str) -> Reply:
         raise call.refusal(whole)
     if not isinstance(whole, StoredMemory):
         return note_text(call.texts, whole)
-    (hit,) = await call.service.told([whole], **call.by, chars=0)
-    return entry_text(call.texts, whole, hit)
+    (hit,) = await call.service.told([whole], **call.by, chars=WHOLE)
+    return entry_text(call.texts, whole.memory, hit)

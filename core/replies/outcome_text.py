@@ -3,8 +3,7 @@ entry, a section of a note, tasks, the talk that a memory came from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from ...llm_memory import (
     Changed,
@@ -12,8 +11,8 @@ from ...llm_memory import (
     EngineClosed,
     EngineOff,
     Hit,
+    Memory,
     NoteSection,
-    NoticeCode,
     PrivateKind,
     Reason,
     Recall,
@@ -26,14 +25,9 @@ from ...llm_memory import (
     TaskOutcome,
     TaskReport,
 )
-from ...llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
-from ...llm_memory.catalogue.rules.tasks import task_text
 from ...llm_memory.errors import DirectoryInUse, FormatNewer, TransferFailed
-from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.models.turns import ShownTurn
-from ...llm_memory.scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
-from ...llm_memory.text.attribution import speakers
-from ...llm_memory.text.normalising import preview
+from ...llm_memory.text.hit_line import hit_line
 from ...llm_memory.text.refusal_words import private_words, refusal_words
 from ...llm_memory.text.safe_text import (
     cut,
@@ -45,20 +39,16 @@ from ...llm_memory.text.safe_text import (
 )
 from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
-from .memory_line import place_text, quoted, shown_words
+from .memory_line import place_text, shown_words
 
 _SHOWN = 60
 _LONG = 200
 _TASKS = 30
-_TASK = 160
 _FAILED = (TaskFate.UNKNOWN, TaskFate.SEVERAL, TaskFate.ELSEWHERE, TaskFate.REFUSED)
+WHOLE = 8_000
+"""Characters of an entry that is opened."""
 _BACK = "    "
 """What stands back by it looks like no line of ours."""
-_OFF: Mapping[type[ScopedMemoryError], str] = {
-    DirectoryInUse: NoticeCode.DIRECTORY_IN_USE,
-    FormatNewer: NoticeCode.FORMAT_NEWER,
-}
-"""The notice that says why the engine does not open."""
 _SAID_AS = {DeedKind.AMENDED: DeedKind.EDITED}
 
 
@@ -77,14 +67,13 @@ def remembered_text(texts: Texts, outcome: RememberOutcome, group: str = "outcom
     if isinstance(outcome, Refused):
         return say("outcome.rejected", why=refusal_words(outcome))
     stored, scope, older = outcome.memory, outcome.memory.scope, outcome.conflict
-    place, alone = place_text(texts, scope.name), as_derived(scope.name)
-    seen = "here" if alone and scope != ALL_PRIVATE_CHATS else "scope"
+    place = place_text(texts, scope.name)
     said = say(
         f"{group}.{outcome.how}",
-        seen=say(f"seen.{'public' if scope.is_public else seen}", scope=place),
+        seen=say("seen.public" if scope.is_public else "seen.scope", scope=place),
         pointer=stored.pointer,
         scope=place,
-        former=_words(outcome.former) if outcome.former else "",
+        former=_words(outcome.former),
     )
     said += redacted_text(texts, outcome.hidden)
     said += say("outcome.quoted") if stored.memory.quoted else ""
@@ -108,8 +97,8 @@ def changed_text(texts: Texts, done: Changed) -> str:
     return said + redacted_text(texts, done.hidden)
 
 
-def _words(stored: StoredMemory) -> str:
-    return cut(stored.memory.judgment, _SHOWN)
+def _words(stored: StoredMemory | None) -> str:
+    return cut(stored.memory.judgment, _SHOWN) if stored else ""
 
 
 def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
@@ -118,18 +107,16 @@ def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
 
 
 def refusal_text(texts: Texts, code: str, outcome: Refused) -> str:
-    """Why nothing was corrected: whose words they are, or where they may be changed; that no such
-    memory lives here. ``code``: of the text for who may not."""
+    """Why nothing was corrected: whose words they are, or where they may be changed. ``code``: of
+    the text for who may not."""
     if outcome.reason is Reason.NOT_ALLOWED:
         code = "pointed.elsewhere" if outcome.scope else code
         who = shown_name(outcome.who) or texts.say("inject.nobody")
         return texts.say(code, who=who, scope=place_text(texts, outcome.scope))
-    if outcome.reason is Reason.NOT_VISIBLE and is_note_id(pointed_id(outcome.detail) or ""):
-        return texts.say("pointed.note")
     return texts.said(refusal_words(outcome))
 
 
-def error_text(texts: Texts, error: ScopedMemoryError | NotSaved | Enough | OSError) -> str:
+def error_text(texts: Texts, error: Exception) -> str:
     """What a caller is told when the engine cannot answer, when the panel's settings or the files
     stay as they were, or when all is said."""
     code, detail = "outcome.failed", type(error).__name__
@@ -146,8 +133,7 @@ def error_text(texts: Texts, error: ScopedMemoryError | NotSaved | Enough | OSEr
         case EngineClosed():
             code = "outcome.reloaded"
         case EngineOff() | DirectoryInUse() | FormatNewer():
-            off = error.code if isinstance(error, EngineOff) else _OFF[type(error)]
-            code, detail = "outcome.off", texts.say(f"engine_off.{off}")
+            code, detail = "outcome.off", texts.say(f"engine_off.{error.code}")
         case OSError():
             code, detail = "transfer.failed", cut(str(error), _LONG)
     return texts.say(code, detail=safe(detail))
@@ -166,28 +152,14 @@ def found_text(texts: Texts, recall: Recall) -> str:
     return texts.say("search.head", count=shown)
 
 
-def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
-    """A whole entry with its metadata. ``hit``: the same as recall tells it."""
-    memory, say, origin = stored.memory, texts.say, stored.memory.provenance
-    tags = safe(", ".join(memory.tags))
+def entry_text(texts: Texts, memory: Memory, hit: Hit) -> str:
+    """A whole entry: as recall tells it, with its reasons and tags."""
     reasoning = f"\n{_BACK}".join(safe(line) for line in memory.reasoning.split("\n"))
-    standing = "quoted" if memory.quoted else "trusted" if origin.trusted else "untrusted"
-    written = memory.created_at.isoformat(timespec="minutes")
-    scope = place_text(texts, stored.scope.name)
+    tags = safe(", ".join(memory.tags))
     lines = [
-        say("entry.head", pointer=safe_pointer(stored.pointer), scope=scope),
-        say("entry.judgment", text=safe(memory.judgment)),
-        say("entry.reasoning", text=reasoning) if reasoning else "",
-        say("entry.tags", text=tags) if tags else "",
-        say(
-            "entry.about",
-            kind=say(f"memory_kind.{memory.kind.name.lower()}"),
-            strength=memory.strength,
-            time=say("inject.undated") if memory.undated else written,
-            who=speakers(hit, say),
-            source=say(f"source.{origin.source.name.lower()}"),
-            trusted=say(f"entry.{standing}"),
-        ),
+        hit_line(hit, texts),
+        texts.say("entry.reasoning", text=reasoning) if reasoning else "",
+        texts.say("entry.tags", text=tags) if tags else "",
     ]
     return "\n".join(filter(None, lines))
 
@@ -195,46 +167,35 @@ def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
 def note_text(texts: Texts, section: NoteSection) -> str:
     """A whole section of a note, with where it stands."""
     chunk, say = section.chunk, texts.say
-    place, changed = (
-        place_text(texts, chunk.place.name),
-        chunk.modified.isoformat(timespec="minutes"),
-    )
+    time = chunk.modified.isoformat(timespec="minutes")
+    place = place_text(texts, chunk.place.name)
     lines = [
         say("entry.note_head", pointer=safe_pointer(chunk.pointer), place=place),
+        say("entry.note_lines", first=section.first, last=section.last, time=time),
         *([say("entry.note_headings", text=note_title(chunk.headings))] if chunk.headings else []),
-        say("entry.note_lines", first=section.first, last=section.last, time=changed),
-        say("entry.note_text"),
         *(f"{_BACK}{safe_line(line)}".rstrip() for line in section.text.split("\n")),
         *texts.counted("entry", note_cut=section.cut),
     ]
     return "\n".join(lines)
 
 
-def tasks_text(texts: Texts, report: TaskReport, told: Sequence[Hit]) -> str:
-    """One line a title, then what is open. The first word is ``error`` if nothing that was asked
-    for could be done. ``told``: what is open, as recall tells it."""
+def tasks_text(texts: Texts, report: TaskReport, open_tasks: Sequence[Hit]) -> str:
+    """One line a title, then what is open, as recall tells it. The first word is ``error`` if
+    nothing that was asked for could be done."""
     failed = report.outcomes and all(one.fate in _FAILED for one in report.outcomes)
     lines = [
         *(_became(texts, outcome) for outcome in report.outcomes),
-        texts.say("todo.head" if report.open else "todo.nothing", count=len(report.open)),
-        *map(partial(_task_line, texts), report.open[:_TASKS], told),
-        *texts.counted("todo", more=max(0, len(report.open) - _TASKS)),
+        texts.say("todo.head" if open_tasks else "todo.nothing", count=len(open_tasks)),
+        *(f"- {hit_line(hit, texts)}" for hit in open_tasks[:_TASKS]),
+        *texts.counted("todo", more=max(0, len(open_tasks) - _TASKS)),
     ]
     return f"{'error' if failed else 'ok'} " + "\n".join(lines)
 
 
 def _became(texts: Texts, outcome: TaskOutcome) -> str:
-    title, rejected = cut(outcome.title, _SHOWN), outcome.rejected
-    if rejected is not None:
-        return texts.say("tasks.refused", title=title, why=refusal_words(rejected))
-    return texts.say(f"tasks.{outcome.fate}", title=title) + redacted_text(texts, outcome.redacted)
-
-
-def _task_line(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
-    memory = stored.memory
-    text = quoted(texts, preview(task_text(memory), _TASK), is_order=memory.quoted)
-    day = shown_day(memory.created_at, texts.say("inject.undated"))
-    return f"- [{day} · {speakers(hit, texts.say)} · {safe_pointer(stored.pointer)}] {text}"
+    why = refusal_words(outcome.rejected) if outcome.rejected else ""
+    said = texts.say(f"tasks.{outcome.fate}", title=cut(outcome.title, _SHOWN), why=why)
+    return said + redacted_text(texts, outcome.redacted)
 
 
 def talk_text(texts: Texts, turn: ShownTurn | Refused) -> str:

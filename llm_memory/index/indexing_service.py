@@ -99,10 +99,6 @@ class IndexingService:
         assert self._fingerprint is not None  # noqa: S101  (set before the event is)
         return self._fingerprint
 
-    def newest_pending(self, count: int) -> list[Passage]:
-        """Returns of the ``count`` newest that wait those that live, the newest last."""
-        return self._queue.newest(count)
-
     @property
     def backlog(self) -> int:
         """How many are acknowledged, but not in the index yet."""

@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import refusal
 from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, FormatNewer
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
@@ -81,8 +80,6 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "postponed": (set(memory.Postponed) - {memory.Postponed.NO}, True),
     "file": (file_reasons(), True),
     "cause": (ails(), False),
-    "memory_kind": ([kind.name.lower() for kind in MemoryKind], False),
-    "source": ([source.name.lower() for source in Source], False),
     "decision_state": (DecisionState, False),
     "objection": (("private", "dispute", "stale", "names_speaker"), False),
     "fate": (memory.DropReason, False),

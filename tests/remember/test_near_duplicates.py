@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
@@ -22,14 +22,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     is_changed,
     is_stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
-from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
@@ -143,24 +138,6 @@ async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Pat
         await say(rig, OLD, OFFICE)
         await say(rig, OLD, SQUARE)
         assert is_stored(await say(rig, NEW, HERE), How.NEW)
-
-
-class Unwritable(SqliteLexicalIndex):
-    """Takes nothing in, as on a disk that is busy: all of it waits to be written."""
-
-    def write(self, records: Sequence[LexicalRecord], gone: Collection[Key]) -> None:
-        raise IndexUnavailable("no disk for a test", code="busy")
-
-
-async def test_what_is_not_in_the_index_yet_is_compared_too(tmp_path: Path, play: Play) -> None:
-    slow = with_pace(PATIENT, pause_seconds=3600.0)
-    words = Unwritable(tmp_path / "index" / "lexical.sqlite", Tokenizer(use_jieba=False))
-    async with play(tmp_path, settings=slow, words=words) as rig:
-        await say(rig, "门牌是 301", HERE)
-        await rig.tell(OLD, HERE, ME)
-        await rig.tell("钥匙在鞋柜", HERE, ME)
-        assert is_stored(await rig.tell(NEW, HERE, ME), How.AGAIN)
-        assert words.count() == 0
 
 
 class Stuck(OneDirection):

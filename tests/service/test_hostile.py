@@ -120,9 +120,9 @@ async def assert_recalled_inside(rig: Rig, kept: Sequence[tuple[Said, StoredMemo
         expansion = await rig.engine.service.expand(stored.pointer, conversation_id=READER)
         assert isinstance(expansion, StoredMemory)
         (hit,) = await rig.engine.service.told(
-            [expansion], conversation_id=READER, actor=person(1), chars=0
+            [expansion], conversation_id=READER, actor=person(1), chars=9_000
         )
-        whole = entry_text(TEXTS[0], expansion, hit)
+        whole = entry_text(TEXTS[0], expansion.memory, hit)
         assert POINTER.findall(whole) == [stored.memory.memory_id]
         assert "<" not in whole
     assert seen > len(kept) * 0.8  # what is never recalled proves nothing

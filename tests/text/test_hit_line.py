@@ -171,7 +171,7 @@ def test_a_whole_section_forges_no_pointer_and_no_delimiter(
     assert POINTER.findall(shown) == [NOTE_ID]
     assert "<" not in shown
     lines = [line for line in shown.splitlines() if line.strip() and not line.startswith("    ")]
-    assert len(lines) == 4 + bool(headings)
+    assert len(lines) == 3 + bool(headings)
 
 
 @given(hostile, hostile, st.lists(hostile, max_size=2), hostile, st.sampled_from(LANGUAGES))
@@ -182,11 +182,11 @@ def test_a_whole_entry_forges_no_pointer_and_no_delimiter(
         "m-00000000000007", judgment, NOW, reasoning, tuple(tags), provenance=Provenance(who=who)
     )
     stored = StoredMemory(PUBLIC, "entities.md", memory)
-    text = entry_text(Texts(language), stored, as_hit(Candidate(stored, 0.0), 0))
+    text = entry_text(Texts(language), memory, as_hit(Candidate(stored, 0.0), 0))
     assert POINTER.findall(text) == ["m-00000000000007"]
     assert "<" not in text
     lines = [line for line in text.splitlines() if not line.startswith("    ")]
-    assert len(lines) == 3 + bool(safe(reasoning)) + bool(tags)
+    assert len(lines) == 1 + bool(safe(reasoning)) + bool(tags)
 
 
 @given(hostile)

@@ -70,15 +70,14 @@ REST = {RecallTool: {"query": "x"}, RememberTool: {"judgment": "x"},
     [
         # A number may come in several forms.
         *(("limit", value, 7) for value in (7, "7", " 7 ", 7.0)),
-        ("limit", None, 0),
         *(("limit", value, REFUSED) for value in (0, -5, 10**400, 2.5, "--5", "½", "", [7], {})),
         *(("limit", value, REFUSED) for value in (float("nan"), "9" * 50)),
         ("topic", " Tasks ", "tasks"),
         *(("topic", value, REFUSED) for value in ("all", 7, [])),
         # Tags may be a list or a text with commas.
         *(("tags", value, ("a", "b")) for value in (["a", " b "], "a, b，", ("a", "b"))),
-        *(("tags", value, ()) for value in ("", [], None)),
-        *(("tags", value, REFUSED) for value in (7, [7], {"a": 1}, ["x" * 41], ["x"] * 99)),
+        *(("tags", value, ()) for value in ("", [])),
+        *(("tags", value, REFUSED) for value in (7, [7], {"a": 1}, ["x" * 41], [*"abcdefghijklm"])),
         # Tasks may be a list or a text whose commas part nothing.
         (
             "tasks",
@@ -90,8 +89,8 @@ REST = {RecallTool: {"query": "x"}, RememberTool: {"judgment": "x"},
         *(("tasks", value, REFUSED) for value in (7, [7], [{}], {"a": 1}, ["x" * 301])),
         *(("transcript", value, value in (True, "True")) for value in (True, "True", "false")),
         *(("transcript", value, REFUSED) for value in ("maybe", [], {})),
-        *(("query", value, REFUSED) for value in (None, "", " ", 7, "x" * 2001, "\ud800")),
-        *(("days", value, REFUSED) for value in ("2026-05-07..2026-05-01", "黄道吉日", 5)),
+        *(("query", value, REFUSED) for value in ("", " ", 7, "x" * 2001, "\ud800")),
+        ("days", 5, REFUSED),
     ],
 )
 def test_what_an_argument_may_be(name: str, value: object, read: object) -> None:
