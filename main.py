@@ -52,7 +52,7 @@ class ScopedMemoryPlugin(Star):
     @filter.on_astrbot_loaded()
     async def on_astrbot_loaded(self) -> None:
         """AstrBot 启动完成：可以选定嵌入方式了"""
-        self.plugin.astrbot_is_up()
+        self.plugin.up.set()
 
     @filter.on_waiting_llm_request()
     async def on_waiting_llm_request(self, event: AstrMessageEvent) -> None:

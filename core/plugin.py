@@ -1,8 +1,8 @@
 """The plugin behind AstrBot's hooks: loaded late, opened, made anew, closed.
 
-AstrBot imports one plugin after the other before it opens its panel and connects to any platform.
-Several hundred modules there cost every start half a second, on a small server several, and nobody
-can have said anything yet: so they are imported after AstrBot's own start, off its event loop.
+AstrBot imports plugins before it opens its panel and connects to any platform. Several hundred
+modules there cost every start half a second, on a small server several: so they are imported after
+AstrBot's own start, off its event loop.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
     from .plugin_context import PluginContext
 
 LOADING_SECONDS = 10.0
-"""How long a speaker waits for a plugin that still loads. Loading takes a second
-or two after AstrBot's start, during which the bot would otherwise not have been there at all."""
+"""How long a speaker waits for a plugin that still loads, which takes a second or two."""
 _BEHIND_SECONDS = 600.0
 """How long work that holds up no message waits for the parts."""
 _UP_SECONDS = 30.0
-"""Longer than AstrBot takes to start. One that was up long before, and has no provider, tells
-nothing: its owner looks at the status page meanwhile."""
+"""Longer than AstrBot takes to start. One that is up, and has no provider, tells nothing."""
 
 TELLING: Final[set[asyncio.Task[None]]] = set()
 """What is being kept of turns: it may outlive the load of the plugin that heard them."""
@@ -56,6 +54,7 @@ class Plugin:
     """All that AstrBot's hooks ask. Imports once and makes one load at a time.
 
     Attributes:
+        up: Set once AstrBot has started.
         here: What was made; None until then, while it is made anew, and after ``close``.
         fault: Why nothing was made; empty while that may still happen.
     """
@@ -66,7 +65,7 @@ class Plugin:
         self._settings = settings
         self._data = data
         self._load = load
-        self._up = asyncio.Event()
+        self.up = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closed = False
         self.here: PluginContext | None = None
@@ -83,15 +82,11 @@ class Plugin:
         self._task = asyncio.create_task(self._make() if reload else self._make_later())
         if reload:
             await asyncio.shield(self._task)
-            self._up.set()
-
-    def astrbot_is_up(self) -> None:
-        """It has said so."""
-        self._up.set()
+            self.up.set()
 
     async def within(self, seconds: float) -> PluginContext | None:
         """The parts, waited for so long. That they are asked for means that AstrBot is up."""
-        self._up.set()
+        self.up.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self.here is None and self._task is not None and not self._task.done():
@@ -99,12 +94,9 @@ class Plugin:
         return self.here
 
     async def again(self, between: Step | None = None) -> None:
-        """Close what was made and make it anew, after whatever is being made already. What fails
-        is told, and it is made all the same. Nothing happens after ``close``.
-
-        Args:
-            between: What is done while there is nothing.
-        """
+        """Close what was made and make it anew, after whatever is being made already; ``between``
+        is done while there is nothing. What fails is told, and it is made all the same. Nothing
+        happens after ``close``."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])  # two at a time would leave parts unclosed
         if self._closed:
@@ -115,14 +107,12 @@ class Plugin:
         await asyncio.wait([self._task])
 
     async def close(self) -> None:
-        """Close what was made, and make nothing any more. Idempotent.
-
-        What is under way is waited for: AstrBot forgets the plugin's modules next, and what were
-        imported after that would be taken for the new ones.
-        """
+        """Close what was made, and make nothing any more. Idempotent. What is under way is waited
+        for: AstrBot forgets the plugin's modules next, and what were imported after that would be
+        taken for the new ones."""
         GroupChatter.use(None)
         self._closed = True
-        self._up.set()
+        self.up.set()
         if self._task is not None:
             await asyncio.wait([self._task])
         here, self.here = self.here, None
@@ -132,7 +122,7 @@ class Plugin:
     async def _make_later(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_UP_SECONDS):
-                await self._up.wait()
+                await self.up.wait()
         await self._make_anew()
 
     async def _make_anew(self, *before: Step) -> None:
@@ -153,7 +143,7 @@ class Plugin:
 
     async def _opened(self, code: Code) -> PluginContext:
         plugin = code.plugin(
-            self._context, self._settings, self._data, self._installs, self.again, self._up
+            self._context, self._settings, self._data, self._installs, self.again, self.up
         )
         if not plugin.config.enabled:
             logger.info(plugin.texts.say("log.disabled"))

@@ -49,11 +49,8 @@ type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None
 
 
 class PluginContext:
-    """Everything that one load of the plugin holds. Made in ``initialize``, gone in ``terminate``.
-
-    Nothing here raises because of a config value. ``mind`` and ``commands`` are None where the
-    owner has switched the plugin off.
-    """
+    """Everything that one load of the plugin holds. Nothing here raises because of a config value.
+    ``mind`` and ``commands`` are None where the owner has switched the plugin off."""
 
     mind: DeepMind | None = None
     commands: Commands | None = None
@@ -110,7 +107,6 @@ class PluginContext:
     def open(self) -> None:
         """Start the owner task. Returns at once."""
         # A sink of the engine's own loguru core, so AstrBot's sinks never see those records raw.
-        # Without loguru the engine logs through ``logging`` by itself.
         self._logs = engine_log.logger.add(_forward, level="DEBUG", format="{message}", catch=True)
         self.spawn(own(self, self._up), "owner")
 
@@ -148,8 +144,7 @@ class PluginContext:
         return [*self.unusable(), *filter(None, [self._fault]), *notices]
 
     async def status(self) -> dict[str, Any]:
-        """What the panel's route answers, for the owner alone: the status by the names of its
-        fields."""
+        """What the panel's route answers, for the owner alone."""
         status = await self.engine.status()
         told_else = ("by_scope", "left", "notices")
         names = [one.name for one in fields(status) if one.name not in told_else]

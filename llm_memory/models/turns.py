@@ -1,5 +1,4 @@
-"""What was said in a turn and just before it, what was learned from it, and the talk as it may be
-shown later."""
+"""What was said in a turn and just before it, and what was learned from it."""
 
 from __future__ import annotations
 
@@ -10,16 +9,6 @@ from enum import StrEnum
 from .conversation import Actor
 from .data_models import MemoryDraft, Refused, RememberOutcome
 from .soul import MannerWish
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryScope:
-    """The scope that a chat history's conversation had last. ``mixed``: it had another one before,
-    in this history, which may hold words of it."""
-
-    scope: str
-    mixed: bool = False
-
 
 PAUSED_VIEW = "paused"
 """``Turn.view`` where the conversation was paused: it saw nothing, and the turn is not kept."""
@@ -121,10 +110,8 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a reader of the turns found. Ids that the turns' scope cannot see count for nothing.
-
-    ``useless_ids``: memories that were shown and did not belong there. ``manner``: which other
-    manner was asked for; it is counted, and holds no words.
+    """What a reader of the turns found. ``useless_ids``: memories that were shown and did not
+    belong there. ``manner``: which other manner was asked for; it is counted, and holds no words.
     """
 
     useful_ids: tuple[str, ...] = ()
@@ -161,11 +148,8 @@ class Voice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContextLine:
-    """One thing that was said before a question.
-
-    ``view``: ``CognitiveService.view`` of that time: a line of another view than the present one is
-    not used. A quoted message has none, for it is put up with the question.
-    """
+    """One thing that was said before a question. ``view``: that of its time; a line of another view
+    than the present one is not used. A quoted message has none: it is put up with the question."""
 
     voice: Voice
     text: str

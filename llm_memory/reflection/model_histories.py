@@ -8,10 +8,10 @@ the new one, until AstrBot begins a new history.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from ..errors import StateUnavailable
 from ..log import logger
-from ..models.turns import HistoryScope
 from ..storage.state_store import SqliteStateStore
 
 _REMEMBERED = 4096
@@ -22,7 +22,7 @@ class ModelHistories:
 
     def __init__(self, state: SqliteStateStore) -> None:
         self._state = state
-        self._noted: dict[tuple[str, str], HistoryScope] = {}
+        self._noted: dict[tuple[str, str], tuple[str, bool]] = {}
         self._current: dict[str, str] = {}
         self._lock = asyncio.Lock()
 
@@ -41,19 +41,20 @@ class ModelHistories:
         async with self._lock:
             try:
                 former = await self._former(umo, history)
-                carried = former is not None and (former.mixed or former.scope != scope)
-                noted = HistoryScope(scope, mixed=switched or (carried and not empty))
-                if noted != former:
-                    await asyncio.to_thread(self._state.note_model_history, umo, history, noted)
+                carried = former is not None and former != (scope, False)
+                mixed = switched or (carried and not empty)
+                if (scope, mixed) != former:
+                    note = partial(self._state.note_model_history, umo, history, scope, mixed=mixed)
+                    await asyncio.to_thread(note)
             except StateUnavailable as error:
                 logger.warning("state_not_written", error=error)
                 return True
             if len(self._noted) >= _REMEMBERED:
                 self._noted.clear()
                 self._current.clear()
-            self._noted[umo, history] = noted
+            self._noted[umo, history] = (scope, mixed)
             self._current[umo] = history
-        return noted.mixed
+        return mixed
 
     async def is_of(self, umo: str, history: str, scope: str) -> bool:
         """Returns whether all of the history was made in this scope, False if that is unknown."""
@@ -63,15 +64,15 @@ class ModelHistories:
             except StateUnavailable as error:
                 logger.warning("state_not_read", error=error)
                 return False
-        return noted == HistoryScope(scope)
+        return noted == (scope, False)
 
     def current_is_mixed(self, umo: str) -> bool:
         """Returns ``is_mixed`` of the history used last since the start; False if there was
         none."""
         noted = self._noted.get((umo, self._current.get(umo, "")))
-        return noted is not None and noted.mixed
+        return noted is not None and noted[1]
 
-    async def _former(self, umo: str, history: str) -> HistoryScope | None:
+    async def _former(self, umo: str, history: str) -> tuple[str, bool] | None:
         known = self._noted.get((umo, history))
         if known is not None:
             return known

@@ -19,7 +19,6 @@ from ..models.conversation import SeenSender
 from ..models.passages import Key
 from ..models.resolution import DerivedScope, Rebinding
 from ..models.settings import MapPast
-from ..models.turns import HistoryScope
 from .formats.peek import peek
 from .formats.state_schema import STATE
 from .sqlite import check, connect_in_memory
@@ -132,16 +131,17 @@ class SqliteStateStore(SqliteFile):
         found = self.rows(f"{query} WHERE umo = ?", (umo,)) if umo else self.rows(query)
         return [SeenSender(*row) for row in found]
 
-    def model_history(self, umo: str, history: str) -> HistoryScope | None:
-        """Returns what was noted last of a chat history that the model is given."""
+    def model_history(self, umo: str, history: str) -> tuple[str, bool] | None:
+        """The scope that was noted last of a chat history that the model is given, and whether it
+        was another one before, so that the history may hold words of it."""
         rows = self.rows(
             "SELECT scope, is_mixed FROM model_history WHERE umo = ? AND history = ?",
             (umo, history),
         )
-        return HistoryScope(rows[0][0], bool(int(rows[0][1]))) if rows else None
+        return (rows[0][0], bool(int(rows[0][1]))) if rows else None
 
-    def note_model_history(self, umo: str, history: str, noted: HistoryScope) -> None:
-        values = (umo, history, noted.scope, str(int(noted.mixed)))
+    def note_model_history(self, umo: str, history: str, scope: str, *, mixed: bool) -> None:
+        values = (umo, history, scope, str(int(mixed)))
         self.rows("INSERT OR REPLACE INTO model_history VALUES (?, ?, ?, ?)", values)
 
     def drop_public_peer(self, person: str) -> None:

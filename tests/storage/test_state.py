@@ -26,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import MapPast
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import HistoryScope
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -80,14 +79,14 @@ def test_who_was_seen_where_and_in_which_scope_a_history_was_used_stay(
     elsewhere = dataclasses.replace(wen, group="8")
     for sender in (wen, renamed, elsewhere):
         store.note_sender(sender)
-    store.note_model_history("qq:1", "c1", HistoryScope("家人"))
-    store.note_model_history("qq:1", "c1", HistoryScope("公司", mixed=True))
+    store.note_model_history("qq:1", "c1", "家人", mixed=False)
+    store.note_model_history("qq:1", "c1", "公司", mixed=True)
     store.close()
     again = SqliteStateStore(path)
     assert again.open()
     assert set(again.senders(wen.umo)) == {renamed, elsewhere}
     assert again.senders("qq:GroupMessage:3_7") == []
-    assert again.model_history("qq:1", "c1") == HistoryScope("公司", mixed=True)
+    assert again.model_history("qq:1", "c1") == ("公司", True)
     assert again.model_history("qq:1", "c2") is None
 
 

@@ -119,7 +119,7 @@ def test_an_astrbot_that_never_says_so_is_taken_to_be_up_but_not_after_a_close(s
         await late.starts()
         if says:
             await late.close()
-            late.astrbot_is_up()
+            late.up.set()
         await asyncio.sleep(LONG)
         assert len(late.threads) == (not says)
 
