@@ -1,8 +1,7 @@
 """What a person has said in a message: its plain parts.
 
 AstrBot's ``message_str`` holds more: the nickname of a mentioned member, the name of a file, the
-words of a quoted voice message. Others have chosen those, and whoever writes a message that
-mentions them has not said them: a mention is ``@`` and the account.
+words of a quoted voice message. Others have chosen those: a mention is ``@`` and the account.
 """
 
 from __future__ import annotations
@@ -11,19 +10,11 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from astrbot.api import message_components as parts
 from astrbot.api.event import AstrMessageEvent
-from astrbot.api.message_components import (
-    At,
-    BaseMessageComponent,
-    Face,
-    Image,
-    Plain,
-    Record,
-    Reply,
-    Video,
-)
+from astrbot.api.message_components import At, BaseMessageComponent, Plain, Reply
 
-_OWN = (Plain, Image, Record, Video, Face)
+_OWN = (Plain, parts.Image, parts.Record, parts.Video, parts.Face)
 """What holds no words but the sender's."""
 _UTF16 = "utf-16-le"
 """Telegram counts in its units, of two bytes."""
@@ -43,8 +34,7 @@ def said_words(event: AstrMessageEvent) -> str:
     written = str(event.message_obj.message_str).strip()
     if not written.endswith(said):  # a plugin has spelled it otherwise
         return _without_names(said, chain)
-    mark = written[: len(written) - len(said)].strip()
-    return _words(chain, mine).removeprefix(mark).strip()
+    return _words(chain, mine).removeprefix(written.removesuffix(said).strip()).strip()
 
 
 def quoted_words(event: AstrMessageEvent) -> str:
@@ -88,8 +78,7 @@ def _without_names(said: str, chain: Sequence[BaseMessageComponent]) -> str:
     """The words where only their text is left: as adapters write mentions, each is replaced."""
     mentions = [part for part in chain if isinstance(part, At) and part.name]
     for part in sorted(mentions, key=lambda one: -len(str(one.name))):
-        name = str(part.name).strip()
-        for written in (f"@{part.name}({part.qq})", f"@{name}"):
+        for written in (f"@{part.name}({part.qq})", f"@{str(part.name).strip()}"):
             said = said.replace(written, _mention(part))
     return said
 
@@ -102,8 +91,8 @@ def _telegram_message(event: AstrMessageEvent) -> Any:
 
 def _telegram_words(message: Any, me: str) -> str | None:
     """A message's text with accounts for names, and without the bot's own name; None where it
-    mentions only user names, which are accounts. Of a member without one, AstrBot has the name in
-    the plain text, and no part that says so."""
+    mentions only user names, which are accounts. Of a member without one, AstrBot tells the name
+    as plain text alone."""
     found = getattr(message, "entities", None) or getattr(message, "caption_entities", None) or ()
     entities = [entity for entity in found if entity.type in ("mention", "text_mention")]
     if all(entity.type != "text_mention" for entity in entities):

@@ -1,5 +1,4 @@
-"""One turn of a conversation: what it is told when it begins, and its way onto the queue when it is
-finished."""
+"""One turn: what it is told when it begins, and its way onto the queue when it is finished."""
 
 from __future__ import annotations
 
@@ -137,9 +136,8 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             return None
 
     async def _primer(self, request: TurnRequest, view: View, texts: Texts) -> Primer:
-        """The primer of a conversation that comes back after a pause, else the rules that it was
-        not told of, with the constitution where a talk begins; notes that it came. Raises
-        StateUnavailable."""
+        """For a conversation that comes back after a pause, else the rules that it was not told of,
+        with the constitution where a talk begins. Raises StateUnavailable."""
         if not request.primed or view.silence:
             return Primer()
         await self._life.ready()

@@ -59,14 +59,11 @@ def test_no_panel_makes_it_raise(raw: dict[str, Any], advanced: object) -> None:
     config = read_config(raw | {"advanced": advanced})
     assert config.language in LANGUAGES
     assert 0 <= config.auto_inject_topk <= 20
-    assert 50 <= config.inject_token_budget <= 20_000
     assert 50 <= config.recall_deadline_ms <= 60_000
-    assert 40 <= config.engine.preview_chars <= 2000
     floor = config.engine.relevance_floor
     assert floor is None or 0 <= floor < 1
     assert config.engine.dm_scope in (None, *DmScope)
     assert config.engine.group_scope in (None, *GroupScope)
-    assert isinstance(config.embedding, str)
     assert config.embedding
     for warning in config.warnings:
         assert warning.name in [*NAMES, "advanced"]
@@ -177,36 +174,29 @@ def test_what_is_made_of_a_value(name: str, value: object, setting: str, used: o
         assert [warning.value for warning in config.warnings] == ["wx: 'perpeer'", "web: 7"]
 
 
+SAID = {"zh-CN": "第 4 行：没有这个键", "en-US": "line 4: unknown key"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
-    ("language", "said"),
-    [("zh-CN", "第 4 行：没有这个键"), ("en-US", "line 4: unknown key")],
-)
-@pytest.mark.parametrize(
-    ("text", "number", "read", "roles", "faulty"),
+    ("text", "number", "roles", "faulty"),
     [
-        ("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", 9, True, None, False),
-        ("[roles]\nenabled = ['qa']\n[memory]\nlayuot = 1\n", 5, True, ("qa",), True),
-        ("[memory", 5, False, None, True),
-        ("[tool]\n", 5, False, None, True),
+        ("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", 9, None, False),
+        ("[roles]\nenabled = ['qa']\n[memory]\nlayuot = 1\n", 5, ("qa",), True),
+        ("[memory", 5, "unread", True),
+        ("[tool]\n", 5, "unread", True),
     ],
 )
 def test_a_workflow_file_counts_for_what_is_injected_and_its_root_is_not_looked_at(
-    tmp_path: Path,
-    language: str,
-    said: str,
-    text: str,
-    number: int,
-    read: bool,
-    roles: tuple[str, ...] | None,
-    faulty: bool,
+    tmp_path: Path, language: str, text: str, number: int, roles: object, faulty: bool
 ) -> None:
     file = tmp_path / "workflow.toml"
     file.write_text(text, "utf-8")
     panel = {"language": language, "auto_inject_topk": 5, "advanced": {"workflow_file": str(file)}}
     config = read_config(panel)
     assert (config.auto_inject_topk, config.memory_root) == (number, None)
-    assert (config.workflow is not None) is config.engine.loop.proposes is read
-    assert (config.workflow and config.workflow.enabled) == roles
+    assert (config.workflow is not None) is config.engine.loop.proposes
+    assert (config.workflow.enabled if config.workflow else "unread") == roles
     assert len(config.warnings) == faulty
     for warning in config.warnings:
-        assert (said if read else str(file)) in warning.value
+        assert (SAID[language] if config.workflow else str(file)) in warning.value

@@ -1,11 +1,10 @@
 """What one load of the plugin says of itself: on the panel's routes, with the same keys in every
-state, and in AstrBot's log; of recalls no word of a memory or a question."""
+state; of recalls no word of a memory or a question."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ from pydantic_core import to_jsonable_python
 from astrbot_plugin_scoped_memory.core.host.panel_map import MAP_KEY, NotSaved, PanelMap
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
-from astrbot_plugin_scoped_memory.harness.waiting import until, until_true
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import EngineClosed, LoopStatus, MigrationStatus, Turn
-from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, loaded
@@ -187,26 +185,3 @@ async def test_what_could_not_be_saved_leaves_the_settings_as_they_were(
     with pytest.raises(NotSaved):
         await PanelMap(config).save_all({MAP_KEY: {"b": "公司"}, "dm_scope": "main"})
     assert config == before
-
-
-@pytest.mark.parametrize(
-    ("language", "line"), [("zh-CN", "读到笔记 1 段"), ("en-US", "Pieces of notes read: 1")]
-)
-async def test_the_engine_speaks_in_the_log_of_the_bot(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, language: str, line: str
-) -> None:
-    note = tmp_path / "memory" / "scopes" / "家人" / "a.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("# 路由器\n\n密码在抽屉里\n", encoding="utf-8")
-    plugin = loaded(tmp_path, language=language)
-    with caplog.at_level(logging.INFO):
-        plugin.open()
-        try:
-            await until_true(lambda: line in caplog.messages)
-        finally:
-            await plugin.close()
-            logger.speak("zh")  # as for an owner who has set none
-    assert [record.levelname for record in caplog.records if record.message == line] == ["INFO"]
-    caplog.clear()
-    logger.info("notes_read", count=1)
-    assert line not in caplog.messages
