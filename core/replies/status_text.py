@@ -64,7 +64,7 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     dropped = sum(share.dropped for share in status.shares)
     slept = "" if status.sleeping or status.slept_at is None else moment(status.slept_at)
     lines += [
-        *texts.counted("loop", unasked=status.unasked, dropped=dropped),
+        *texts.counted("loop", dropped=dropped),
         say("loop.error", detail=fault_words(texts, status.error)) if status.error else "",
         *texts.counted("loop", paused=status.paused, sleeping=status.sleeping),
         say("loop.slept", time=slept) if slept else "",

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Self
 
-from ..consolidation.rules.questions import wants_questions
 from ..errors import (
     DirectoryInUse,
     EngineClosed,
@@ -308,10 +307,7 @@ class Engine:
 
     async def _loop_status(self) -> LoopStatus:
         parts, reflection, sleep = self.parts, self.reflection, self.sleep
-        unasked, counted = 0, LoopStatus()
-        if reflection.label:
-            living = list(parts.catalogue.all())
-            unasked = await asyncio.to_thread(lambda: sum(map(wants_questions, living)))
+        counted = LoopStatus()
         with contextlib.suppress(StateUnavailable, EngineClosed):
             counted = await asyncio.to_thread(self._counted)
         return replace(
@@ -324,7 +320,6 @@ class Engine:
             slept_at=sleep.slept_at,
             sleeping=sleep.sleeping,
             next_sleep=sleep.next_at,
-            unasked=unasked,
         )
 
     def _counted(self) -> LoopStatus:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from ..catalogue.rules.closing import closed_by, is_over
@@ -55,7 +54,6 @@ def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[De
 
 def _records(there: SharedRecords) -> list[DecisionItem]:
     settled = settled_by(there.records)
-    times = Counter(record.number for record in there.records)
     items = [
         DecisionItem(
             state_of(found.record, settled),
@@ -66,7 +64,6 @@ def _records(there: SharedRecords) -> list[DecisionItem]:
             supersedes=found.record.supersedes,
             file=file.path,
             line=found.first,
-            twice=times[found.record.number] > 1,
         )
         for file, found in there.found
     ]

@@ -163,7 +163,7 @@ def note_answer(noted: NoteOutcome, level: Level) -> Answer:
         case Refused():
             return Answer(refusal_words(noted).text("en"), FAILED)
     lines = [
-        f"left out, {Said(f'objection.{one.reason}').text('en')}: {safe(one.line[:_PREVIEW])}"
+        f"left out, {Said(f'objection.{one.code}').text('en')}: {safe(one.words[:_PREVIEW])}"
         for one in noted.left_out
     ]
     if not noted.file:

@@ -120,8 +120,7 @@ class Recorded:
 @dataclass(frozen=True, slots=True)
 class DecisionItem:
     """A proposal, which has a ``memory_id`` and no number, or a record, which has a number, a file
-    and a line. ``here``: a decision of its scope alone, which has a ``memory_id`` and a number.
-    ``twice``: another record has the same number."""
+    and a line. ``here``: a decision of its scope alone, which has a ``memory_id`` and a number."""
 
     state: DecisionState
     title: str
@@ -132,7 +131,6 @@ class DecisionItem:
     supersedes: int = 0
     file: str = ""
     line: int = 0
-    twice: bool = False
     here: bool = False
 
 

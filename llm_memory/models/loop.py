@@ -14,8 +14,8 @@ UNMAPPED: Final = ""
 
 
 class BatchState(StrEnum):
-    """How far turns that are read together have come. Of an answered batch the reply is kept, and
-    is being stored; the turns of a dead one are kept, and may be tried again."""
+    """Of an answered batch the reply is kept, and is being stored; the turns of a dead one are
+    kept, and may be tried again."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -24,9 +24,8 @@ class BatchState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Turns of one conversation, scope and persona that are read together. ``attempts`` gave
-    nothing that could be used; ``error`` is a stable code and what the service said. Of a dead
-    letter ``count`` says how many turns it has."""
+    """Turns that are read together. ``attempts`` gave nothing that could be used; ``error`` is a
+    stable code and what the service said. Of a dead letter ``count`` says how many turns it has."""
 
     batch_id: str
     scope: str
@@ -62,8 +61,8 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a scope, or ``UNMAPPED``, had of a day: the tokens of the calls that read its turns, and
-    how many of them a full queue dropped."""
+    """What a group had of a day: the tokens of the calls that read its turns, and how many of them
+    a full queue dropped."""
 
     group: str
     tokens: int = 0
@@ -144,16 +143,9 @@ class ReflectionReport:
 
 @dataclass(frozen=True, slots=True)
 class LoopStatus:
-    """How the loop is doing. It names no words; ``shares`` names scopes.
-
-    Attributes:
-        provider: Who reads the turns: a provider's id, ``auto``, empty for none.
-        error: What went wrong last, empty once something went right.
-        paused: Conversations that are off the record.
-        slept_at: When the last consolidation ended.
-        shares: What each group had of today, the largest use first.
-        unasked: Memories for which a night is still to write questions; 0 where no model reads.
-    """
+    """How the loop is doing. It names no words; ``shares`` names scopes, the largest use of today
+    first. ``provider`` reads the turns: its id, ``auto``, empty for none. ``error`` is empty once
+    something went right; ``paused`` conversations are off the record."""
 
     provider: str = ""
     resting: Resting = Resting.NO
@@ -166,4 +158,3 @@ class LoopStatus:
     sleeping: bool = False
     next_sleep: datetime | None = None
     shares: tuple[Share, ...] = ()
-    unasked: int = 0

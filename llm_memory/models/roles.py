@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .data_models import Refused
+from .data_models import Objection, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +25,13 @@ class RoleNote:
 
 
 @dataclass(frozen=True, slots=True)
-class LineLeftOut:
-    """A line of a note that was not written. ``reason`` is ``private``, or why it will not last:
-    ``guess``, ``dispute`` or ``stale``."""
-
-    line: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Noted:
-    """It is on disk, in a file under the memory root, or no line was left to write. ``again``: the
-    file held it before. ``page_left``: MEMORY.md of the role is as it was, for its marks are
-    damaged, or it cannot be written."""
+    """It is on disk, in a file under the memory root, or no line was left to write. ``left_out``:
+    lines that are private, or will not last. ``again``: the file held it before. ``page_left``:
+    MEMORY.md of the role is as it was, for its marks are damaged, or it cannot be written."""
 
     file: str
-    left_out: tuple[LineLeftOut, ...] = ()
+    left_out: tuple[Objection, ...] = ()
     again: bool = False
     page_left: bool = False
 

@@ -29,7 +29,7 @@ def soul_folder(persona: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """The same text twice: a prompt, a line that a soul holds, or one that was read from a file."""
+    """The same text twice."""
 
     zh: str
     en: str
@@ -60,8 +60,6 @@ class SoulOrigin(StrEnum):
 
 
 class SoulEvent(StrEnum):
-    """A line of the chain."""
-
     SEEDED = "seeded"
     PROPOSED = "proposed"
     DENIED = "denied"
@@ -83,7 +81,7 @@ class SoulEvolution(StrEnum):
 
 
 class Axis(StrEnum):
-    """What of a manner may be counted: the closed vocabulary, with ``Direction``."""
+    """What of a manner may be counted, with ``Direction``."""
 
     LENGTH = "length"
     FORMALITY = "formality"
@@ -105,19 +103,16 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SoulLine:
-    """A line of the chain; 0 and empty where there is none of it.
+    """A line of the chain, from 1; 0 and empty where there is none of it.
 
     Attributes:
-        n: From 1.
-        actor: A person's id, or ``REFLECTION``, ``OWNER``, ``EVALUATION``, ``SEEDED_BY``,
-            ``PLUGIN``.
+        actor: A person's id, or ``REFLECTION`` … ``PLUGIN``.
+        prev: SHA-256 of the line before without its line end; of the first, 64 zeros.
         version: The one that is in force from here on; of ``proposed``, the one that the proposal
             was made from.
         source: The version whose bytes were given back, by a rollback or a veto.
-        sha256: Of the file that the event is about: version, proposal, evaluation or what was
-            discarded.
+        sha256: Of the file that the event is about.
         eval: The evaluation's name, such as ``0007-1``.
-        prev: SHA-256 of the line before without its line end; of the first, 64 zeros.
     """
 
     n: int
@@ -135,7 +130,7 @@ class SoulLine:
 
 @dataclass(frozen=True, slots=True)
 class SoulDraft:
-    """A text to be proposed. ``base`` is the version that it was made from; see SoulProposal."""
+    """A text to be proposed; see SoulProposal."""
 
     base: int
     origin: SoulOrigin
@@ -146,7 +141,7 @@ class SoulDraft:
 
 @dataclass(frozen=True, slots=True)
 class MannerWish:
-    """Somebody asked the bot for another manner from now on."""
+    """Somebody asked the bot for it, from now on."""
 
     axis: Axis
     direction: Direction
@@ -183,8 +178,8 @@ class SoulProposal:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that refuses a text: its name, the lines to change (from 1, none for the whole), and
-    why. That may name words of the text, so it is kept where the text is kept, or nowhere."""
+    """A rule that refuses a text, why, and the lines to change (from 1, none for the whole). It may
+    name words of the text, so it is kept where the text is kept, or nowhere."""
 
     rule: str
     said: Sayable
@@ -192,8 +187,8 @@ class Finding:
 
 
 class ProbeKind(StrEnum):
-    """What a probe asks about. From pass to fail in one of the first three denies a proposal;
-    ``OWN`` are the owner's, from ``probes.md``."""
+    """From pass to fail in one of the first three denies a proposal; ``OWN`` are the owner's, from
+    ``probes.md``."""
 
     SAFETY = "safety"
     PRIVACY = "privacy"
@@ -221,8 +216,7 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class SoulEvaluation:
-    """The verdict on a proposal: the rules that refuse it, the probes, and what they cost.
-    ``model`` is empty where no probe was asked; ``why`` says so."""
+    """The verdict on a proposal. ``model`` is empty where no probe was asked; ``why`` says so."""
 
     proposal: int
     passed: bool
@@ -239,10 +233,9 @@ class SoulView:
     """What is in force for a persona, and what waits.
 
     Attributes:
-        rules: The list lines that are injected; empty injects nothing.
-        open: The proposal that waits, with its state.
+        rules: The list lines that are injected.
         by_hand: SOUL.md holds other bytes, which are not in force.
-        by_night: The night has put the version in force there, and no admin.
+        by_night: The night has put the version in force, and no admin.
         broken: The first broken line of the chain, 0 for none.
         newer: A newer version of the plugin wrote the chain: nothing is changed.
     """
@@ -291,16 +284,12 @@ class SoulRequest:
 
 @dataclass(frozen=True, slots=True)
 class SoulDenied(Refused):
-    """A text has not passed."""
-
     findings: tuple[Finding, ...] = ()
     verdict: SoulEvaluation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SoulProposed:
-    """A proposal waits."""
-
     proposal: SoulProposal
     verdict: SoulEvaluation | None = None
 
@@ -321,8 +310,6 @@ class SoulChanged:
 
 @dataclass(frozen=True, slots=True)
 class SoulText:
-    """A diff."""
-
     lines: tuple[str, ...]
 
 

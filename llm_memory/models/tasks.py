@@ -11,8 +11,7 @@ from .data_models import PrivateKind, Refused, StoredMemory
 @dataclass(frozen=True, slots=True)
 class Task:
     """What an entry of ``TASKS.md`` says of a task; ``last_done`` is of one that has come again.
-    ``boxed``: the entry begins with a checkbox, ``[ ]`` or ``[x]``, which is no part of the title,
-    and decides."""
+    ``boxed``: the entry begins with a checkbox, ``[ ]`` or ``[x]``, which decides."""
 
     title: str
     done: bool = False
@@ -25,8 +24,8 @@ class Task:
 
 
 class TaskAction(StrEnum):
-    """What is asked of the list. Added tasks that are known get what is new of them; those that are
-    done stay in the file, and say so."""
+    """Added tasks that are known get what is new of them; those that are done stay in the file, and
+    say so."""
 
     ADD = "add"
     DONE = "done"

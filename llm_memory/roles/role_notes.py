@@ -9,9 +9,8 @@ from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..models.data_models import Reason, Refused
+from ..models.data_models import Objection, Reason, Refused
 from ..models.roles import (
-    LineLeftOut,
     Noted,
     NoteOutcome,
     RoleLease,
@@ -101,17 +100,17 @@ class RoleNotes:
                 return None
         return not_held(path)
 
-    def _lasting(self, text: str) -> tuple[str, tuple[LineLeftOut, ...]]:
+    def _lasting(self, text: str) -> tuple[str, tuple[Objection, ...]]:
         """Returns the lines that are written, and the others."""
         kept: list[str] = []
-        left_out: list[LineLeftOut] = []
+        left_out: list[Objection] = []
         sound = clean(text).encode(errors="replace").decode()  # no half of a surrogate pair
         for line in without_private(sound, self._mode).split("\n"):
             reason = next(iter(passing(line)), "")
             if self._mode is PrivacyMode.REJECT and any(mark in line for mark in _PLACEHOLDERS):
                 reason = "private"
             if reason:
-                left_out.append(LineLeftOut(line.strip(), reason))
+                left_out.append(Objection(reason, line.strip()))
             else:
                 kept.append(line)
         return "\n".join(kept).strip(), tuple(left_out)

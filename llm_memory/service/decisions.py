@@ -65,7 +65,7 @@ class DecisionDesk(Door):
     async def _asked[T](self, view: View, ask: Callable[[Iterator[StoredMemory]], T]) -> T:
         """What ``ask`` finds, in a thread, among all that the conversation sees."""
         entries = list(self._catalogue.visible(view.seen))
-        return await asyncio.to_thread(_slowly, ask, entries)
+        return await asyncio.to_thread(ask, cooperative(entries))
 
     async def _listed(self, view: View, *, everything: bool) -> DecisionOutcome:
         try:
@@ -179,7 +179,3 @@ def _open_ids(entries: Iterable[StoredMemory], *, beginning: str) -> list[str]:
 def _name_of(actor: Actor) -> str:
     """Returns a name; none where the platform knows none and the account stands for it."""
     return "" if actor.person.endswith(f":{actor.name}") else actor.name
-
-
-def _slowly[T](ask: Callable[[Iterator[StoredMemory]], T], entries: list[StoredMemory]) -> T:
-    return ask(cooperative(entries))

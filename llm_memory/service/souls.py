@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..errors import ChatFailed, VaultFileBroken
@@ -53,8 +51,6 @@ from ..vault.notes.note_book import NoteBook
 
 type PersonaPrompt = Callable[[str], Awaitable[str]]
 """Returns a persona's own prompt by its folder, empty for none."""
-_NIGHTS: Final = 3
-"""Without a verdict, since the start."""
 
 
 @dataclass(eq=False)
@@ -81,21 +77,22 @@ class Souls:
     def __post_init__(self) -> None:
         # Elsewhere than under auto an admin sees what changes before it is in force.
         self._judging = self._model if self._evolution is SoulEvolution.AUTO else None
-        self._evaluator = SoulEvaluator(self._judging, self._verdicts, self._findings_of)
-        self._unjudged = Counter[tuple[str, int]]()
+        self._evaluator = SoulEvaluator(
+            self._judging,
+            self._verdicts,
+            lambda role, proposal, old: self._findings(role, old, proposal.text, proposal.origin),
+        )
         self._unread = dict[str, str]()  # why: logged once, not at every look
 
     def injected(self, persona: str | None) -> str:
-        """Returns what the system prompt of this persona ends with, from memory; the same bytes
-        until another version is in force. Empty for no rules, and where it is not known which
-        persona is in force."""
+        """Returns what the system prompt ends with, from memory; the same bytes until another
+        version is in force. Empty for no rules, and where the persona is not known."""
         if persona is None or self._evolution is SoulEvolution.OFF:
             return ""
         return self._governance.injected(soul_folder(persona))
 
     async def load(self) -> None:
-        """Settle every soul after a start: what is in force is in memory from then on. Raises
-        VaultWriteFailed."""
+        """Have what is in force in memory from now on. Raises VaultWriteFailed."""
         self._tell(await self._governance.recover())
 
     async def follow(self) -> None:
@@ -107,8 +104,7 @@ class Souls:
         self, request: SoulRequest, persona: str, actor: Actor, *, conversation: str = ""
     ) -> SoulOutcome:
         """Carry out what is asked, or say why not. ``conversation`` selects the model that
-        evaluates, where the owner has chosen none. Raises EngineClosed,
-        EngineOff."""
+        evaluates, where the owner has chosen none. Raises EngineClosed, EngineOff."""
         await self._life.ready()
         role = soul_folder(persona)
         if request.action in READINGS:
@@ -133,7 +129,7 @@ class Souls:
         if isinstance(view, Refused):
             return view
         text = worded(view.text, wish)
-        if findings := await self._findings(role, view.text, text, wish=True):
+        if findings := await self._findings(role, view.text, text, SoulOrigin.WISH):
             # A soul is read in every scope: of a wish that is refused no word is kept.
             return SoulDenied(Reason.DENIED, findings=tuple(findings))
         draft = SoulDraft(view.version.number, SoulOrigin.WISH, text, aim=wish.strip())
@@ -157,11 +153,8 @@ class Souls:
             probes=await self._governance.own_probes(role),
         )
 
-    async def _findings_of(self, role: str, proposal: SoulProposal, old: str) -> list[Finding]:
-        by_admin = proposal.origin in (SoulOrigin.WISH, SoulOrigin.HAND)
-        return await self._findings(role, old, proposal.text, wish=by_admin)
-
-    async def _findings(self, role: str, old: str, new: str, *, wish: bool) -> list[Finding]:
+    async def _findings(self, role: str, old: str, new: str, origin: SoulOrigin) -> list[Finding]:
+        wish = origin is not SoulOrigin.STYLE
         recent = await self._governance.recent_rules(role)
         if not self._notes.scanned:
             await self._notes.refresh()
@@ -191,23 +184,13 @@ class Souls:
             for role in await asyncio.to_thread(style.roles):
                 await self._propose_counted(role, style)
         for role, found in (await self._governance.recover()).items():
+            judge = partial(self._judge, role, "")
             if isinstance(found, SoulView) and found.open is not None:
-                await self._decide(role, found.open.number)
+                if self._evolution is SoulEvolution.AUTO:
+                    await self._governance.apply(role, found.open.number, None, judge)
+                else:
+                    await self._governance.evaluate(role, found.open.number, judge)
             self._tell({role: await self._governance.look(role)})
-
-    async def _decide(self, role: str, number: int) -> None:
-        """Evaluate what waits. What a model has failed to judge for some nights waits for an admin,
-        because each try costs its tokens."""
-        if self._unjudged[role, number] == _NIGHTS:
-            return
-        done: SoulOutcome
-        judge = partial(self._judge, role, "")
-        if self._evolution is SoulEvolution.AUTO:
-            done = await self._governance.apply(role, number, None, judge)
-        else:
-            done = await self._governance.evaluate(role, number, judge)
-        if isinstance(done, Refused) and done.reason is Reason.UNJUDGED:
-            self._unjudged[role, number] += 1
 
     async def _propose_counted(self, role: str, style: SqliteStyleCounts) -> None:
         """The rule that several people want, in the vocabulary's own words: of what anybody said
@@ -238,15 +221,16 @@ class Souls:
                 self._post(role, found)
 
     def _post(self, role: str, found: SoulView) -> None:
-        waits = found.state is SoulState.APPROVED and found.open is not None
+        waits = found.open if found.state is SoulState.APPROVED else None
         is_new = found.by_night and found.version.at > self._clock() - RECENT
-        for code, stands, number in (
-            (NoticeCode.SOUL_WAITS, waits, found.open.number if found.open else 0),
-            (NoticeCode.SOUL_APPLIED, is_new, found.version.proposal),
-            (NoticeCode.SOUL_EDITED, found.by_hand, 0),
-            (NoticeCode.SOUL_BROKEN, found.broken > 0, found.broken),
-        ):
-            if not stands:
+        told = {
+            NoticeCode.SOUL_WAITS: waits.number if waits else None,
+            NoticeCode.SOUL_APPLIED: found.version.proposal if is_new else None,
+            NoticeCode.SOUL_EDITED: 0 if found.by_hand else None,
+            NoticeCode.SOUL_BROKEN: found.broken or None,
+        }
+        for code, number in told.items():
+            if number is None:
                 self._notices.clear(code, role)
                 continue
             params = {"role": role, "number": str(number)}
@@ -255,34 +239,26 @@ class Souls:
 
 @dataclass(eq=False)
 class SoulCalls:
-    """The same service, day's tokens and deadline as reading has. Its calls do not count as the
-    night's, and a close waits for none."""
+    """The port SoulModel, with the service, day's tokens and deadline that reading has. Its calls
+    do not count as the night's, and a close waits for none."""
 
     _model_calls: ModelCalls
     _life: Lifespan
 
     @property
     def label(self) -> str:
-        """Returns the model's label, empty where no model reads turns."""
         return self._model_calls.label
 
     def is_there(self, conversation: str) -> bool:
-        """Returns whether a call for this conversation would reach a service now."""
         return self._model_calls.unavailable_reason(conversation) is Resting.NO
 
     async def affords(self, prompt: str, *, system: str) -> bool:
-        """Returns whether today's tokens suffice for this call. Raises StateUnavailable."""
         return await self._model_calls.affords(Prompt(system, prompt))
 
     async def ask(self, prompt: str, *, system: str, conversation: str) -> ProbeAnswer:
-        """Returns one answer. Raises ChatFailed, StateUnavailable."""
-        complete = partial(
-            self._model_calls.complete,
-            Prompt(system, prompt),
-            conversation=conversation,
-            night=False,
-        )
-        completion = await self._life.unless_closing(complete)
+        asked, complete = Prompt(system, prompt), self._model_calls.complete
+        call = partial(complete, asked, conversation=conversation, night=False)
+        completion = await self._life.unless_closing(call)
         if completion is None:
             raise ChatFailed("closing")
         return ProbeAnswer(completion.text, completion.tokens or 0, completion.model)

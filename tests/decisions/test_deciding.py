@@ -290,16 +290,12 @@ async def test_what_an_old_buffer_dropped_is_named_and_accepted_again_under_its_
         assert len(await items(rig)) == 2
 
 
-async def test_a_number_that_two_branches_brought_is_named_twice(tmp_path: Path) -> None:
+async def test_a_number_that_two_branches_brought_is_listed_twice(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
         shared(tmp_path).parent.mkdir()
         shared(tmp_path).write_text("## D-0007 甲\n\n## D-0007 乙\n", "utf-8")
         assert (await accepted(rig, memory_id)).number == 8
-        assert [(i.number, i.line, i.twice) for i in await items(rig)] == [
-            (7, 1, True),
-            (7, 3, True),
-            (8, 5, False),
-        ]
+        assert [(i.number, i.line) for i in await items(rig)] == [(7, 1), (7, 3), (8, 5)]
 
 
 async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path: Path) -> None:

@@ -218,9 +218,9 @@ def test_private_data_is_hidden_or_its_line_left_out_as_the_setting_says(tmp_pat
         assert "改了超时。" in written
         assert ("13800138000" in written) == (mode is PrivacyMode.OFF)
         assert ("已隐藏" in written) == (mode is PrivacyMode.REDACT)
-        reasons = [line.reason for line in answer.left_out]
+        reasons = [line.code for line in answer.left_out]
         assert reasons == (["private"] if mode is PrivacyMode.REJECT else [])
-        assert not any("13800138000" in line.line for line in answer.left_out)
+        assert not any("13800138000" in line.words for line in answer.left_out)
 
 
 @pytest.mark.parametrize(

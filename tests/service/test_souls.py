@@ -189,11 +189,11 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
     [
         (None, 0, SoulState.APPROVED),
         (made(fails=frozenset({"human"})), 1, None),
-        (made(judge=lambda _: "no JSON"), 3, SoulState.PROPOSED),
+        (made(judge=lambda _: "no JSON"), 5, SoulState.PROPOSED),
     ],
     ids=["no model", "denied", "not judged"],
 )
-async def test_what_no_model_has_passed_is_tried_for_a_while_and_never_applied_by_a_night(
+async def test_what_no_model_has_passed_is_never_applied_by_a_night(
     tmp_path: Path, chat: ProbedChat | None, nights: int, state: SoulState | None
 ) -> None:
     clock = StandingClock()

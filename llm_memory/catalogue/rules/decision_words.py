@@ -28,8 +28,6 @@ def item_line(texts: Texts, item: DecisionItem) -> str:
     line = "  ".join(filter(None, (name, state, day, title)))
     if about := " ".join(filter(None, (item.reference.issue, item.reference.pr, place))):
         line += texts.say("decision.about", about=about)
-    if item.twice:
-        line += texts.say("decision.twice")
     if item.number and not item.file:
         line += texts.say("decision.here" if item.here else "decision.not_in_files")
     return line
