@@ -55,9 +55,9 @@ NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 UNDATED: Final = "日期不详"
 
 
-def shown_day(moment: date, unknown: str) -> str:
+def shown_day(moment: date | None, unknown: str) -> str:
     """The day as it is shown; ``unknown`` where it is none."""
-    return unknown if moment == NO_TIME else f"{moment:%Y-%m-%d}"
+    return unknown if moment in (None, NO_TIME) else f"{moment:%Y-%m-%d}"
 
 
 _YEARS: Final = range(1900, 2200)

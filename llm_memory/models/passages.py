@@ -1,15 +1,6 @@
 """What recall finds: a memory or a piece of a note, and what names it wherever it is stored. Both
 arms, the fusion and the writers of the indexes take a ``Passage`` and ask these functions, so that
 neither kind is a special case.
-
-- in the index a passage stands under ``Key(place_name(p), passage_id(p))``: the place's name is a
-  scope's or a shelf's (``@shared``, ``@role:…``, ``@person:…``), and ``ScopeFilter.names`` and
-  ``admits`` go by it; ids begin with ``m-`` or ``n-``;
-- ``catalogue/rules/passage_text.py`` has the texts: what is indexed and embedded, the context,
-  what a preview is cut from;
-- ``vault/notes/note_book.py`` holds the pieces of notes as the catalogue holds memories:
-  ``get(key)``, ``find(id, filter)``, ``visible(filter)``, ``all()``, ``len()``. Its followers are
-  told by ``enqueue`` and ``enqueue_removal``, as those of ``RecallableMemories`` are.
 """
 
 from __future__ import annotations
@@ -48,10 +39,8 @@ def moment_of(passage: Passage) -> datetime:
 
 
 class Key(NamedTuple):
-    """A record of the index: scope and id together, so that no id reaches into another scope.
-
-    A tuple, for a recall hashes thousands of them.
-    """
+    """A record of the index: scope, or shelf, and id together, so that no id reaches into another.
+    A tuple, for a recall hashes thousands of them."""
 
     scope: str
     memory_id: str
@@ -63,14 +52,12 @@ class NoteChunk:
 
     Attributes:
         note_id: ``n-`` and hexadecimal digits, made of place, path, headings and text: the same
-            piece has the same id after every reading, and another piece another one.
+            piece has the same id after every reading.
         path: Relative to the place's folder, with ``/``.
-        headings: The headings above and of the piece, the widest first, without marks.
+        headings: Those above and of the piece, the widest first, without marks.
         text: Its lines as they stand in the file, from number ``first`` to ``last``.
-        modified: When its file was last written; for a record of a decision, when that was
-            decided.
-        heading_lines: So many of its first lines are its own heading: 0, 1, or more with a line
-            below them.
+        modified: When its file was last written, or the decision made of which it is a record.
+        heading_lines: So many of its first lines are its own heading.
         settled: It is of a record that a later one has superseded or withdrawn.
         reference: Where the record that it is of was discussed, ``Issue #12 · PR #34``; empty for
             any other piece.
@@ -94,12 +81,12 @@ class NoteChunk:
 
     @property
     def file(self) -> str:
-        """Its file for a person: relative to the scope's folder, or for a shelf to the root."""
+        """For a person: relative to the scope's folder, or for a shelf to the root."""
         return f"{self.place.folder}/{self.path}" if self.place.is_shelf else self.path
 
     @property
     def pointer(self) -> str:
-        """What leads back to it: ``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``."""
+        """``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``."""
         return f"{self.file}#{self.note_id}"
 
 

@@ -51,7 +51,6 @@ class Byline:
     """Who a speaker is, where the name, which anybody can take, leaves it open.
 
     Attributes:
-        admin: The account is an admin's.
         account: A short mark of the account, ``?`` where none is known; empty where the name does.
         elsewhere: No person of the reader's conversation said it, and it is not vouched for.
         reworded: The words are another person's, who has edited what the speaker said.
@@ -74,7 +73,8 @@ class Hit:
     """A recalled memory or piece of a note: a preview and a pointer.
 
     Attributes:
-        scope_name: The scope of the memory, or the shelf of the note.
+        scope_name: Of the memory, or of the shelf of the note.
+        day: Of what is told, or else when it was said; None where neither is known.
         relevance: 0 to 1, about the probability that it answers.
         person: The id of the person whose words it is, empty if unknown. Never shown.
         unvouched: It is not vouched for, and the asker did not say it.
@@ -84,8 +84,7 @@ class Hit:
         also: What others have said just so: shown in the same line, by their names.
         earlier: Another memory found says something newer of the same thing.
         weak: It may have little to do with the question: it would not be shown unasked.
-        told_day: The day of what a memory tells, None where it is not noted.
-        journal: It sums a day up; no person said it in these words.
+        journal: It sums a day up.
     """
 
     memory_id: str
@@ -93,7 +92,7 @@ class Hit:
     scope_name: str
     preview: str
     who: str
-    created_at: datetime
+    day: date | None
     relevance: float
     headings: tuple[str, ...] = ()
     quoted: bool = False
@@ -107,12 +106,6 @@ class Hit:
     earlier: bool = False
     weak: bool = False
     journal: bool = False
-    told_day: date | None = None
-
-    @property
-    def day(self) -> date:
-        """The day of what is told, or else when it was said: what ``shown_day`` shows."""
-        return self.told_day or self.created_at
 
     @property
     def is_note(self) -> bool:

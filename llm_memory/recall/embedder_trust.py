@@ -1,10 +1,9 @@
 """How far an embedder may be trusted for a language: a small examination, once per embedder, whose
 result is kept in ``index/trust.json``.
 
-Each pair of ``probes.json`` is a question and its answer in other words; no answer shares a word
-with its own question (a test sees to it). So what hashes words, or nothing at all, finds none of
-them by merit, and gets no weight beside an index that knows words better. A model that knows the
-language finds nearly all.
+Each pair of ``probes.json`` is a question and its answer in other words, of which none is the
+same. So what hashes words, or nothing at all, finds none by merit, and gets no weight beside an
+index that knows words better. A model that knows the language finds nearly all.
 """
 
 from __future__ import annotations
@@ -38,9 +37,7 @@ _UNEXAMINED = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """What an examination told of an embedder in one language.
-
-    Some questions are near to every text, and some texts to every question: see "Similarity" in
+    """What an examination told of an embedder in one language. See "Similarity" in
     ``docs/dev/recall.md``.
 
     Attributes:
@@ -141,35 +138,30 @@ class EmbedderTrust:
 
 
 async def _examined(embedder: Embedder, language: Language) -> Cohort:
-    """Raises EmbeddingFailed, but not for questions that it cannot read: none finds its answer."""
+    """An embedder that cannot read the language, and refuses its questions, is not trusted in it.
+    Raises EmbeddingFailed for any other failure."""
     pairs = (await asyncio.to_thread(probes))[language]
     answers = await embedder.embed_documents([answer for _, answer in pairs])
-    questions: dict[int, Vector] = {}
-    for place, (question, _) in enumerate(pairs):
-        try:
-            questions[place] = await embedder.embed_query(question)
-        except EmbeddingFailed as error:
-            if error.code != _UNREADABLE:
-                raise
+    try:
+        questions = [await embedder.embed_query(question) for question, _ in pairs]
+    except EmbeddingFailed as error:
+        if error.code != _UNREADABLE:
+            raise
+        return Cohort(0.0, tuple(answers.mean(axis=0).tolist()), 0.0)
     return await asyncio.to_thread(_marked, questions, answers)
 
 
-def _marked(questions: Mapping[int, Vector], answers: Vectors) -> Cohort:
-    """The weight grows with the share of questions whose own answer is the nearest; ``questions``,
-    by the place of their answers, lacks those that the embedder refuses, which find none. The
-    deviation is that of each question's similarities to the answers of the others, around their own
-    mean."""
+def _marked(questions: Sequence[Vector], answers: Vectors) -> Cohort:
+    """The weight grows with the share of questions whose own answer is the nearest. The deviation
+    is that of each question's similarities to the answers of the others, around their own mean."""
     import numpy as np
 
-    centre = tuple(answers.mean(axis=0).tolist())
-    if not questions:
-        return Cohort(0.0, centre, 0.0)
-    asked = np.stack(list(questions.values()))
-    common = common_part(asked).tolist()
-    rows = np.stack([answers @ apart_from(vector, common) for vector in asked]).astype(float)
-    is_own = np.arange(len(answers)) == np.array(list(questions))[:, None]
-    others = rows[~is_own].reshape(len(questions), -1)
+    common = common_part(np.stack(questions)).tolist()
+    rows = np.stack([answers @ apart_from(vector, common) for vector in questions]).astype(float)
+    is_own = np.eye(len(answers), dtype=bool)
+    others = rows[~is_own].reshape(len(answers), -1)
     right = int((rows[is_own] > others.max(axis=1)).sum())
     share = (right / len(answers) - _NOTHING_BELOW) / (_ALL_FROM - _NOTHING_BELOW)
     deviation = float((others - others.mean(axis=1, keepdims=True)).std())
+    centre = tuple(answers.mean(axis=0).tolist())
     return Cohort(min(max(share, 0.0), 1.0), centre, deviation, tuple(common))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,10 +41,8 @@ class UseCounts:
 
     async def load(self) -> None:
         """What the state knows. Never raises for a state that cannot be read: nothing was used."""
-        try:
+        with suppress(StateUnavailable):
             self._counts = Counter(await asyncio.to_thread(self._state.all_uses))
-        except StateUnavailable:
-            self._counts = Counter()
 
     def of(self, passage: Passage) -> int:
         """How often it served any reader, from memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import socket
 import time
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,12 +51,10 @@ class QuickRecall:
 
 
 def _hit(raw: dict[str, Any]) -> Hit:
-    told = raw["told_day"]
     return Hit(
         **raw
         | {
-            "created_at": datetime.fromisoformat(raw["created_at"]),
-            "told_day": told and date.fromisoformat(told),
+            "day": raw["day"] and date.fromisoformat(raw["day"]),
             "headings": tuple(raw["headings"]),
             "byline": Byline(**raw["byline"]),
             "also": tuple(map(_hit, raw["also"])),

@@ -45,7 +45,7 @@ def hit_line(hit: Hit, texts: Texts) -> str:
     vouches for it, pointer, preview. One piece of a note: the word for it, date, headings, the same
     words, pointer, preview; what a memory's line begins with is a date, for any speaker."""
     if hit.is_note:
-        about = [texts.say("inject.note"), f"{hit.day:%Y-%m-%d}"]
+        about = [texts.say("inject.note"), shown_day(hit.day, "")]
         about += [note_title(hit.headings)] if hit.headings else []
         about += standing(hit, texts.say)
         return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"

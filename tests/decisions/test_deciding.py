@@ -394,7 +394,7 @@ async def test_the_record_stands_for_its_proposal_with_its_day_and_reference(
         for where in (HOME, ELSEWHERE):
             (hit,) = await hits(rig, where)
             assert hit.headings[-1] == f"D-0001 {WORDS}"
-            assert hit.day.date() == date(2026, 11, 21)
+            assert hit.day == date(2026, 11, 21)
             assert hit.preview == "Issue #12 · PR o/r#34 · 连接池已经有了。"
             assert hit.pointer.startswith("shared/DECISIONS.md#n-")
             assert not hit.closed
@@ -413,7 +413,7 @@ async def test_a_long_reason_hides_neither_day_nor_reference(tmp_path: Path) -> 
         pieces = await hits(rig, ELSEWHERE)
         assert len(pieces) == 2
         for hit in pieces:
-            assert hit.day.date() == date(2026, 11, 21)
+            assert hit.day == date(2026, 11, 21)
             assert hit.preview.startswith("Issue #12 · PR o/r#34")
 
 

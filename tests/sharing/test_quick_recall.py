@@ -77,7 +77,7 @@ async def test_it_finds_what_a_follower_finds(state: Path) -> None:
     assert list(map(undated, quick)) == list(map(undated, recall.hits))
     assert {hit.is_note for hit in quick} == {True, False}
     assert any(hit.also for hit in quick)
-    assert any(hit.told_day for hit in quick)
+    assert any(hit.day for hit in quick)
 
 
 async def test_it_passes_over_owners_that_are_not_there(state: Path, tmp_path: Path) -> None:

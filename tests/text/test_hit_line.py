@@ -155,8 +155,8 @@ def test_a_found_line_is_one_line_with_its_own_pointer_and_says_whether_it_is_a_
 
 def test_a_record_is_told_with_its_day_and_whether_it_still_holds() -> None:
     found = Hit(
-        NOTE_ID, f"shared/DECISIONS.md#{NOTE_ID}", "@shared", "Issue #12", "", NOW, 0.5,
-        ("决定", "D-0003 用甲"), closed=True, told_day=date(2026, 3, 2),
+        NOTE_ID, f"shared/DECISIONS.md#{NOTE_ID}", "@shared", "Issue #12", "",
+        date(2026, 3, 2), 0.5, ("决定", "D-0003 用甲"), closed=True,
     )  # fmt: skip
     told = "[笔记 · 2026-03-02 · 决定 › D-0003 用甲 · 已了结 · shared/DECISIONS.md#"
     assert hit_line(found, Texts("zh-CN")) == f"{told}{NOTE_ID}] Issue #12"

@@ -13,7 +13,7 @@ from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...catalogue.rules.timeline import is_digest
-from ...models.data_models import StoredMemory
+from ...models.data_models import NO_TIME, StoredMemory
 from ...models.passages import Key, NoteChunk, Passage, moment_of, passage_id, place_name, said_by
 from ...models.recall import DropReason, Hit
 from ...text.normalising import one_line, preview
@@ -106,13 +106,14 @@ def is_journal(passage: Passage) -> bool:
 def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
     """What is shown of a candidate."""
     passage, who = candidate.passage, said_by(candidate.passage)
+    moment = moment_of(passage)
     hit = Hit(
         memory_id=candidate.key.memory_id,
         pointer=passage.pointer,
         scope_name=candidate.key.scope,
         preview=_preview(passage, preview_chars, query),
         who=who,
-        created_at=moment_of(passage),
+        day=None if moment == NO_TIME else moment.date(),
         relevance=min(max(candidate.relevance, 0.0), 1.0),
         also=tuple(as_hit(other, preview_chars) for other in candidate.also),
         earlier=candidate.earlier,
@@ -135,7 +136,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         closed=is_over(memory),
         undecided=is_proposed(memory),
         record=accepted_as(memory),
-        told_day=noted_day(memory),
+        day=noted_day(memory) or hit.day,
     )
 
 
@@ -163,8 +164,7 @@ def excerpt(text: str, query: str, limit: int) -> str:
     scores = [
         sum(w for piece, w in wanted.items() if piece in window) for window in map(fold, shown)
     ]
-    best = max(scores)
-    first = scores.index(best)
-    while best and scores[first + 1 : first + 2] == [best]:
+    first = scores.index(max(scores))
+    while scores[first] and scores[first + 1 : first + 2] == [scores[first]]:
         first += 1
     return preview("…" + shown[first] if first else whole, limit)
