@@ -42,7 +42,7 @@ async def own(plugin: PluginContext, up: asyncio.Event) -> None:
             await up.wait()
     if just_started:
         await asyncio.sleep(_BREATH_SECONDS)
-    plugin.spawn(bring_memories(engine, plugin.texts), "migrations")
+    plugin.spawn(bring_memories(engine), "migrations")
     plugin.spawn(engine.reflection.run(), "reader")
     for text in plugin.unusable():
         logger.warning(text)

@@ -77,14 +77,13 @@ def test_every_line_of_a_migration_is_one_that_the_plugin_says() -> None:
         SAY("log.batch_begun", count="{}", batch="{}"),
         SAY("log.batch_done", **dict.fromkeys(counts, "{}")),
         SAY("log.opened", version="{}", total="{}"),
-        SAY("log.migration", state="{}", numbers="{}"),
         SAY("migrate.head", state=SAY("migrate.state_done")),
         SAY("migrate.batch", batch="{}", source="{}"),
         "看过 {}",
     ]
     patterns = [re.compile(re.escape(text).replace(r"\{\}", ".+")) for text in said]
     lines = run_of_a_migration()
-    assert len(lines) > 10
+    assert len(lines) > 7
     assert [line for line in lines if not any(one.fullmatch(line) for one in patterns)] == []
 
 
