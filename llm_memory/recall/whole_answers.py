@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import islice
+from itertools import count, islice
+from operator import itemgetter
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
@@ -76,7 +77,7 @@ class WholeAnswers:
         best: Sequence[StoredMemory] = ()
         if asked is not None:
             if asked.topic is not None:
-                best = self._of_topic(ask, asked, asked.topic)
+                best = self._of_topic(ask, asked.topic, asked)
             else:
                 best = await self._of_person(ask, asked)
         if topic is not None:
@@ -96,53 +97,50 @@ class WholeAnswers:
             yield from self._catalogue.of_days(*of_days, ask.now.tzinfo, LOOKED_AT)
             yield from self._catalogue.telling_of_days(*of_days, LOOKED_AT)
 
-    def _of_topic(self, ask: Ask, asked: Asked, topic: Topic) -> list[StoredMemory]:
+    def _of_topic(self, ask: Ask, topic: Topic, asked: Asked) -> list[StoredMemory]:
         is_tasks, read = topic is Topic.TASKS, self._files(ask, topic)
         if is_tasks:  # what is done is no answer to what is left, nor the other way round
             read = [one for one in read if is_done(one) == asked.done]
         if not (asked.name or (is_tasks and ask.asker)):
             return self._heaviest(ask, read)
-        called, persons = _called(ask, asked.name), frozenset() if asked.name else ask.asker
-        theirs = [one for one in read if self._tells_of(one, called, persons)]
-        return self._heaviest(ask, theirs if asked.name else theirs or read, called)
+        (names, persons), folded = _called(ask, asked.name), self._passages.folded
+        theirs = [one for one in read if tells_of(one, folded(one), names, persons)]
+        return self._heaviest(ask, theirs if asked.name else theirs or read, names)
 
     def _files(self, ask: Ask, topic: Topic) -> list[StoredMemory]:
         return [*islice(self._passages.of_topics({topic}, ask.request.scope_filter), READ)]
 
     def _heaviest(
-        self, ask: Ask, read: Iterable[StoredMemory], called: Collection[str] = ()
+        self, ask: Ask, read: Iterable[StoredMemory], names: Collection[str] = ()
     ) -> list[StoredMemory]:
-        return heapq.nlargest(_OF_TOPIC, read, key=lambda one: self._weight(ask, one, called))
+        return heapq.nlargest(_OF_TOPIC, read, key=lambda one: self._weight(ask, one, names))
 
     def _weight(
-        self, ask: Ask, stored: StoredMemory, called: Collection[str] = ()
-    ) -> tuple[bool, bool, bool, float, float]:
+        self, ask: Ask, stored: StoredMemory, names: Collection[str] = ()
+    ) -> tuple[float, ...]:
         """What no text orders: of the days asked for, of the person of these names rather than said
         by that person, said by the asker, strong, new."""
         return (
             in_time(stored, ask.times, ask.now.tzinfo),
-            self._tells_of(stored, called, ()) >= HOLDS,
+            tells_of(stored, self._passages.folded(stored), names) >= HOLDS,
             is_of(stored, ask.asker),
             salience(stored, self._uses.of(stored)),
             stored.memory.created_at.timestamp(),
         )
 
     async def _of_person(self, ask: Ask, asked: Asked) -> list[StoredMemory]:
-        """What tells of a person: facts first, then as ``_tells_of``, then the newest. Nothing for
-        a name that no speaker has, and with which no memory begins: it is the name of a thing, and
+        """What tells of a person: facts first, then as ``tells_of``, then the newest. Nothing for a
+        name that no speaker has, and with which no memory begins: it is the name of a thing, and
         what merely holds the word is no answer, but where it is asked who of all has the thing."""
-        name = asked.name
-        if not name and ask.request.asker is None:
-            return []
-        names, persons = _called(ask, name), frozenset() if name else ask.asker
-        tells = {one: self._tells_of(one, names, persons) for one in await self._naming(ask, names)}
-        found = [one for one in tells if tells[one]]
+        (names, persons), folded = _called(ask, asked.name), self._passages.folded
+        read = await self._naming(ask, names)
+        found = {one: how for one in read if (how := tells_of(one, folded(one), names, persons))}
         speaks = any(fold(one.memory.who) in names for one in found)
-        if not (persons or speaks or any(tells[one] != HOLDS for one in found)):
-            return await self._of_each(ask, name) if asked.each and not ask.times else []
+        if not (persons or speaks or any(how != HOLDS for how in found.values())):
+            return await self._of_each(ask, asked.name) if asked.each and not ask.times else []
 
         def order(one: StoredMemory) -> tuple[bool, int, datetime]:
-            return one.memory.kind not in _IN_TIME, tells[one], one.memory.created_at
+            return one.memory.kind not in _IN_TIME, found[one], one.memory.created_at
 
         return sorted(found, key=order, reverse=True)
 
@@ -158,40 +156,40 @@ class WholeAnswers:
 
         return [one for one in await self._naming(ask, [words]) if holds_it(one)]
 
-    def _tells_of(
-        self, stored: StoredMemory, names: Collection[str], persons: Collection[str]
-    ) -> int:
-        return tells_of(stored, self._passages.folded(stored), names, persons)
-
     def _of_days(self, ask: Ask, asked: OfDays) -> Whole:
-        """Of days to come what lies on them, first what holds a word of the question; of others
-        their digests, then what was said on them, then what names one of them. Where
-        ``request.days`` are to be told each, one for each of up to so many of these is the answer,
-        and of what is to come all that lies on the days, one of each day before the second of
-        any."""
-        request = ask.request
         ahead = any(span.end >= ask.now.date() for span in ask.times)
-        if not ahead or towards(request.query) is Towards.BACK:
-            read = (dated(one, ask.times, ask.now.tzinfo) for one in self._weighed(ask))
-            of_these = [one for one in read if one is not None]
-            days = {one.day for one in of_these if one.said_then}
-            limit = max(request.limit, min(len(days), request.days))
-            own = request.scope_filter.scopes[0].name
-            return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
+        if ahead and towards(ask.request.query) is not Towards.BACK:
+            return self._to_come(ask, asked)
+        return self._gone_by(ask)
+
+    def _gone_by(self, ask: Ask) -> Whole:
+        """The digests of the days, then what was said on them, then what names one of them. Where
+        ``request.days`` are to be told each, one for each of up to so many of these is the
+        answer."""
+        request = ask.request
+        read = (dated(one, ask.times, ask.now.tzinfo) for one in self._weighed(ask))
+        of_these = [one for one in read if one is not None]
+        days = {one.day for one in of_these if one.said_then}
+        limit = max(request.limit, min(len(days), request.days))
+        own = request.scope_filter.scopes[0].name
+        return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
+
+    def _to_come(self, ask: Ask, asked: OfDays) -> Whole:
+        """What lies on the days, first what holds a word of the question, and one of each day
+        before the second of any; all of it is the answer where ``request.days`` are to be told."""
         plans = [
-            (not self._is_of(one, asked), at, one)
+            ((not self._is_of(one, asked), at), one)
             for one, at in self._lying(ask)
             if not (is_task(one) and is_done(one))
         ]
-        plans = sorted(plans, key=lambda plan: plan[:2])[:_OF_DAYS]
-        before: Counter[date] = Counter()
-        order = []
-        for other, (direct, _, day), one in plans:
-            order.append((other, direct > _OF_A_TIME, before[day], one))
-            before[day] += 1
-        order.sort(key=lambda each: each[:3])
-        there = sum(not vague for _, vague, _, _ in order) if request.days else 0
-        return Whole([one for *_, one in order], limit=max(request.limit, there))
+        before = defaultdict[date, Iterator[int]](count)
+        order = [
+            ((other, at[0] > _OF_A_TIME, next(before[at[2]])), one)
+            for (other, at), one in sorted(plans, key=itemgetter(0))[:_OF_DAYS]
+        ]
+        there = sum(not vague for (_, vague, _), _ in order) if ask.request.days else 0
+        best = [one for _, one in sorted(order, key=itemgetter(0))]
+        return Whole(best, limit=max(ask.request.limit, there))
 
     def _lying(self, ask: Ask) -> list[tuple[StoredMemory, tuple[int, bool, date]]]:
         today, zone = ask.now.date(), ask.now.tzinfo
@@ -206,9 +204,9 @@ class WholeAnswers:
         return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))
 
 
-def _called(ask: Ask, name: str) -> set[str]:
-    """All names of a person, folded; without a name, the asker's."""
+def _called(ask: Ask, name: str) -> tuple[set[str], frozenset[str]]:
+    """All names of a person, folded; without a name the asker's, with the asker's ids."""
     if not name:
-        return {*map(fold, ask.request.names)} - {""}
+        return {*map(fold, ask.request.names)} - {""}, ask.asker
     others = next((some for some in ask.request.named if some[0] == name), ())
-    return {name, *map(fold, others)}
+    return {name, *map(fold, others)}, frozenset()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ..catalogue.rules.bylines import folded_name
 from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import VaultFileBroken, VaultWriteFailed
@@ -17,7 +18,7 @@ from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NO_TIME, Refused, StoredMemory, Topic, absent
 from ..models.passages import NoteSection
 from ..models.recall import GIVEN_UP, Expansion, FileText, Hit, Recall, Told, Trace
-from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter
+from ..models.scope import ROLES_FOLDER, SHARED, Scope
 from ..models.turns import ContextLine, Voice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE
 from ..recall.question import RecallRequest
@@ -91,12 +92,21 @@ class Recalls(Door):
             known = self._bylines.names(asked.asker.person, view.seen)
             names = (asked.asker.name, *known)
         heard = fold(" ".join((asked.query, *(one.text for one in asked.context))))
+        # What was heard while the conversation saw what it sees now, or put up with the question.
+        # An answer that may carry words of another scope is none.
+        mixed = self._histories.current_is_mixed(umo)
+        context = [
+            one
+            for one in asked.context
+            if one.voice is Voice.QUOTED
+            or (one.view == view.mark and not (mixed and one.voice is Voice.BOT))
+        ]
         asked = replace(
             asked,
             names=names,
             named=self._bylines.named(heard, view.seen),
             stands=reader.stands,
-            context=tuple(one for one in asked.context if self._is_of_now(one, view)),
+            context=context,
             cost=lambda hit: line_tokens(reader.complete(hit), self._texts),
         )
         try:
@@ -108,12 +118,6 @@ class Recalls(Door):
         explanations.note(umo, asked.query, recall.trace)
         self._manager.uses.show(recall.hits)
         return replace(recall, hits=reader.told(recall.hits))
-
-    def _is_of_now(self, line: ContextLine, view: View) -> bool:
-        """Heard while the conversation saw what it sees now, or put up with the question. An answer
-        that may carry words of another scope is none."""
-        mixed = line.voice is Voice.BOT and self._histories.current_is_mixed(view.where.umo)
-        return not mixed and (line.voice is Voice.QUOTED or line.view == view.mark)
 
     async def explain(
         self, *, conversation_id: ConversationId, actor: Actor | None = None
@@ -206,14 +210,10 @@ class Recalls(Door):
         """Who of the speakers whom the conversation sees is called so, or has this account: one
         account of each person."""
         view = await self._gate.open(conversation_id)
-        visible, wanted = self._catalogue.visible_with_text(view.seen), fold(name)
-
-        def called() -> set[str]:
-            said = {(one.memory.who, one.memory.provenance.person) for one, _ in visible}
-            return {one for who, one in said if one and wanted in map(fold, (who, one))}
-
-        found = await asyncio.to_thread(called)
-        return sorted({min(found.intersection(self._book.ids_of(one))) for one in found})
+        heard, places = self._catalogue.speakers, view.seen.names
+        people = set[str]().union(*(heard.people(place, "") for place in places))
+        found = heard.bearers(folded_name(name), places) | (people & {name})
+        return sorted({min(found & self._book.ids_of(one)) for one in found - {""}})
 
     async def told(
         self,
@@ -251,8 +251,9 @@ class Recalls(Door):
         if piece is not None:
             text = await self._notes.text(piece.place, piece.path)
             return None if text is None else FileText(path, text.rstrip("\n"))
-        own = seen.scopes[0] if seen.scopes else None
-        return own and await asyncio.to_thread(self._of_scope, own, path, view)
+        if not seen.scopes:
+            return None
+        return await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
 
     def _of_scope(self, own: Scope, path: str, view: View) -> FileText | None:
         """Blocks."""
@@ -275,14 +276,11 @@ class Recalls(Door):
 
     def _shared_headings(self, view: View) -> tuple[str, ...]:
         """Returns a line for each file of ``shared/``: its path, and its widest headings."""
-        shared = tuple(shelf for shelf in view.seen.shelves if shelf == SHARED)
         found: dict[str, dict[str, None]] = {}
-        for chunk in self._notes.visible(ScopeFilter((), shelves=shared)):
-            found.setdefault(chunk.file, {}).update(dict.fromkeys(chunk.headings[:1]))
-        return tuple(
-            f"{path}: {' · '.join(headings)}" if headings else path
-            for path, headings in found.items()
-        )
+        for chunk in self._notes.visible(view.seen):
+            if chunk.place == SHARED:
+                found.setdefault(chunk.file, {}).update(dict.fromkeys(chunk.headings[:1]))
+        return tuple(": ".join(filter(None, (path, " · ".join(of)))) for path, of in found.items())
 
     def _last_sessions(self, view: View) -> tuple[str, ...]:
         """Returns the newest lines that the role's MEMORY.md keeps of its sessions. Blocks."""

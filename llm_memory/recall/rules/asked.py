@@ -11,9 +11,10 @@ as any other. 明天有什么安排, 周五忙不忙, "what's on tomorrow" ask f
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Final
 
 from ...models.data_models import Topic
@@ -24,10 +25,10 @@ from ...text.stop_words import CHINESE, ENGLISH
 from ...text.traditional import simplified
 from ..patterns import HEADS, PATTERNS, says
 
-PLANS: Final = "days"
-"""The kind of words that ask for what lies on days."""
 MOST: Final = 3
 """Things of one message: each costs a search of its own."""
+_PLANS: Final = "days"
+"""The kind of words that ask for what lies on days."""
 _LONGEST: Final = 80
 """Characters: who asks for all of something asks shortly."""
 _LONGEST_NAME, _NAME_WORDS = 8, 3
@@ -70,7 +71,9 @@ class OfDays:
     def holds(self, text: str) -> bool:
         """Whether a text, folded and simplified, holds one of the words, or a part of one where
         not all is asked for."""
-        parts = self.left if self.all else (part for word in self.left for part in _parts(word))
+        parts: Iterable[str] = self.left
+        if not self.all:
+            parts = chain(*([one[:4]] if one.isascii() else one for one in self.left))
         return any(
             re.search(rf"(?<![^\W_]){re.escape(part)}", text) if part.isascii() else part in text
             for part in parts
@@ -92,11 +95,6 @@ def is_about_time_alone(subject: str) -> bool:
     return not PATTERNS["nothing"].sub("", subject)
 
 
-def is_small_talk(text: str) -> bool:
-    """Whether a text in the form of a question asks for nothing."""
-    return PATTERNS["small_talk"].match(text) is not None
-
-
 def is_empty(text: str) -> bool:
     """True for a message that names nothing: only words that point, ask or connect."""
     return is_about_time_alone(text) or is_about_time_alone(PATTERNS["connecting"].sub("", text))
@@ -108,17 +106,18 @@ def asked_for(subject: str) -> Asked | None:
     text = _plain(subject)
     if not text or len(text) > _LONGEST:
         return None
-    found, left = parted(text)
+    found, left = _parted(text)
     name, own, is_person = " ".join(left), says("own", text), "person" in found
     of_another = own and not is_person if name else says("of_others", text)
     if of_another or not _may_be_name(left):
         return None
-    topics = [one for one in found if isinstance(one, Topic)]
+    topics = [one for one in Topic if one in found]
     if len(topics) == 1:
-        of_bot = topics[0] is Topic.TASKS and says("to_the_bot", text)
-        if not (name or own) and (of_bot or topics[0] is Topic.PREFERENCES):
+        (topic,) = topics
+        of_bot = topic is Topic.TASKS and says("to_the_bot", text)
+        if not (name or own) and (of_bot or topic is Topic.PREFERENCES):
             return None
-        return Asked(topics[0], is_done(found, text), name)
+        return Asked(topic, _is_done(found, text), name)
     each = bool(name) and says("each", text)
     if topics or not (each or is_person) or not (name or own) or says("negated", text):
         return None
@@ -137,24 +136,24 @@ def asked_of_days(
         past: They are over: who says more than a day asks what was, not for all that was.
     """
     text = _plain(subject)
-    found, left = parted(text)
+    found, left = _parted(text)
     if not (asks or PATTERNS["noun"].match(text)) or says("no_plans", text):
         return None
-    if is_small_talk(text) and not (ahead and says("asks", text)):
+    if says("small_talk", text) and not (ahead and says("asks", text)):
         return None
     if is_about_time_alone(text):
         return EVERYTHING
     own = says("own", text)
-    if is_done(found, text) or (says("of_the_bot", text) and not (own or left)):
+    if _is_done(found, text) or (says("of_the_bot", text) and not (own or left)):
         return None
     # Beside what asks for days to come stands whose they are, and little else.
     few = len(left) <= (0 if past else _WHOSE)
-    plans = few and bool(found & {PLANS, Topic.TASKS})
+    plans = few and bool(found & {_PLANS, Topic.TASKS})
     everything = plans or (not left and says("asks", text))
     return OfDays(everything, tuple(left), few and own) if everything or left else None
 
 
-def parted(text: str) -> tuple[set[Topic | str], list[str]]:
+def _parted(text: str) -> tuple[set[str], list[str]]:
     """The kinds of the words that ask, of a folded text, and its other words but small ones."""
     heads, english, small = _heads("zh"), _heads("en"), _small()
     text = PATTERNS["open"].sub(" todo open ", text)
@@ -166,7 +165,7 @@ def parted(text: str) -> tuple[set[Topic | str], list[str]]:
     return found, [word.removesuffix("'s") for word in others]
 
 
-def is_done(found: Collection[Topic | str], text: str) -> bool:
+def _is_done(found: Collection[str], text: str) -> bool:
     """Whether tasks are asked for that are done."""
     open_ones = says("negated", text) or says("open", text)
     return Topic.TASKS in found and "done" in found and not open_ones
@@ -200,23 +199,16 @@ def _plain(subject: str) -> str:
 
 
 def _may_be_name(words: list[str]) -> bool:
-    name = " ".join(words)
-    if PATTERNS["han"].search(name):
-        return len(words) == 1 and len(name) <= _LONGEST_NAME
+    if says("han", "".join(words)):
+        return len(words) == 1 and len(words[0]) <= _LONGEST_NAME
     return len(words) <= _NAME_WORDS
 
 
-def _parts(word: str) -> tuple[str, ...]:
-    return (word[:4],) if word.isascii() else tuple(word)
-
-
 @cache
-def _heads(language: str) -> dict[str, Topic | str]:
-    """The kind of each head noun: its topic, ``PLANS``, "person", "done", empty for what says
+def _heads(language: str) -> dict[str, str]:
+    """The kind of each head noun: its topic, ``_PLANS``, "person", "done", empty for what says
     nothing beside them."""
-    topics: dict[str, Topic] = {one.value: one for one in Topic}
-    named = ((topics.get(kind, kind), words) for kind, words in HEADS[language].items())
-    return {word: kind for kind, words in named for word in words.split()}
+    return {word: kind for kind, words in HEADS[language].items() for word in words.split()}
 
 
 @cache

@@ -50,45 +50,37 @@ class Statement:
     which: frozenset[str]
     beginning: Sequence[str]
     own: bool
+    is_question: bool
 
     @classmethod
     def of(cls, memory: Memory, names: frozenset[str]) -> Statement:
         """``names``: of all speakers."""
-        text, who = memory.judgment[:_READ], memory.provenance.who
+        text, own = memory.judgment[:_READ], speaks_of_own(memory.judgment[:_READ])
         named = {name for name in names if name in text}
         rest = PATTERNS["value"].sub(" ", text)
         for name in sorted(named, key=len, reverse=True):
             rest = rest.replace(name, " ")
-        own = speaks_of_own(text)
-        named |= {who} if own and who else set()
+        if own:
+            named |= {memory.provenance.who} - {""}
+        values = defaultdict[str, set[str]](set)
+        for one in PATTERNS["value"].finditer(text):
+            if day := one["day"] or one["weekday"]:
+                values["day"].add(day.casefold())
+            else:
+                said = one["count"] or one["word"]
+                values[(one["unit"] or one["of"] or "").casefold()].add(str(number(said) or said))
+        which = (one.strip().casefold().rstrip("的") for one in PATTERNS["which"].findall(text))
         return cls(
             memory,
-            content(rest),
-            content(" ".join(memory.asks)),
-            _values(text),
-            frozenset(named) if len(names) > 1 else frozenset(),
-            frozenset(
-                one.strip().casefold().rstrip("的") for one in PATTERNS["which"].findall(text)
-            ),
-            re.findall(r"[0-9A-Za-z']+|[^\W_]", rest[:40]),
-            own,
+            about=content(rest),
+            asks=content(" ".join(memory.asks)),
+            values=values,
+            named=frozenset(named if len(names) > 1 else ()),
+            which=frozenset(which),
+            beginning=re.findall(r"[0-9A-Za-z']+|[^\W_]", rest[:40]),
+            own=own,
+            is_question=text.rstrip().endswith(("?", "？")),
         )
-
-    @property
-    def is_question(self) -> bool:
-        """It states nothing."""
-        return self.memory.judgment[:_READ].rstrip().endswith(("?", "？"))
-
-
-def _values(text: str) -> dict[str, set[str]]:
-    found = defaultdict[str, set[str]](set)
-    for one in PATTERNS["value"].finditer(text):
-        if day := one["day"] or one["weekday"]:
-            found["day"].add(day.casefold())
-        else:
-            said = one["count"] or one["word"]
-            found[(one["unit"] or one["of"] or "").casefold()].add(str(number(said) or said))
-    return found
 
 
 def features(old: Statement, new: Statement) -> dict[str, float]:
@@ -143,8 +135,7 @@ def newer_first(
         is_unread: Tells what was not compared yet with what it corrects: it comes along, too.
         stands: As in ``RecallRequest``: what does not corrects nothing that does.
     """
-    near = [*below[:_LOOKED_AT], *(one for one in below[_LOOKED_AT:] if is_unread(one.passage))]
-    near = sorted(near, key=lambda one: not is_unread(one.passage))[:_LOOKED_AT]
+    near = sorted(below, key=lambda one: not is_unread(one.passage))[:_LOOKED_AT]
     known = _read([*best[:_LOOKED_AT], *near])
 
     def follows(before: Candidate, after: Candidate) -> bool:

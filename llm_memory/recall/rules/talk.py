@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, auto
 
 from ...models.turns import NO_TALK, ContextLine, TalkUsed, Voice
 from ...text.normalising import one_line
@@ -17,7 +16,7 @@ from ...text.stated import ASKS_FOR, asks
 from ...text.traditional import simplified
 from ...text.turn_text import spoken
 from ..patterns import PATTERNS, says
-from .asked import asked_for, is_empty, is_small_talk
+from .asked import asked_for, is_empty
 
 LONGEST_AGO = timedelta(minutes=30)
 """What was said before is no context: a person who comes back begins anew."""
@@ -29,17 +28,6 @@ MOST_ANSWER = 100
 """Of the bot's answer, from its beginning: it says more words than it was asked with."""
 MOST_POINTED = 60
 """Of what a question points to, for an embedder: the time that it takes grows with each one."""
-
-
-class Leaning(Enum):
-    """How a message stands to what was said before it."""
-
-    NONE = auto()
-    """It asks for nothing and says nothing: no context makes a question of it."""
-    ADDS = auto()
-    """It has a subject of its own, and the talk may say more of it."""
-    CARRIES = auto()
-    """It asks for something and names nothing: the talk is what is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,34 +48,34 @@ class Talk:
     used: TalkUsed = NO_TALK
 
 
-def leaning_of(query: str, subject: str) -> Leaning:
-    """``subject`` is the query without the times that it names."""
+def asks_of_talk(query: str, subject: str) -> bool:
+    """Whether a message asks for something and names nothing: the talk before is what is asked for.
+    ``subject`` is the query without the times that it names."""
     query, subject = simplified(query), simplified(subject)
-    empty = is_empty(subject)
-    if not (empty or names_nothing(subject)):
-        return Leaning.ADDS
-    names_time, person = subject.strip() != query.strip(), says("person", query)
-    of_it = says("attribute_asked", query) and not says("yes_or_no", query)
+    if not names_nothing(subject) or says("small_talk", query) or not asks(query):
+        return False
+    empty, names_time = is_empty(subject), subject.strip() != query.strip()
+    person = says("person", query)
     points = empty and (person or (not names_time and says("refers", query)))
-    if ASKS_FOR.search(query) or of_it:
-        points = points or person or not (names_time or (empty and says("of_talkers", query)))
-    if points and asks(query) and not is_small_talk(query):
-        return Leaning.CARRIES
-    return Leaning.NONE if empty else Leaning.ADDS
+    if ASKS_FOR.search(query) or (says("attribute_asked", query) and not says("yes_or_no", query)):
+        return points or person or not (names_time or (empty and says("of_talkers", query)))
+    return points
 
 
 def names_nothing(text: str) -> bool:
-    """The same of words that ask for some property of what was spoken of, by anybody but it."""
+    """True for words that name nothing, or ask for some property of what was spoken of, by anybody
+    but it."""
     of_it = PATTERNS["asks_of_it"]
     return is_empty(text) or (not says("of_one", text) and is_empty(of_it.sub("", text)))
 
 
 def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
     """What of ``lines``, the earliest first, is context of a question asked now."""
-    leaning, whole = leaning_of(query, subject), asked_for(subject)
-    if leaning is Leaning.NONE or (whole is not None and whole.topic):
+    carried, whole = asks_of_talk(query, subject), asked_for(subject)
+    asks_for_nothing = not carried and is_empty(simplified(subject))
+    if asks_for_nothing or (whole is not None and whole.topic):
         return Talk()
-    heard: dict[Voice, list[str]] = {Voice.ASKER: [], Voice.BOT: [], Voice.QUOTED: []}
+    heard = {voice: list[str]() for voice in Voice}
     for line in lines:
         if line.voice is Voice.QUOTED or abs(now - line.at) <= LONGEST_AGO:
             heard[line.voice].append(one_line(spoken(line.text)))
@@ -97,17 +85,15 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
     parts = {voice: text for voice, text in zip(heard, texts, strict=True) if text}
     said = (texts[2], *reversed(own))
     before = next((text for text in said if not names_nothing(simplified(text))), "")
-    carries = leaning is Leaning.CARRIES
-    if carries and not before:  # where nothing was named either, there is nothing to ask for
+    if carried and not before:  # where nothing was named either, there is nothing to ask for
         return Talk()
-    pointed = before[-MOST_POINTED:] if carries or points(query) else ""
-    used = TalkUsed(tuple(parts), carried=carries)
-    return Talk(before if carries else "", pointed, " ".join(parts.values()), used)
-
-
-def points(query: str) -> bool:
-    """Whether a question only points to whom it asks about."""
-    return says("person", query) and asks(query)
+    points = carried or (says("person", query) and asks(query))
+    return Talk(
+        topic=before if carried else "",
+        pointed=before[-MOST_POINTED:] if points else "",
+        around=" ".join(parts.values()),
+        used=TalkUsed(tuple(parts), carried=carried),
+    )
 
 
 def _newest(lines: Sequence[str]) -> list[str]:

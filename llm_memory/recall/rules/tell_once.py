@@ -82,17 +82,16 @@ def closed_last(
     return [*ordered.values(), *behind.values()]
 
 
-def _holding(passage: Passage, find: Callable[[Key], Passage | None]) -> Passage | None:
+def _holding(passage: Passage | None, find: Callable[[Key], Passage | None]) -> Passage | None:
     """What holds now, where it is still known: at the same place, so read by the same people."""
-    settled: Passage | None = passage
     for _ in range(_HOPS):
-        if isinstance(settled, NoteChunk):
-            return None if settled.settled else settled
-        if settled is None or is_rejected(settled.memory):
+        if isinstance(passage, NoteChunk):
+            return None if passage.settled else passage
+        if passage is None or is_rejected(passage.memory):
             return None
-        if not (by := closed_by(settled.memory)):
-            return settled
-        settled = find(Key(place_name(settled), by))
+        if not (by := closed_by(passage.memory)):
+            return passage
+        passage = find(Key(place_name(passage), by))
     return None
 
 
