@@ -15,9 +15,8 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
     MOST_ANSWER,
     MOST_CHARS,
     MOST_POINTED,
-    Leaning,
     Talk,
-    leaning_of,
+    asks_of_talk,
     talk_for,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.stated import asks
@@ -40,20 +39,6 @@ ASKS = (
     "想知道快递到了没有消息|记不清密码了|Tell me Marek's address"
 )
 REMARKS = "周五了|好久不见|今天好多人|Friday at last|团子真厉害！！|要不|Dolly!!"
-LEANING = {
-    # of oneself, or of a thing of its own
-    "开关在哪|我几点去|密码锁在哪|你叫什么|谁管接送": Leaning.ADDS,
-    # of those who talk
-    "我是谁？|大家聊了什么？|who are you?": Leaning.NONE,
-}
-OF_DAYS = [
-    ("昨天聊了什么？", "聊了什么？", Leaning.NONE),
-    ("上周做了什么？", "做了什么？", Leaning.NONE),
-    ("那天呢？昨天？", "那天呢？？", Leaning.NONE),
-    ("昨天他呢？", "他呢？", Leaning.CARRIES),
-    ("她明天几点去", "她几点去", Leaning.CARRIES),
-    ("明天几点？", "几点？", Leaning.ADDS),
-]
 TIME_ALONE = (
     "聊了什么|what did we talk about||那天大家在群里聊了啥|的日记里写了什么|"
     "can you remind me what we were doing"
@@ -65,13 +50,12 @@ def said(text: str, minutes: float = 1, voice: Voice = Voice.ASKER) -> ContextLi
     return ContextLine(voice, text, NOW - timedelta(minutes=minutes))
 
 
-def talk(query: str, *lines: ContextLine) -> Talk:
-    return talk_for(query, query, lines, NOW)
+def talk(query: str, *lines: ContextLine, subject: str | None = None) -> Talk:
+    return talk_for(query, query if subject is None else subject, lines, NOW)
 
 
 @pytest.mark.parametrize("query", CARRIES.split("|"))
 def test_a_question_that_names_nothing_asks_for_what_was_spoken_of(query: str) -> None:
-    assert leaning_of(query, query) is Leaning.CARRIES
     found = talk(query, said(GANG))
     assert (found.topic, found.used.carried) == (GANG, True)
     assert talk(query) == Talk()
@@ -84,15 +68,27 @@ def test_small_talk_asks_for_nothing_whatever_was_said_before(query: str) -> Non
     assert (found.topic, found.pointed, found.used.carried) == ("", "", False)
 
 
-@pytest.mark.parametrize("queries", LEANING)
-def test_what_has_a_subject_or_asks_of_those_who_talk_asks_for_nothing_before(queries: str) -> None:
-    found = {query: leaning_of(query, query) for query in queries.split("|")}
-    assert found == dict.fromkeys(found, LEANING[queries])
-
-
-@pytest.mark.parametrize(("query", "subject", "leaning"), OF_DAYS)
-def test_a_question_about_days_alone_stays_one(query: str, subject: str, leaning: Leaning) -> None:
-    assert leaning_of(query, subject) is leaning
+@pytest.mark.parametrize(
+    ("queries", "subject", "carries", "around"),
+    [
+        # of oneself, or of a thing of its own; and of those who talk
+        ("开关在哪|我几点去|密码锁在哪|你叫什么|谁管接送", None, False, GANG),
+        ("我是谁？|大家聊了什么？|who are you?", None, False, ""),
+        # of days alone, and of somebody on a day
+        ("昨天聊了什么？", "聊了什么？", False, ""),
+        ("上周做了什么？", "做了什么？", False, ""),
+        ("那天呢？昨天？", "那天呢？？", False, ""),
+        ("昨天他呢？", "他呢？", True, GANG),
+        ("她明天几点去", "她几点去", True, GANG),
+        ("明天几点？", "几点？", False, GANG),
+    ],
+)
+def test_what_a_message_leans_on_is_told_by_what_it_names(
+    queries: str, subject: str | None, carries: bool, around: str
+) -> None:
+    for query in queries.split("|"):
+        assert asks_of_talk(query, query if subject is None else subject) is carries, query
+        assert talk(query, said(GANG), subject=subject).around == around, query
 
 
 def test_a_question_about_him_shows_an_embedder_whom_it_means() -> None:
@@ -102,14 +98,10 @@ def test_a_question_about_him_shows_an_embedder_whom_it_means() -> None:
     assert talk("上海今天下雨吗？", said(GANG)).pointed == ""  # points to nobody
 
 
-def test_a_message_with_a_subject_of_its_own_keeps_it() -> None:
+def test_a_message_keeps_its_own_subject_and_leans_on_what_was_named_last() -> None:
     found = talk("我特别期待元旦晚会", said("我要表演魔术"), said("加油！", 1, Voice.BOT))
-    assert found.topic == ""
-    assert found.around == "我要表演魔术 加油！"
+    assert (found.topic, found.around) == ("", "我要表演魔术 加油！")
     assert found.used == TalkUsed((Voice.ASKER, Voice.BOT))
-
-
-def test_a_second_question_leans_on_what_the_first_leaned_on_and_a_reply_on_its_quotation() -> None:
     assert talk("谁陪她？", said("奶奶要去看牙"), said("几点？")).topic == "奶奶要去看牙"
     quoted = said("小雯在医院上班", 600, Voice.QUOTED)
     assert talk("那她呢？", said(GANG), quoted).topic == "小雯在医院上班"
@@ -134,11 +126,8 @@ def test_context_is_bounded(lines: list[tuple[Voice, str]], query: str) -> None:
     assert len(found.around) <= 2 * MOST_CHARS + MOST_ANSWER + 8
 
 
-def test_a_request_to_be_told_asks_without_a_question_mark_and_a_remark_does_not() -> None:
+def test_a_request_asks_without_a_question_mark_and_may_be_about_a_time_and_nothing_else() -> None:
     assert [text for text in ASKS.split("|") if not asks(text)] == []
     assert [text for text in REMARKS.split("|") if asks(text)] == []
-
-
-def test_a_question_may_be_about_a_time_and_nothing_else() -> None:
     assert [text for text in TIME_ALONE.split("|") if not is_about_time_alone(text)] == []
     assert [text for text in MORE_THAN_TIME.split("|") if is_about_time_alone(text)] == []

@@ -16,15 +16,12 @@ from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, runni
 pytestmark = pytest.mark.engine
 
 HERE = group(777)
-FACTS = (
-    "小刚在华为做硬件工程师",
-    "小雯在人民医院当护士",
-    "奶奶对花生过敏",
-    "老王把备用钥匙放在鞋柜第二层",
-)
+GANG, WEN = "小刚在华为做硬件工程师", "小雯在人民医院当护士"
+KEY, KNEE = "老王把备用钥匙放在鞋柜第二层", "奶奶周三下午三点去平安路8号看膝盖，小雯陪她"
+MET = "我昨天碰到小刚了"
 
 
-async def line(rig: Rig, text: str, voice: Voice = Voice.ASKER) -> ContextLine:
+async def line(rig: Rig, text: str = MET, voice: Voice = Voice.ASKER) -> ContextLine:
     """Said in HERE, as it is now."""
     view = await rig.engine.service.view(conversation_id=HERE)
     return ContextLine(voice, text, rig.clock(), view)
@@ -42,7 +39,7 @@ def texts(recall: Recall) -> list[str]:
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     """It knows the facts, by an index of words."""
     async with running(tmp_path, words_alone=True) as opened:
-        for fact in FACTS:
+        for fact in (GANG, WEN, KEY, "奶奶对花生过敏"):
             await opened.remember(fact, HERE)
         await opened.until_indexed()
         yield opened
@@ -51,34 +48,29 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
 async def test_a_bare_question_finds_what_was_spoken_of_and_small_talk_finds_nothing(
     rig: Rig,
 ) -> None:
-    before = await line(rig, "我昨天碰到小刚了")
-    alone = await ask(rig, "那他呢？")
-    found = await ask(rig, "那他呢？", before)
-    quiet = [await ask(rig, said, before) for said in ("哈哈", "好的", "谢谢", "真的吗？", "晚安")]
-    changed = await ask(rig, "备用钥匙放在哪里？", before)
-    assert texts(alone) == []
-    assert texts(found) == ["小刚在华为做硬件工程师"]
-    assert found.trace.talk.carried
-    assert [texts(recall) for recall in quiet] == [[]] * len(quiet)
+    before = await line(rig)
+    assert texts(await ask(rig, "那他呢？")) == []
+    assert texts(await ask(rig, "那他呢？", before)) == [GANG]
+    for said in ("哈哈", "好的", "谢谢", "真的吗？", "晚安"):
+        assert texts(await ask(rig, said, before)) == [], said
     # What was spoken of before is not what is asked for now.
-    assert texts(changed) == ["老王把备用钥匙放在鞋柜第二层"]
+    assert texts(await ask(rig, "备用钥匙放在哪里？", before)) == [KEY]
+    for quoted in ("小雯：我下班了", "小雯"):  # what is replied to says whom one means
+        found = await ask(rig, "她呢？", before, ContextLine(Voice.QUOTED, quoted, rig.clock()))
+        assert texts(found)[:1] == [WEN]
 
 
 async def test_a_question_for_one_thing_more_finds_what_was_spoken_of(rig: Rig) -> None:
-    await rig.remember("奶奶周三下午三点去平安路8号看膝盖，小雯陪她", HERE)
-    await rig.remember("小刚的电话是8800", HERE)
+    for fact in (KNEE, "小刚的电话是8800"):
+        await rig.remember(fact, HERE)
     await rig.until_indexed()
-    before = await line(rig, "奶奶的膝盖要去哪看？")
+    before, number = await line(rig, "奶奶的膝盖要去哪看？"), await line(rig, "几号？")
     for query in ("几点？", "誰陪她", "那她几点去？", "地址呢", "what time?"):
-        found = await ask(rig, query, before, await line(rig, "几号？"))
-        assert texts(found)[:1] == ["奶奶周三下午三点去平安路8号看膝盖，小雯陪她"], query
+        assert texts(await ask(rig, query, before, number))[:1] == [KNEE], query
     for quiet in ("几点了", "what time is it now", "ok"):
         assert texts(await ask(rig, quiet, before)) == [], quiet
     # What is asked for counts beside it.
-    assert (
-        texts(await ask(rig, "电话呢", await line(rig, "我昨天碰到小刚了")))[0]
-        == "小刚的电话是8800"
-    )
+    assert texts(await ask(rig, "电话呢", await line(rig)))[0] == "小刚的电话是8800"
 
 
 async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
@@ -94,30 +86,19 @@ async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
 
 
 async def test_what_was_said_under_another_map_is_no_context(rig: Rig) -> None:
-    before = await line(rig, "我昨天碰到小刚了")
-    elsewhere = await ask(rig, "那他呢？", before, where=group(888))
-    unseen = ContextLine(Voice.ASKER, "我昨天碰到小刚了", rig.clock())
-    unknown = await ask(rig, "那他呢？", unseen)
-    for recall in (elsewhere, unknown):
-        assert texts(recall) == []
-        assert recall.trace.talk.voices == ()
+    unseen = ContextLine(Voice.ASKER, MET, rig.clock())
+    for before, where in ((await line(rig), group(888)), (unseen, HERE)):
+        recall = await ask(rig, "那他呢？", before, where=where)
+        assert (texts(recall), recall.trace.talk.voices) == ([], ())
 
 
 async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words(
     rig: Rig,
 ) -> None:
-    await ask(rig, "那他呢？", await line(rig, "我昨天碰到小刚了"))
+    await ask(rig, "那他呢？", await line(rig))
     (explained,) = await rig.engine.service.explain(conversation_id=HERE)
-    assert explained.query == "那他呢？"
-    assert explained.trace.talk.carried
+    assert (explained.query, explained.trace.talk.carried) == ("那他呢？", True)
     assert "小刚" not in repr(explained.trace)
-
-
-async def test_what_is_replied_to_says_whom_one_means(rig: Rig) -> None:
-    before = await line(rig, "我昨天碰到小刚了")
-    for quoted in ("小雯：我下班了", "小雯"):
-        found = await ask(rig, "她呢？", before, ContextLine(Voice.QUOTED, quoted, rig.clock()))
-        assert texts(found)[:1] == ["小雯在人民医院当护士"]
 
 
 class Listening(FakeEmbedder):
@@ -137,20 +118,17 @@ async def test_an_embedder_is_asked_once_and_shown_the_talk_where_a_question_poi
 ) -> None:
     embedder = Listening()
     async with running(tmp_path, embedder=embedder, trust=FixedTrust(0.3)) as rig:
-        await rig.remember(FACTS[0], HERE)
+        await rig.remember(GANG, HERE)
         await rig.until_indexed()
-        before = await line(rig, "我昨天碰到小刚了")
         embedder.asked.clear()
         for query in ("他住在哪里？", "哈哈", "奶奶今天好多了"):
-            await ask(rig, query, before)
-    assert embedder.asked == ["我昨天碰到小刚了 他住在哪里？", "哈哈", "奶奶今天好多了"]
+            await ask(rig, query, await line(rig))
+    assert embedder.asked == [f"{MET} 他住在哪里？", "哈哈", "奶奶今天好多了"]
 
 
 async def test_a_question_about_days_or_a_topic_is_answered_as_without_any_talk(
     rig: Rig,
 ) -> None:
-    before = await line(rig, "我昨天碰到小刚了")
     for query in ("今天聊了什么？", "我有什么待办？", "我是谁？"):
-        with_talk, alone = await ask(rig, query, before), await ask(rig, query)
-        assert texts(with_talk) == texts(alone)
-        assert with_talk.trace.arm is alone.trace.arm
+        with_talk, alone = await ask(rig, query, await line(rig)), await ask(rig, query)
+        assert (texts(with_talk), with_talk.trace.arm) == (texts(alone), alone.trace.arm)

@@ -149,8 +149,9 @@ def test_what_two_accounts_call_their_own_are_two_things(old: str, new: str) -> 
 
 def test_what_is_not_vouched_for_stands_before_nothing_that_is() -> None:
     old, new = "羽毛球活动在周六", "羽毛球活动改到周日"
-    assert not is_newer(said(old, 9, "管理员", trusted=True), said(new, 2, "路人"))
-    assert is_newer(said(old, 9, "管理员", trusted=True), said(new, 2, "管理员"))
+    vouched = said(old, 9, "管理员", trusted=True)
+    assert not is_newer(vouched, said(new, 2, "路人"))
+    assert is_newer(vouched, said(new, 2, "管理员"))
     assert is_newer(said(old, 9, "路人"), said(new, 2, "管理员", trusted=True))
 
 
@@ -195,20 +196,17 @@ def test_nothing_is_lost_or_added_and_no_place_tells_of_another(
         assert alone == {one: earlier for one, earlier in marked.items() if one in mine}
 
 
-@pytest.mark.parametrize(
-    ("language", "earlier", "journal"),
-    [("zh-CN", "较早", "日记"), ("en-US", "earlier", "journal")],
-)
-def test_the_line_says_that_something_newer_was_said_and_what_is_a_diary(
-    language: str, earlier: str, journal: str
-) -> None:
-    texts, old = Texts(language), as_hit(said("例会在周一早上", 9), 200)
-    assert f"· {earlier} ·" in hit_line(replace(old, earlier=True), texts)
-    assert f"· {earlier} ·" not in hit_line(old, texts)
+def test_the_line_says_that_something_newer_was_said_and_what_is_a_diary() -> None:
+    old = as_hit(said("例会在周一早上", 9), 200)
     diary = as_hit(said("2026-11-12：大家去了公园", 9, "", tags=(DIGEST_TAG,)), 200)
-    assert hit_line(diary, texts).startswith(f"[2026-11-12 · {journal} · ")
     # A person cannot hide behind the tag of a diary.
-    assert "小号" in hit_line(as_hit(said("门开着", 9, "小号", tags=(DIGEST_TAG,)), 200), texts)
+    posed = as_hit(said("门开着", 9, "小号", tags=(DIGEST_TAG,)), 200)
+    for language, earlier, journal in (("zh-CN", "较早", "日记"), ("en-US", "earlier", "journal")):
+        texts = Texts(language)
+        assert f"· {earlier} ·" in hit_line(replace(old, earlier=True), texts)
+        assert f"· {earlier} ·" not in hit_line(old, texts)
+        assert hit_line(diary, texts).startswith(f"[2026-11-12 · {journal} · ")
+        assert "小号" in hit_line(posed, texts)
 
 
 @given(st.text(), st.from_regex(r"m-[0-9a-z]{24}", fullmatch=True))
