@@ -18,8 +18,8 @@ from .host.providers import answers_itself
 from .plugin_context import PluginContext
 from .turn import events as read
 from .turn.events import Said, is_first, notes_of
-from .turn.first_message import warn_admin
 from .turn.spoken_words import quoted_words, said_words
+from .turn.telling import warn_admin
 
 
 class DeepMind:

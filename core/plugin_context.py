@@ -155,7 +155,12 @@ class PluginContext:
             # All that waits to be worked off: vectors (``backlog``) and turns.
             "queue": status.backlog + status.queue,
             "left_behind": [
-                {name: getattr(one, name) for name in ("source", "target", "memories", "turns")}
+                {
+                    "source": one.source.name,
+                    "target": one.target.name,
+                    "memories": one.memories,
+                    "turns": one.turns,
+                }
                 for one in status.left
             ],
             "warnings": self.warnings(status),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import NamedTuple, TypedDict
 
-from ...llm_memory import Actor, CognitiveService, ConversationId, Refused, Usable
+from ...llm_memory import Actor, CognitiveService, ConversationId, Refused
 from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.models.turns import Pause
@@ -118,7 +118,7 @@ class Call:
     async def here(self) -> str:
         """The name of the scope that this conversation stores in; of the public one for none."""
         found = (await self.service.describe(conversation_id=self.where)).resolution
-        return found.scope.name if isinstance(found, Usable) else PUBLIC_NAME
+        return found.name or PUBLIC_NAME
 
     @property
     def how_to_resume(self) -> str:

@@ -32,7 +32,7 @@ from ..plugin_context import PluginContext
 from ..plugin_names import ROOT
 from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
-from ..turn.first_message import announce_conversation, news_beside, tell
+from ..turn.telling import news_beside, tell
 from .call import Asked, Call, Handler, Person, Reply, no, yes
 from .command_table import COMMANDS
 from .command_words import CommandWords, first_word, known, nearest
@@ -122,7 +122,7 @@ class Commands:
         on behind, and its end is told in the conversation."""
         plugin, events = self._plugin, self._plugin.events
         where, actor = await events.where(event), await events.who(event)
-        plugin.spawn(announce_conversation(plugin, where, actor))
+        plugin.spawn(plugin.service.meet(where, actor))
         call = Call(plugin, where, actor, command_rest(event, 2), self._lists, self._asked)
         if name not in ("yes", "no"):  # a later yes would mean something else
             self._asked.pop(call.person, None)

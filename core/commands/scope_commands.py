@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from time import monotonic
 
-from ...llm_memory import (
-    ConversationId,
-    ConversationKind,
-    EngineClosed,
-    LeftBehind,
-    MapChange,
-    Usable,
-)
+from ...llm_memory import ConversationId, ConversationKind, MapChange, Resolution
 from ...llm_memory.models.consent import is_private_chat
-from ...llm_memory.models.scope import may_be_given
+from ...llm_memory.models.scope import is_mapped_name
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
 from ...llm_memory.scopes.rules.scope_map import entry_of, near_name, with_entry, with_renamed
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
@@ -24,14 +16,14 @@ from ...llm_memory.text.safe_text import cut, safe
 from ..host.bot_facts import is_admin
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import Enough
-from ..turn.first_message import scope_line, tell
+from ..turn.telling import tell
 from .call import ASKED_SECONDS, Asked, Call, Handler, Person, Reply
 from .command_words import PUBLIC, folded_word, scope_named
 from .scope_moves import bring, left_text, rebind, rename
 
 _OFF = frozenset({"off", "取消", "清除", "none"})
 _MOST = 10
-"""Conversations that a name may mean, or that have a scope, as lines."""
+"""Conversations that a name may mean, as lines."""
 _ADMINS = 5
 """Admins' chats that are told of one wish."""
 
@@ -46,38 +38,46 @@ async def scope(call: Call) -> Reply:
 async def _describe(call: Call) -> Reply:
     say, report = call.say, await call.service.describe(conversation_id=call.where)
     alone = call.where.kind is ConversationKind.PRIVATE and not call.actor.admin
-    is_public = isinstance(report.resolution, Usable) and report.resolution.scope.is_public
     states = {
         "scope.mixed_history": report.mixed_history,
         "notice.scope_filter_off": not call.plugin.config.engine.scope_filter_enabled,
         "scope.damaged": report.damaged,
+        "notice.strangers_in_public": report.strangers_in_public
+        and report.resolution.name == PUBLIC,
     }
-    strangers = say("status.warning", text=say("notice.strangers_in_public"))
     return [
         say("scope.id", id=call.where.umo),
-        scope_line(call.plugin, report.resolution),
+        _scope_line(call, report.resolution),
         *call.texts.counted("status", visible=report.visible),
         # Alone with the bot no admin can write.
         say("scope.ask_in" if alone else "scope.paste", id=call.where.map_key),
         call.paused(report.paused) if report.paused else "",
-        *(say(code) for code, holds in states.items() if holds),
         *(left_text(call.texts, one) for one in report.left),
-        strangers if report.strangers_in_public and is_public else "",
+        *(say(code) for code, holds in states.items() if holds),
     ]
+
+
+def _scope_line(call: Call, resolution: Resolution) -> str:
+    """One sentence: the scope and why."""
+    why = resolution.why
+    reason = call.say(f"why.{why.code}", key=why.key, value=why.value)
+    if resolution.scope:
+        scope = place_text(call.texts, resolution.name)
+        return call.say("scope.usable", scope=scope, why=reason)
+    return call.say("scope.refused" if resolution.refused else "scope.read_public_only", why=reason)
 
 
 async def _list(call: Call) -> Reply:
     """The scopes and their conversations, for admins; to others, what they see."""
     if not call.actor.admin:
         return await _describe(call)
-    raw, met = call.plugin.panel_map.read(), await call.service.met()
-    lines = []
+    raw, met, lines = call.plugin.panel_map.read(), await call.service.origins.met(), []
     for name, count in (await call.service.scopes()).items():
         keys = sorted(with_renamed(raw, name, name)[1])
-        found = [(key, named(key, met, {}).places.get(key)) for key in keys[:_MOST]]
-        places = [place_name(call, *place) if place else safe(key) for key, place in found]
-        shown = tuple(places + ["…"] * (len(keys) > _MOST)) or call.say("common.none")
+        found = [(key, named(key, met, {}).places.get(key)) for key in keys]
+        places = tuple(place_name(call, *place) if place else safe(key) for key, place in found)
         scope, held = place_text(call.texts, name), call.texts.listed("scope", held=count)
+        shown = places or call.say("common.none")
         lines.append(call.say("scope.list_line", scope=scope, held=held, places=shown))
     return lines or call.say("scope.list_empty")
 
@@ -112,8 +112,8 @@ async def _meant(call: Call, name: str, scopes: Mapping[str, int]) -> tuple[str,
     if near := near_name(name, scopes):
         return near, [call.say("scope.near", name=cut(name), scope=near)]
     await call.check_scope({call.where.map_key: name}, call.where)
-    met = await call.service.met()
-    like = named(name, met, call.plugin.config.engine.identity_links)
+    links = call.plugin.config.engine.identity_links
+    like = named(name, await call.service.origins.met(), links)
     alike = [call.say("scope.called_alike", scope=safe(name))]
     return name, alike if like.persons or like.places else []
 
@@ -124,7 +124,7 @@ async def _elsewhere(
     """The one conversation that a person's or a group's name means, as people call it; and what is
     to be asked before a scope is opened to it: anybody can take a name. Where none or several are
     meant, the command is answered so."""
-    met, links = await call.service.met(), call.plugin.config.engine.identity_links
+    met, links = await call.service.origins.met(), call.plugin.config.engine.identity_links
     found, shown = named(who, met, links), cut(who)
     if not found.places:
         code = "scope.never_private" if found.persons else "scope.unmet"
@@ -162,8 +162,7 @@ async def set_scope(
     panel_map = call.plugin.panel_map
     async with panel_map.changing:
         raw = panel_map.read()
-        former = entry_of(raw, where)
-        if former == name:
+        if entry_of(raw, where) == name:
             same = "scope.set_none" if name is None else "scope.set_already"
             return call.say(same, scope=place_text(call.texts, name or ""), place=place)
         changed = with_entry(raw, where, name)
@@ -174,49 +173,36 @@ async def set_scope(
     if elsewhere:
         told = call.say("scope.told", change=_changed(call, change, name, here))
         await tell(call.plugin, where.umo, told)
-    done = call.say("scope.done", change=_changed(call, change, name, place))
-    stays = await _stays(call, change, where, derived=former is None)
-    if former is not None and former != PUBLIC and not may_be_given(former):
-        return [done, *stays]
-    word = call.say("scope.word_off") if former is None else place_text(call.texts, former)
-    back = f"{word} {where.map_key}" if elsewhere else word
-    return [done, *stays, call.say("scope.set_back", word=back)]
-
-
-async def _stays(
-    call: Call, change: MapChange, where: ConversationId, *, derived: bool
-) -> list[str]:
-    """What does not come along into another scope, and who sees it."""
-    before, after, left = change.before, change.after, tuple[LeftBehind, ...]()
-    if not isinstance(before, Usable) or not isinstance(after, Usable):
-        return []
-    if before.scope == after.scope:
-        return []
-    public, here = before.scope.is_public, where.map_key == call.where.map_key
-    stays = call.say("scope.stays_public" if public else "scope.stays", scope=before.scope.name)
-    with suppress(EngineClosed):  # the change is made, and not to be made again
-        left = (await call.service.describe(conversation_id=where)).left
-    told = [one for one in left if here or not one.remainder.source.is_public]
-    # Of a scope that was derived, the lines tell.
     return [
-        stays if public or not derived else "",
-        *(left_text(call.texts, one, "" if here else "status.left") for one in told),
+        call.say("scope.done", change=_changed(call, change, name, place)),
+        _stays(call, change),
     ]
+
+
+def _changed(call: Call, change: MapChange, name: str | None, place: str) -> str:
+    """Who sees from now on what is said there."""
+    after = change.after
+    if after.name in (name, PUBLIC):
+        kind = "public" if after.name == PUBLIC else "private"
+        said = call.say(f"scope.set_{kind}", scope=name, count=change.sharing, place=place)
+    else:
+        said = _scope_line(call, after)
+    return said if name else f"{call.say('scope.set_off', place=place)}\n{said}"
+
+
+def _stays(call: Call, change: MapChange) -> str:
+    """What does not come along into another scope, who sees it, and how it is brought."""
+    former, now = change.before.name, change.after.name
+    if not former or not now or former == now:
+        return ""
+    derived = "scope.stays" if is_mapped_name(former) else "scope.stays_derived"
+    return call.say("scope.stays_public" if former == PUBLIC else derived, scope=former)
 
 
 def place_name(call: Call, where: ConversationId, called: str) -> str:
     """A conversation as a person calls it."""
     kind = "private" if where.kind is ConversationKind.PRIVATE else "group"
     return call.say(f"scope.{kind}", name=cut(called) or safe(where.map_key))
-
-
-def _changed(call: Call, change: MapChange, name: str | None, place: str) -> str:
-    """Who sees from now on what is said there."""
-    after, said = change.after, scope_line(call.plugin, change.after)
-    if isinstance(after, Usable) and (after.scope.is_public or after.scope.name == name):
-        kind = "public" if after.scope.is_public else "private"
-        said = call.say(f"scope.set_{kind}", scope=name, count=change.sharing, place=place)
-    return said if name else f"{call.say('scope.set_off', place=place)}\n{said}"
 
 
 async def join(call: Call) -> Reply:
@@ -232,7 +218,7 @@ async def join(call: Call) -> Reply:
     asker = ("", call.actor.person or where.umo)
     if (before := call.asked.get(asker)) is not None and not before.late:
         return call.say("join.waiting")
-    met, scopes = await call.service.met(), await call.service.scopes()
+    met, scopes = await call.service.origins.met(), await call.service.scopes()
     scope = scope if scope in scopes else near_name(scope, scopes) or scope
     _, title = named(where.map_key, met, {}).places.get(where.map_key, (where, ""))
     called = call.actor.name if is_private_chat(where.umo) else where.title or title
@@ -248,22 +234,24 @@ async def join(call: Call) -> Reply:
     namesakes = named(call.actor.name, met, {}).persons - ids_of(call.actor.person, links)
     wish = call.say("join.wish", who=who, place=place_name(call, where, called), scope=scope)
     wish += call.say("join.namesake") if namesakes else ""
+    wish += f"\n{call.say('join.agree', line=line)}"
     alone = [one for one in met if is_private_chat(one.umo) and not one.group and one.person]
     admins = [one for one in alone if is_admin(call.plugin.astrbot, one.person)][:_ADMINS]
-    agree = call.say("join.agree", line=line)
-    reached = [await _tell(call, (one.umo, one.person), [wish, agree], asked) for one in admins]
+    reached = [await _tell(call, (one.umo, one.person), wish, asked) for one in admins]
     if not any(reached):
         return call.say("join.nobody", line=line)
     call.asked.note(asker, asked)  # so long, no wish of the same person is told
     return call.say("join.asked")
 
 
-async def _tell(call: Call, admin: Person, wish: list[str], asked: Asked) -> bool:
+async def _tell(call: Call, admin: Person, wish: str, asked: Asked) -> bool:
     """A yes of theirs means the wish only where they were asked nothing else."""
     other = call.asked.get(admin)
-    free = other is None or other.late
-    how = [call.say("asked.how", deed=asked.short)] if free else []
-    reached = await tell(call.plugin, admin[0], "\n".join(wish + how))
-    if reached and free:
+    if other is not None and not other.late:
+        return await tell(call.plugin, admin[0], wish)
+    reached = await tell(
+        call.plugin, admin[0], f"{wish}\n{call.say('asked.how', deed=asked.short)}"
+    )
+    if reached:
         call.asked.note(admin, asked)
     return reached

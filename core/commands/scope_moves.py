@@ -8,7 +8,7 @@ from functools import partial
 
 from astrbot.api import logger
 
-from ...llm_memory import Brought, EngineClosed, EngineOff, LeftBehind, Refused
+from ...llm_memory import Brought, EngineClosed, EngineOff, Refused, Remainder
 from ...llm_memory.scopes.rules.rebinding import chat_key
 from ...llm_memory.scopes.rules.scope_map import canonical_key, with_renamed
 from ...llm_memory.text.normalising import clean
@@ -33,7 +33,7 @@ async def bring(call: Call, *, names: Sequence[str] | None = None) -> Reply:
         if not done.left:
             raise call.refusal(done)
         lines = [left_text(call.texts, one, "scope.shared") for one in done.left]
-        agreed = partial(bring, names=[*names, *(one.target for one in done.left)])
+        agreed = partial(bring, names=[*names, *(one.target.name for one in done.left)])
         return call.ask(lines, agreed, short=call.say("scope.bring"))
     lines = [line for one in done for line in _brought(call.texts, one)]
     return lines or call.say("scope.nothing_left")
@@ -49,12 +49,12 @@ def _brought(texts: Texts, one: Brought, entries: int = 0) -> list[str]:
     return [said, *texts.counted("rebind", left=one.left)]
 
 
-def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:
-    """What a conversation no longer sees, and what brings it along: to itself, else by ``code``."""
-    own = "scope.left_public" if left.remainder.source.is_public else "scope.left"
-    where = safe(min(left.remainder.conversations, default=left.source))
+def left_text(texts: Texts, left: Remainder, code: str = "scope.left") -> str:
+    """What a conversation left in a former scope, and what brings it along: to itself, else by
+    ``code``."""
+    where = safe(min(left.conversations, default=left.source.name))
     what = texts.listed("counts", memories=left.memories, turns=left.turns)
-    return texts.say(code or own, id=where, target=place_text(texts, left.target), what=what)
+    return texts.say(code, id=where, target=place_text(texts, left.target.name), what=what)
 
 
 async def rename(call: Call) -> Reply:

@@ -431,7 +431,7 @@ class Parts(Told):
     gate = wired(Gate, paused="paused_conversations", reads_root="at_home")
     service = wired(
         CognitiveService,
-        origins=lambda p: Origins(p.state, p.book),
+        origins=made(Origins),
         tasks=made(TaskList),
         transfer=made(Transfer, files="transfers"),
         role_notes=made(RoleNotes, leases="paths.leases", mode="settings.privacy_mode"),

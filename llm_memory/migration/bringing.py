@@ -58,7 +58,7 @@ class Bringing:
         known = dict.fromkeys([*here, *everywhere])
         chosen = [one for one in known if {one.source.name, *one.conversations} & {*names}] or here
         left = await self._former.count(chosen)
-        strange = set(names) - {name for one in left for name in (one.source, one.target)}
+        strange = set(names) - {place.name for one in left for place in (one.source, one.target)}
         strange -= {key for one in chosen for key in one.conversations}
         if strange:
             target = self._former.private_scope(conversation_id)
@@ -66,10 +66,10 @@ class Bringing:
             if isinstance(deserted, Refused):
                 return deserted
             return [await self.bring_all(one, target, requester) for one in deserted if target]
-        unnamed = tuple(one for one in left if one.remainder.shared and one.target not in names)
+        unnamed = tuple(one for one in left if one.shared and one.target.name not in names)
         if unnamed:
             return Refused(Reason.NOT_LEFT, left=unnamed)
-        return [await self.bring(one.remainder, requester) for one in left]
+        return [await self.bring(one, requester) for one in left]
 
     async def _deserted(
         self, names: set[str], target: Scope | None, requester: Requester

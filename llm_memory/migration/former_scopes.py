@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from ..catalogue.catalogue import Catalogue
 from ..errors import EngineClosed, InvalidConversationId, StateUnavailable
@@ -15,10 +16,8 @@ from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
 from ..models.resolution import (
     DerivedScope,
-    LeftBehind,
     Remainder,
     Resolution,
-    Usable,
     WhyCode,
 )
 from ..models.scope import PUBLIC, Scope, ScopeFilter
@@ -69,8 +68,8 @@ class FormerScopes:
         still hold memories."""
         held = self._catalogue.counts()
         scopes = {s for s in self.book.derived_scopes(conversation_id) if s.name in held}
-        if isinstance(resolution, Usable) and _is_derived(resolution):
-            scopes.add(resolution.scope)
+        if own := _derived(resolution):
+            scopes.add(own)
         records = {DerivedScope.of(conversation_id, scope) for scope in scopes} - self._noted
         if not records:
             return
@@ -93,7 +92,7 @@ class FormerScopes:
     def has_its_own(self, conversation_id: ConversationId) -> bool:
         """True for a private chat that is the only conversation with its scope."""
         now = self.book.resolve(conversation_id)
-        return isinstance(now, Usable) and self.book.owns_alone(conversation_id, now.scope)
+        return now.scope is not None and self.book.owns_alone(conversation_id, now.scope)
 
     async def everywhere(self) -> list[Remainder]:
         """The same of all conversations that are noted, for admins: looked at a few at once."""
@@ -114,7 +113,7 @@ class FormerScopes:
     def private_scope(self, conversation_id: ConversationId) -> Scope | None:
         """The scope that a conversation has, unless everybody sees it."""
         now = self.book.resolve(conversation_id)
-        return now.scope if isinstance(now, Usable) and not now.scope.is_public else None
+        return None if now.scope == PUBLIC else now.scope
 
     async def _queued(self) -> frozenset[str]:
         """The scopes of queued turns. A queue that cannot be read holds nothing."""
@@ -127,15 +126,17 @@ class FormerScopes:
         self, scopes: set[Scope] | frozenset[Scope], owner: ConversationId
     ) -> list[Remainder]:
         now = self.book.resolve(owner)
-        if not isinstance(now, Usable):
+        if now.scope is None:
             return []
+        own = _derived(now) not in (None, ALL_PRIVATE_CHATS)
         former = sorted(scopes - {now.scope}, key=str)
-        return [self._remainder(scope, now, owner) for scope in former]
+        return [self._remainder(scope, now.scope, owner, own=own) for scope in former]
 
-    def _remainder(self, source: Scope, now: Usable, conversation_id: ConversationId) -> Remainder:
+    def _remainder(
+        self, source: Scope, target: Scope, conversation_id: ConversationId, *, own: bool
+    ) -> Remainder:
+        """``own``: the target was derived for it, and for no other."""
         here = frozenset({conversation_id.umo, conversation_id.map_key})
-        target = now.scope
-        own = _is_derived(now) and target != ALL_PRIVATE_CHATS
         shared = not (own or self.book.owns_alone(conversation_id, target))
         others = self._others(source, target, here)
         whole = others is not None and (
@@ -153,8 +154,7 @@ class FormerScopes:
         owners = self._owners.get(source.name, {})
         others = {key: owner for key, owner in owners.items() if key not in here}
         for owner in others.values():
-            now = self.book.resolve(owner)
-            if not isinstance(now, Usable) or now.scope != target:
+            if self.book.resolve(owner).scope != target:
                 return None
         return frozenset(others)
 
@@ -174,7 +174,7 @@ class FormerScopes:
             if remainder.whole or stored.memory.provenance.conversation in remainder.conversations
         ]
 
-    async def count(self, remainders: Collection[Remainder]) -> list[LeftBehind]:
+    async def count(self, remainders: Collection[Remainder]) -> list[Remainder]:
         """Returns the number of memories and turns of each remainder that holds some."""
         queued = await self._queued() if remainders else frozenset[str]()
         found = []
@@ -187,10 +187,11 @@ class FormerScopes:
                     ask = self._turns.tickets
                     turns = len(await asyncio.to_thread(ask, source, one.conversations))
             if memories or turns:
-                found.append(LeftBehind(one, memories, turns))
+                found.append(replace(one, memories=memories, turns=turns))
         return found
 
 
-def _is_derived(resolution: Usable) -> bool:
-    """True for a private scope that a policy derived for the conversation."""
-    return resolution.why.code in _BY_POLICY and not resolution.scope.is_public
+def _derived(resolution: Resolution) -> Scope | None:
+    """The private scope that a policy derived for the conversation."""
+    by_policy = resolution.why.code in _BY_POLICY and resolution.scope != PUBLIC
+    return resolution.scope if by_policy else None

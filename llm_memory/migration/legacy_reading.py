@@ -15,7 +15,6 @@ from typing import Final
 from ..errors import InvalidConversationId
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.migration import Fate
-from ..models.resolution import Usable
 from ..models.scope import Scope
 from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
@@ -173,7 +172,7 @@ class LegacyReading:
             return None
         group = parsed.session if parsed.kind is ConversationKind.GROUP else None
         found = self._book.resolve(replace(parsed, group=group, persona=persona))
-        return found.scope if isinstance(found, Usable) else None
+        return found.scope
 
 
 def _name(record_id: str) -> str:

@@ -10,7 +10,7 @@ from typing import Final, TypeGuard
 
 from .conversation import Actor
 from .deeds import DeedKind
-from .resolution import BroughtBack, LeftBehind, Why
+from .resolution import BroughtBack, Remainder, Why
 from .scope import Scope
 
 
@@ -372,7 +372,7 @@ class Refused:
     private: tuple[PrivateKind, ...] = ()
     who: str = field(default="", compare=False)
     scope: str = field(default="", compare=False)
-    left: tuple[LeftBehind, ...] = ()
+    left: tuple[Remainder, ...] = ()
     objections: tuple[Objection, ...] = ()
 
 

@@ -45,28 +45,22 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Usable:
-    """The conversation reads ``scope`` and public, and writes ``scope``."""
-
-    scope: Scope
-    why: Why
-
-
-@dataclass(frozen=True, slots=True)
-class ReadPublicOnly:
-    """Something is wrong with the map: the conversation reads public and writes nothing."""
+class Resolution:
+    """A conversation reads ``scope`` and public, and writes ``scope``. Without one it writes
+    nothing, and reads public; where it is ``refused``, not even that."""
 
     why: Why
+    scope: Scope | None = None
 
+    @property
+    def refused(self) -> bool:
+        """Nobody can tell which conversation it is."""
+        return self.why.code in (WhyCode.MALFORMED_ID, WhyCode.NO_ADAPTER)
 
-@dataclass(frozen=True, slots=True)
-class ReadsNothing:
-    """The conversation reads and writes nothing."""
-
-    why: Why
-
-
-Resolution = Usable | ReadPublicOnly | ReadsNothing
+    @property
+    def name(self) -> str:
+        """Of the scope that what is said is kept in, empty for none."""
+        return self.scope.name if self.scope else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +98,7 @@ class Remainder:
         conversations: Whose turns, and whose words, it is.
         whole: All memories of the source belong to them, also those that name no conversation.
         shared: Others see the target, too: bringing anything there shows it to them.
+        turns: Queued ones. Like the memories, 0 before they are counted.
     """
 
     source: Scope
@@ -111,25 +106,8 @@ class Remainder:
     conversations: frozenset[str]
     whole: bool
     shared: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LeftBehind:
-    """A remainder in numbers: memories, and queued turns."""
-
-    remainder: Remainder
-    memories: int
-    turns: int
-
-    @property
-    def source(self) -> str:
-        """The former scope's name."""
-        return self.remainder.source.name
-
-    @property
-    def target(self) -> str:
-        """The name of the scope to which it belongs now."""
-        return self.remainder.target.name
+    memories: int = 0
+    turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from .data_models import StoredMemory
 from .loop import LoopStatus
 from .migration import MigrationStatus
-from .resolution import LeftBehind, Resolution
+from .resolution import Remainder, Resolution
 from .turns import Pause
 
 
@@ -43,7 +43,7 @@ class EngineStatus:
     notices: tuple[Notice, ...] = ()
     migration: MigrationStatus = field(default_factory=MigrationStatus)
     loop: LoopStatus = field(default_factory=LoopStatus)
-    left: tuple[LeftBehind, ...] = ()
+    left: tuple[Remainder, ...] = ()
 
     @property
     def total(self) -> int:
@@ -63,7 +63,7 @@ class ScopeReport:
     strangers_in_public: bool
     paused: Pause | None = None
     mixed_history: bool = False
-    left: tuple[LeftBehind, ...] = ()
+    left: tuple[Remainder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

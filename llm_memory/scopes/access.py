@@ -12,7 +12,7 @@ from ..models.data_models import Reason, Refused, StoredMemory, absent
 from ..models.deeds import Requester
 from ..models.passages import place_name
 from ..models.recall import OFF_THE_RECORD
-from ..models.resolution import ReadsNothing, Resolution, Usable
+from ..models.resolution import Resolution
 from ..models.scope import PUBLIC, ROOT_NOTES, SHARED, Place, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.turns import Pause
@@ -50,7 +50,7 @@ class View:
     @property
     def silence(self) -> str:
         """Why the bot looks nothing up here: a trace's note, empty where it does."""
-        if isinstance(self.resolution, ReadsNothing):
+        if self.resolution.refused:
             return "refused"
         return OFF_THE_RECORD if self.pause else ""
 
@@ -75,9 +75,7 @@ class View:
     def scope_in_use(self) -> str:
         """The name of the scope whose words the model may be shown; ``*`` for those of all scopes,
         empty where it is shown public ones at most."""
-        if self.seen.everything:
-            return "*"
-        return self.resolution.scope.name if isinstance(self.resolution, Usable) else ""
+        return "*" if self.seen.everything else self.resolution.name
 
     @property
     def changeable(self) -> tuple[Scope, ...]:
@@ -179,13 +177,13 @@ class Gate:
     ) -> tuple[ScopeFilter, Scope | Refused, ScopeFilter | Refused]:
         """What the conversation sees, what it writes, and what it may take away."""
         off = None if self._settings.scope_filter_enabled else Refused(Reason.LEARNING_PAUSED)
-        if isinstance(resolution, ReadsNothing):
+        if resolution.refused:
             refused = Refused(Reason.REFUSED, resolution.why)
             return NOTHING, off or refused, refused
         scope: Scope = PUBLIC
         writes: Scope | Refused = off or Refused(Reason.READ_ONLY, resolution.why)
         shelves = [SHARED, ROOT_NOTES] if self._reads_root else [SHARED]
-        if isinstance(resolution, Usable):
+        if resolution.scope:
             scope, writes = resolution.scope, off or resolution.scope
             if where.persona:  # for others it may be what the map would have kept apart
                 shelves.append(Place.of_role(where.persona))

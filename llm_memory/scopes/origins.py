@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor, ConversationId, SeenSender
-from ..models.resolution import ReadsNothing, Resolution, Usable
 from ..models.scope import PUBLIC
+from ..runtime.lifecycle import Lifespan
 from ..storage.state_store import SqliteStateStore
 from .rules.origins import complete, on_behalf_of, place_of
 from .rules.rebinding import chat_key, renamed
@@ -20,8 +20,9 @@ _REMEMBERED = 4096
 
 @dataclass(eq=False)
 class Origins:
-    """The cognitive service's own. The map and the policies are asked with what it completes."""
+    """The map and the policies are asked with what it completes."""
 
+    _life: Lifespan
     _state: SqliteStateStore
     _book: ScopeBook
     _written: set[SeenSender] = field(default_factory=set, init=False)
@@ -50,7 +51,7 @@ class Origins:
             self._written.clear()
 
     async def met(self) -> list[SeenSender]:
-        """Who has spoken where, and what groups are called; see ``note``."""
+        """Who has spoken where, and what groups are called; see ``note``. For admins alone."""
         return await self._senders("")
 
     async def has_met(self, name: str) -> bool:
@@ -74,21 +75,17 @@ class Origins:
             sender: The id of the person who set the timer, empty if the job names none.
         """
         resolution = self._book.resolve(conversation_id)
-        if isinstance(resolution, ReadsNothing):
+        if resolution.refused:
             return None
         found = on_behalf_of(conversation_id, await self._senders(conversation_id.umo), sender)
-        if found is not None and found.scope not in (PUBLIC.name, scope_of(resolution)):
+        if found is not None and found.scope not in (PUBLIC.name, resolution.name):
             return replace(found, name="")
         return found
 
     async def _senders(self, umo: str) -> list[SeenSender]:
+        await self._life.begun()
         try:
             return await asyncio.to_thread(self._state.senders, umo)
         except StateUnavailable as error:
             logger.warning("state_not_read", error=error)
             return []
-
-
-def scope_of(resolution: Resolution) -> str:
-    """The name of the scope that what is said would be kept in, empty for none."""
-    return resolution.scope.name if isinstance(resolution, Usable) else ""

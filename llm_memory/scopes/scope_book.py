@@ -13,7 +13,7 @@ from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused
-from ..models.resolution import ReadsNothing, Rebinding, Resolution, WhyCode
+from ..models.resolution import Rebinding, Resolution, WhyCode
 from ..models.scope import Place, Scope, may_be_given
 from ..models.settings import (
     BY_ACCOUNT,
@@ -175,18 +175,16 @@ class ScopeBook:
 
     async def meet(
         self, conversation_id: ConversationId, actor: Actor, resolution: Resolution
-    ) -> bool:
-        """Note that a message came from a conversation whose scope resolved to ``resolution``: True
-        for the first since the start."""
-        if isinstance(resolution, ReadsNothing):
-            return False
-        # Of a group that the platform splits by member, the group's: it is what an owner maps.
-        first = conversation_id.map_key not in self._met
-        self._met.add(conversation_id.map_key)
-        why = resolution.why
+    ) -> None:
+        """A message came from a conversation whose scope is this: the first since the start is said
+        in the log."""
+        # Of a group that the platform splits by member, the group: it is what an owner maps.
+        key, why = conversation_id.map_key, resolution.why
+        if key not in self._met:
+            self._met.add(key)
+            logger.info("first_message", id=conversation_id, key=key, scope=resolution.name or "-")
         if (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC) and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
-        return first
 
     async def _note_sharing(self, who: str, actor: Actor) -> None:
         """A private chat that falls to public: of a stranger, or of one who is an admin by now."""

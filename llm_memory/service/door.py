@@ -49,7 +49,8 @@ class Door:
     _settings: EngineSettings
     _clock: Clock
     _book: ScopeBook
-    _origins: Origins
+    origins: Origins
+    """Who has spoken where."""
     _former: FormerScopes
     _paused: PausedConversations
     _catalogue: Catalogue

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
+from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused
-from ..models.resolution import Brought, Rebinding, Resolution, Usable
+from ..models.resolution import Brought, Rebinding
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
 from ..models.status import MapChange, Notice, ScopeReport
 from ..models.turns import Pause, Paused
-from ..scopes.origins import scope_of
 from ..scopes.rules.rebinding import fault_of, with_moved
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.rules.scope_resolution import target_scope
@@ -26,31 +25,16 @@ from .door import Door, deed
 class ScopeAdmin(Door):
     """Raises EngineClosed, EngineOff; what writes a state file StateUnavailable, too."""
 
-    async def meet(self, conversation_id: ConversationId, actor: Actor) -> Resolution | None:
-        """Note that a person's message came, once the vault is read. The scope of a conversation
-        from which it is the first since the start."""
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> None:
+        """Note that a person's message came, once the vault is read."""
+        if not actor.spoke:
+            return
         view = await self._gate.open(conversation_id, actor)
-        scope = "" if view.pause else scope_of(view.resolution)
+        scope = "" if view.pause else view.resolution.name
         self._bylines.meet(actor, scope, conversation_id)
-        await self._origins.note(conversation_id, actor, scope)
-        first = await self._book.meet(conversation_id, actor, view.resolution)
+        await self.origins.note(conversation_id, actor, scope)
+        await self._book.meet(conversation_id, actor, view.resolution)
         await self._former.note(conversation_id, view.resolution)
-        return view.resolution if first else None
-
-    async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
-        """A conversation of which an event tells the origin alone; see ``Origins.completed``."""
-        await self._life.begun()
-        return await self._origins.completed(parsed, adapter)
-
-    async def met(self) -> list[SeenSender]:
-        """Who has spoken where; see ``Origins.met``. For admins alone."""
-        await self._life.begun()
-        return await self._origins.met()
-
-    async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
-        """For whom an agent acts that woke by itself; see ``Origins.on_behalf_of``."""
-        await self._life.begun()
-        return await self._origins.on_behalf_of(conversation_id, sender)
 
     async def claim_news(self, actor: Actor) -> list[Notice]:
         """What an admin is told once in chat and was not told yet; none for anybody else. Whoever
@@ -145,7 +129,7 @@ class ScopeAdmin(Door):
         before = self._book.resolve(conversation_id)
         await self.go_by(raw)
         after = self._book.resolve(conversation_id)
-        sharing = len(self._book.sharing(after.scope)) if isinstance(after, Usable) else 0
+        sharing = len(self._book.sharing(after.scope)) if after.scope else 0
         return MapChange(before, after, sharing)
 
     async def go_by(self, raw: Mapping[str, object]) -> None:
@@ -244,7 +228,7 @@ class ScopeAdmin(Door):
         moved = fault or with_moved(raw, old, new)
         if isinstance(moved, Refused) or back:
             return moved
-        if not (moved != raw or told or (one not in known and await self._origins.has_met(old))):
+        if not (moved != raw or told or (one not in known and await self.origins.has_met(old))):
             return Refused(Reason.NEVER_MET, detail=old)
         others = (other for other in known if other != one)
         await self._life.finish(partial(self._rebind, [*others, one]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,7 +16,6 @@ from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Reason, Refused, StoredMemory
 from ..models.recall import Recall, Trace
-from ..models.resolution import Resolution
 from ..models.turns import PAUSED_VIEW, ContextLine, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.rules.opening import as_told, frame_tokens, opening
@@ -77,7 +77,7 @@ class TurnStart:
     view: str = ""
     recall: Recall = field(default_factory=Recall)
     primer: Primer = field(default_factory=Primer)
-    contact: asyncio.Task[Resolution | None] | None = None
+    contact: asyncio.Task[None] | None = None
     faults: tuple[Exception, ...] = ()
 
 
@@ -129,11 +129,9 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             text = fence(recall.hits, texts, recall.left_out)
         return TurnStart(text, mark, recall, primer, contact, faults)
 
-    async def _meet(self, conversation_id: ConversationId, actor: Actor) -> Resolution | None:
-        try:
-            return await self.meet(conversation_id, actor)
-        except (EngineClosed, EngineOff):  # a turn that was given up awaits it no more
-            return None
+    async def _meet(self, conversation_id: ConversationId, actor: Actor) -> None:
+        with suppress(EngineClosed, EngineOff):  # a turn that was given up awaits it no more
+            await self.meet(conversation_id, actor)
 
     async def _primer(self, request: TurnRequest, view: View, texts: Texts) -> Primer:
         """For a conversation that comes back after a pause, else the rules that it was not told of,

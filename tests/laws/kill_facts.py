@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Usable
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
 
 type Fact = tuple[str, str, str]
@@ -32,7 +32,7 @@ async def facts_of(rig: Rig, places: Iterable[ConversationId]) -> Facts:
     for where in places:
         report = await rig.engine.service.describe(conversation_id=where)
         resolution = report.resolution
-        scope = resolution.scope.name if isinstance(resolution, Usable) else "<read only>"
+        scope = resolution.name or "<read only>"
         found["scope", where.umo, scope] = 1
         found["paused", where.umo, ""] = report.paused is not None
         for one in await rig.engine.service.newest(conversation_id=where):

@@ -38,7 +38,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskChange,
     Ticket,
     Turn,
-    Usable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import is_digest
@@ -564,4 +563,4 @@ def _word(outcome: object) -> str:
 def scope_name(report: Any) -> str | None:
     """The scope that a place writes, as its report names it."""
     resolution = report.resolution
-    return resolution.scope.name if isinstance(resolution, Usable) else None
+    return resolution.name or None

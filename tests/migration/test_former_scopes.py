@@ -26,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Refused,
     Ticket,
     Turn,
-    Usable,
     is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent, is_absent, is_denied
@@ -67,14 +66,14 @@ async def say(rig: Rig, text: str, where: ConversationId, number: int = 1) -> No
 async def scope_of(rig: Rig, where: ConversationId) -> str:
     """The name of the scope that the conversation has now."""
     found = (await rig.engine.service.describe(conversation_id=where)).resolution
-    assert isinstance(found, Usable)
+    assert found.scope
     return found.scope.name
 
 
 async def left(rig: Rig, where: ConversationId) -> dict[str, int]:
     """What the conversation is told: former scopes with the number of their memories."""
     report = await rig.engine.service.describe(conversation_id=where)
-    return {one.source: one.memories for one in report.left}
+    return {one.source.name: one.memories for one in report.left}
 
 
 async def bring(
@@ -113,7 +112,7 @@ async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_its_person_brin
     async with running(tmp_path, settings=after, follow=False) as rig:
         assert await rig.texts(QUESTION, ONE) == []
         assert await left(rig, ONE) == {former: 2}
-        assert [one.source for one in (await rig.engine.status()).left if one.source == former]
+        assert [one for one in (await rig.engine.status()).left if one.source.name == former]
         assert is_denied(await bring(rig, ONE, actor=person(2)))
         assert counted(await bring(rig, ONE, actor=person(1))) == [(2, 0)]
         assert await left(rig, ONE) == {}
@@ -184,7 +183,7 @@ async def test_where_others_see_the_target_too_it_has_to_be_named(
         assert await left(rig, ONE) == {former: 1}
         refused = await bring(rig, ONE)
         assert isinstance(refused, Refused)
-        assert [(one.source, one.target) for one in refused.left] == [(former, target)]
+        assert [(one.source.name, one.target.name) for one in refused.left] == [(former, target)]
         assert await rig.texts(QUESTION, TWO) == []
         odd = await bring(rig, ONE, target, "邻居")
         assert isinstance(odd, Refused)
@@ -213,7 +212,7 @@ async def test_an_admin_brings_anothers_from_afar_by_its_name(tmp_path: Path) ->
         await say(rig, "自行车的锁是红色的", TWO, 2)
         former = await scope_of(rig, ONE)
     async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
-        told = {one.source: one.memories for one in (await rig.engine.status()).left}
+        told = {one.source.name: one.memories for one in (await rig.engine.status()).left}
         assert told.pop(former) == 1
         assert len(told) == 1
         assert await left(rig, OFFICE) == {}
@@ -250,7 +249,9 @@ async def test_queued_turns_stay_where_they_were_said_unless_the_scope_is_brough
         await learn(stays, "存折现在放在琴凳里")
         assert await rig.texts(QUESTION, ONE) == []
         report = await service.describe(conversation_id=ONE)
-        assert [(one.source, one.memories, one.turns) for one in report.left] == [(former, 1, 2)]
+        assert [(one.source.name, one.memories, one.turns) for one in report.left] == [
+            (former, 1, 2)
+        ]
         assert counted(await bring(rig, ONE)) == [(1, 2)]
         await learn(goes, "他换了新的自行车锁")
         assert await rig.texts("自行车锁换了吗", ONE) == ["他换了新的自行车锁"]
@@ -290,7 +291,7 @@ async def test_without_the_record_the_policies_tell_what_was_derived(tmp_path: P
         assert await left(rig, ONE) == {former: 1}
         assert (await rig.engine.status()).left == ()
         await rig.engine.service.meet(ONE, person(1))
-        assert [one.source for one in (await rig.engine.status()).left] == [former]
+        assert [one.source.name for one in (await rig.engine.status()).left] == [former]
 
 
 async def test_nothing_is_brought_while_the_filter_is_off(tmp_path: Path) -> None:

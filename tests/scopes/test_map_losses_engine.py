@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, Memory, ReadPublicOnly
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, Memory
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
@@ -33,4 +33,4 @@ async def test_scopes_that_were_adopted_are_no_loss_and_ones_restored_without_th
         restore_store(EnginePaths.under(place), tmp_path / "store.jsonl")
     async with running(place, {}) as rig:
         report = await rig.engine.service.describe(conversation_id=group(5))
-        assert isinstance(report.resolution, ReadPublicOnly) is restored is bool(rig.notices)
+        assert (report.resolution.scope is None) is restored is bool(rig.notices)

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationId,
     ConversationKind,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Usable, WhyCode
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import WhyCode
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope, EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
@@ -302,15 +302,9 @@ async def test_who_shares_public_is_told_by_the_policy_of_the_account(bot: Resta
 # Who is met, and who owns what
 
 
-async def test_a_conversation_is_met_for_the_first_time_once_and_a_malformed_id_never(
-    bot: Restarts,
-) -> None:
-    book = bot.start({})
-    split = replace(group(1), umo=f"{OLD}:GroupMessage:55_1")  # a member's part of the group
-    found = [await book.meet(one, person(1), book.resolve(one)) for one in (group(1), split)]
-    assert found == [True, False]
+def test_a_malformed_id_is_refused_and_told(bot: Restarts) -> None:
     bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
-    assert not await book.meet(bad, person(1), book.resolve(bad))
+    assert bot.start({}).resolve(bad).refused
     assert "nonsense" in bot.told(NoticeCode.REFUSED_ID).params["id"]
 
 
@@ -335,7 +329,7 @@ def test_a_private_chat_owns_its_scope_only_if_no_other_conversation_has_it(
 ) -> None:
     book = bot.start(scope_map, settings=EngineSettings(dm_scope=policy))
     found = book.resolve(chat)
-    assert isinstance(found, Usable)
+    assert found.scope
     assert book.owns_alone(chat, found.scope) is alone
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Usable, WhyCode
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import WhyCode
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
@@ -63,4 +63,4 @@ class Restarts:
 def says(book: ScopeBook, where: ConversationId) -> str:
     """The scope of a conversation, or in brackets why it has none of its own."""
     found = book.resolve(where)
-    return found.scope.name if isinstance(found, Usable) else f"<{found.why.code}>"
+    return found.name or f"<{found.why.code}>"

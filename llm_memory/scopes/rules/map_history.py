@@ -104,7 +104,7 @@ def map_notices(
             params = {"key": key, "value": scope_map.written(key)}
             yield Notice(NoticeCode.MAP_ODD_KEY, key, params)
     if scope_map.lost:
-        missing = folders.difference(private_scopes(scope_map).values())
+        missing = folders - {*private_scopes(scope_map).values()}
         params = {"scopes": _list(missing) or "-"}
         yield Notice(NoticeCode.MAP_DAMAGED, params=params, error=True)
     if scope_map.all_gone:

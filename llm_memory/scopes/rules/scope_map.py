@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
 from types import MappingProxyType
 from typing import Final
 
@@ -22,10 +23,6 @@ _KINDS: Final = {str(kind).lower(): kind for kind in ConversationKind} | {
     "group": ConversationKind.GROUP,
     "friend": ConversationKind.PRIVATE,
 }
-_DIGITS: Final = str.maketrans("０１２３４５６７８９", "0123456789")
-_ARROW: Final = re.compile(r"\s*(?:→|⇒|->|=>)\s*")
-_TO_FILL_IN: Final = frozenset({"", "域名", "记忆域", "scope"})
-"""What stands behind the arrow of the line that ``/memory scope`` shows."""
 
 
 def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> ScopeMap:
@@ -57,23 +54,10 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
 
 def entries_of(raw: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
     """Each entry: its key as it is written, its key as AstrBot writes it, and its value. Both come
-    without what pasting brings along: blanks, invisible characters, and a whole line ``id → scope``
-    in one of the two fields."""
-    for written, beside in raw.items():
-        key, name = _line(clean(str(written)))
-        value = beside
-        if isinstance(beside, str):
-            other, value = _line(clean(beside))
-            if not value or canonical_key(other) != canonical_key(key):
-                value = clean(beside)
-            value = name if name and value in _TO_FILL_IN else value
-        yield written, canonical_key(key), value
-
-
-def _line(text: str) -> tuple[str, str]:
-    """The id and the scope of a line; for what is no such line itself and nothing."""
-    key, *behind = _ARROW.split(text, maxsplit=1)
-    return (key, behind[0]) if behind and not is_unreadable(canonical_key(key)) else (text, "")
+    without what pasting brings along: blanks and invisible characters."""
+    for written, value in raw.items():
+        named = clean(value) if isinstance(value, str) else value
+        yield written, canonical_key(clean(str(written))), named
 
 
 def entry_of(raw: Mapping[str, object], conversation_id: ConversationId) -> str | None:
@@ -101,38 +85,28 @@ def with_renamed(
 
 
 def near_name(name: str, known: Iterable[str]) -> str:
-    """The known name that was meant by another one that differs in case, width or one
-    slip of the pen; empty for none. Numbers tell things of one kind apart."""
-    looks = simplified(fold(name))
-    near = (one for one in sorted(known) if one != name and _is_slip(looks, simplified(fold(one))))
-    return next(near, "")
+    """The known name that was meant by another one that differs in case, width or one letter, or
+    has its letters in another order; empty for none. Numbers tell things of one kind apart."""
+    return next((one for one in sorted(known) if one != name and _is_near(name, one)), "")
 
 
-def _is_slip(one: str, other: str) -> bool:
-    """True if a letter differs, is missing, or has changed places with the next one."""
-    short, long = sorted((one, other), key=len)
-    if one == other or len(short) < (3 if short.isascii() else 2):
-        return one == other
-    if len(short) < len(long):
-        return any(
-            short == long[:at] + long[at + 1 :] and not long[at].isnumeric()
-            for at in range(len(long))
-        )
-    first, *more = (at for at in range(len(one)) if one[at] != other[at])
-    if more:
-        return more == [first + 1] and one[first : first + 2] == other[first : first + 2][::-1]
-    return not (one[first] + other[first]).isnumeric()
+def _is_near(name: str, known: str) -> bool:
+    one, other = simplified(fold(name)), simplified(fold(known))
+    steps = SequenceMatcher(None, one, other).get_opcodes()
+    changed = [(one[i:j], other[k:m]) for step, i, j, k, m in steps if step != "equal"]
+    a_letter = len(steps) > len(changed) == 1 and max(map(len, changed[0])) == 1
+    numbers = any(sign.isnumeric() for pair in changed for sign in "".join(pair))
+    return not numbers and (a_letter or sorted(one) == sorted(other))
 
 
 def canonical_key(key: str) -> str:
-    """``key`` as AstrBot writes it: ``qq:group:７７`` is ``qq:GroupMessage:77``. Anything but its
-    middle part and full-width digits stays as it is."""
-    parts = key.split(":", 2)
-    if len(parts) != 3 or not all(parts) or is_persona_key(key):
-        return key
-    account, written, session = parts
-    kind = _KINDS.get(written.strip().lower())
-    return f"{account}:{kind}:{session.translate(_DIGITS)}" if kind is not None else key
+    """``key`` as AstrBot writes it: ``qq:group:77`` is ``qq:GroupMessage:77``. Anything but its
+    middle part stays as it is."""
+    account, _, rest = key.partition(":")
+    written, _, session = rest.partition(":")
+    kind = _KINDS.get(written.lower())
+    known = kind is not None and account and session and not is_persona_key(key)
+    return f"{account}:{kind}:{session}" if known else key
 
 
 def account_of(key: str) -> str:
@@ -184,12 +158,7 @@ def is_unreadable(key: str) -> bool:
 def seems_to_mean(key: str, conversation_id: ConversationId) -> bool:
     """True if an id of the conversation's group or person stands in an unreadable ``key`` as a
     whole: 777 stands in ``777`` and ``qq:grp:777``, not in ``7770``."""
-    named = re.split("[:：]", key, maxsplit=1)[-1] or key
     ids = (conversation_id.session, conversation_id.group, conversation_id.peer)
     own = {part.lstrip("-") for one in ids if one for part in (one, chat_of(one))}
-    return any(_stands_in(one, named) for one in own if one)
-
-
-def _stands_in(one: str, text: str) -> bool:
-    edge = "0-9" if one.isdecimal() else "0-9A-Za-z"
-    return re.search(f"(?<![{edge}]){re.escape(one)}(?![{edge}])", text) is not None
+    edge = "[0-9A-Za-z]"
+    return any(re.search(f"(?<!{edge}){re.escape(one)}(?!{edge})", key) for one in own if one)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind
-from ...models.resolution import ReadPublicOnly, ReadsNothing, Resolution, Usable, Why, WhyCode
+from ...models.resolution import Resolution, Why, WhyCode
 from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
 from ...models.settings import DmScope, GroupScope, IllegalName, Policies, ScopeMap
 from ...text.normalising import clean
@@ -35,7 +35,7 @@ def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Poli
     """
     parts = conversation_id.umo.split(":", 2)
     if len(parts) != 3 or not all(part.strip() for part in parts):
-        return ReadsNothing(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
+        return Resolution(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
     names = names_of(conversation_id, scope_map.rebound)
     found = (
         _by_keys((key for name in names for key in _own_keys(name)), scope_map)
@@ -48,13 +48,13 @@ def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Poli
         return _agent(conversation_id, settings)
     if conversation_id.hidden:
         # Its group's key, or a policy's scope, might be its own: public would publish it.
-        return ReadPublicOnly(Why(WhyCode.UNKNOWN_ORIGIN))
+        return Resolution(Why(WhyCode.UNKNOWN_ORIGIN))
     if conversation_id.persona is None and any(map(is_persona_key, scope_map.entries)):
         # One of these keys might be this conversation's: guessing "none" would publish it.
-        return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
+        return Resolution(Why(WhyCode.UNKNOWN_PERSONA))
     found = _by_policy(names, settings)
-    if scope_map.withheld and isinstance(found, Usable) and found.scope.is_public:
-        return ReadPublicOnly(Why(WhyCode.MAP_WITHHELD))
+    if scope_map.withheld and found.scope == PUBLIC:
+        return Resolution(Why(WhyCode.MAP_WITHHELD))
     return found
 
 
@@ -63,20 +63,20 @@ def _by_keys(candidates: Iterable[tuple[WhyCode, str]], scope_map: ScopeMap) -> 
     for code, key in candidates:
         entry = scope_map.entries.get(key)
         if isinstance(entry, Scope):
-            return Usable(entry, Why(code, key, entry.name))
+            return Resolution(Why(code, key, entry.name), entry)
         if isinstance(entry, IllegalName):
-            return ReadPublicOnly(Why(WhyCode.ILLEGAL_NAME, key, entry.value))
+            return Resolution(Why(WhyCode.ILLEGAL_NAME, key, entry.value))
     return None
 
 
-def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> ReadPublicOnly | None:
+def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> Resolution | None:
     """For a conversation that no key matches: reading only, if a key that can match none seems to
     mean it: one on a bot account that is gone, or one that is no conversation id."""
     own = {without_account(key) for name in names for _, key in _own_keys(name)}
     gone = (key for key in scope_map.gone if without_account(key) in own)
     unreadable = (k for k in scope_map.unreadable if any(seems_to_mean(k, one) for one in names))
     key = min(gone, default="") or min(unreadable, default="")
-    return ReadPublicOnly(Why(WhyCode.DOUBTFUL_KEY, key, scope_map.written(key))) if key else None
+    return Resolution(Why(WhyCode.DOUBTFUL_KEY, key, scope_map.written(key))) if key else None
 
 
 def _own_keys(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
@@ -117,17 +117,17 @@ def _by_policy(names: Sequence[ConversationId], settings: Policies) -> Resolutio
         policy = settings.dm_policy(account)
         code, setting = WhyCode.DM_POLICY, settings.dm_setting(account)
     if policy is None:
-        return ReadPublicOnly(Why(WhyCode.UNKNOWN_POLICY, setting))
+        return Resolution(Why(WhyCode.UNKNOWN_POLICY, setting))
     why = Why(code, policy, setting)
     if policy == PUBLIC_NAME:
-        return Usable(PUBLIC, why)
+        return Resolution(why, PUBLIC)
     if policy is DmScope.MAIN:
-        return Usable(ALL_PRIVATE_CHATS, why)
+        return Resolution(why, ALL_PRIVATE_CHATS)
     if not where.adapter:
-        return ReadsNothing(Why(WhyCode.NO_ADAPTER, policy))
+        return Resolution(Why(WhyCode.NO_ADAPTER, policy))
     if where.kind is ConversationKind.GROUP:
-        return Usable(_of_group(where, policy), why)
-    return Usable(_of_person(where, where.adapter, policy, settings.identity_links), why)
+        return Resolution(why, _of_group(where, policy))
+    return Resolution(why, _of_person(where, where.adapter, policy, settings.identity_links))
 
 
 def _of_person(where: ConversationId, adapter: str, policy: str, links: Mapping[str, str]) -> Scope:
@@ -151,14 +151,14 @@ def _of_group(where: ConversationId, policy: str) -> Scope:
 
 def _agent(conversation_id: ConversationId, settings: Policies) -> Resolution:
     """What no policy for people reaches: to a bot, public is what everybody reads."""
-    unmapped = ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
+    unmapped = Resolution(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
     if not settings.scope_per_project:
         return unmapped
     why = Why(WhyCode.AGENT_POLICY, "per-project")
     _, level, name = conversation_id.umo.split(":", 2)
     if level == "project":
-        return Usable(project_scope(name), why)
-    return Usable(PUBLIC, why) if level == "global" else unmapped
+        return Resolution(why, project_scope(name))
+    return Resolution(why, PUBLIC) if level == "global" else unmapped
 
 
 def project_scope(name: str) -> Scope:
@@ -173,7 +173,7 @@ def _unknown_kind(conversation_id: ConversationId, settings: Policies) -> Resolu
     policies = settings.dm_policy(conversation_id.account), settings.group_scope
     own = _derive("dm", "unknown", ["kind", conversation_id.umo])
     is_public = policies == (DmScope.PUBLIC, GroupScope.PUBLIC)
-    return Usable(PUBLIC if is_public else own, Why(WhyCode.UNKNOWN_KIND))
+    return Resolution(Why(WhyCode.UNKNOWN_KIND), PUBLIC if is_public else own)
 
 
 def _derive(prefix: str, shown: str, payload: list[str]) -> Scope:
@@ -206,8 +206,7 @@ def derived_scopes(
         for dm_scope in DmScope
         for group_scope in GroupScope
     )
-    scopes = (one.scope for one in found if isinstance(one, Usable))
-    return frozenset(scope for scope in scopes if not scope.is_public)
+    return frozenset(one.scope for one in found if one.scope and not one.scope.is_public)
 
 
 def as_derived(name: str) -> Scope | None:

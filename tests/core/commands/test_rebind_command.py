@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, GroupScope, Usable
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, GroupScope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -49,7 +49,7 @@ async def moved(rig: Rig, panel: Panel, old: str, new: str) -> None:
     plugin = FakePlugin(rig, panel=panel)
     DeepMind(cast("Any", plugin)).chat_moved(old, new)
     at_once = await rig.engine.service.describe(conversation_id=ConversationId.parse(new))
-    assert isinstance(at_once.resolution, Usable)
+    assert at_once.resolution.scope
     await plugin.settled()
 
 

@@ -6,15 +6,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.llm_memory import (
-    CognitiveService,
     DmScope,
-    EngineClosed,
     Feedback,
     MemoryDraft,
     Ticket,
@@ -57,19 +54,6 @@ async def test_an_admin_maps_a_conversation_for_good_and_at_once(tmp_path: Path)
             await desk(f"scope {words}", 555)
             assert panel[KEY].get(HERE) == entry
             assert bool(await rig.texts(QUESTION, group(555))) is sees
-
-
-async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def closed(_: CognitiveService, **__: Any) -> None:
-        await rig.engine.life.close()
-        raise EngineClosed("closed")
-
-    monkeypatch.setattr(CognitiveService, "describe", closed)
-    desk = Desk(rig, panel=Panel(dict(MAP)))
-    told = desk.say("scope.set_private", place=desk.say("scope.here"), scope="家人", count=3)
-    assert told in await desk("scope 家人", 555)
 
 
 PER_PEER = replace(QUICK, dm_scope=DmScope.PER_PEER)
@@ -206,14 +190,6 @@ async def test_what_was_forgotten_goes_along_with_a_scope_and_back(
             await desk(words, 555)
         assert "雨伞在门前" in await desk(f"undo {memory_id}", 555)
         assert sorted(await rig.newest(group(555))) == [KEPT, "雨伞在门前"]
-
-
-async def test_a_name_that_is_none_is_not_offered_to_go_back_to(rig: Rig) -> None:
-    desk = Desk(rig, panel=Panel({**MAP, HERE: "open club!"}))
-    said = await desk("scope 家人", 555)
-    assert ("open club!" in said, desk.say("scope.set_back", word="") in said) == (False, False)
-    assert desk.say("scope.set_back", word="家人") in await desk("scope 公司", 555)
-    assert "没有改动" in await Desk(rig, panel=None)("scope 家人", 555)
 
 
 @pytest.mark.parametrize("name", ["公共", "公共域", "Public"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from astrbot.core.cron.events import CronMessageEvent
@@ -13,7 +13,6 @@ from astrbot.core.platform.astrbot_message import MessageMember
 from astrbot.core.platform.message_session import MessageSession
 from astrbot.core.platform.message_type import MessageType
 
-from astrbot_plugin_scoped_memory.core.turn.first_message import announce_conversation
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -23,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     How,
     MemoryDraft,
     MemoryKind,
-    ReadPublicOnly,
     Reason,
     Refused,
     Source,
@@ -89,7 +87,7 @@ class Bot(FakePlugin):
         """Persons write, and what is noted of it is on disk."""
         for event in events:
             where = await self.events.where(event)
-            await announce_conversation(cast("Any", self), where, await self.events.who(event))
+            await self.service.meet(where, await self.events.who(event))
 
     async def use(self, tool: Any, event: Any, **given: Any) -> str:
         """The model calls a tool under this event."""
@@ -167,7 +165,7 @@ async def test_a_conversation_in_which_nobody_has_spoken_reads_public_only(tmp_p
         await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
         there = await bot.events.where(timer)
         report = await bot.service.describe(conversation_id=there)
-        assert isinstance(report.resolution, ReadPublicOnly)
+        assert report.resolution.scope is None
         assert report.resolution.why.code is WhyCode.UNKNOWN_ORIGIN
         assert "公园每周一闭园" in await bot.use(RecallTool, timer, query="公园哪天闭园")
         assert (await remembered(bot, timer, GATE)).startswith("error")

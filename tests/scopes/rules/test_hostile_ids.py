@@ -13,11 +13,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationId,
     ConversationKind,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
-    ReadPublicOnly,
-    ReadsNothing,
-    Usable,
-)
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     DmScope,
@@ -70,7 +65,7 @@ def group(account: str, own: str) -> ConversationId:
 def name_of(chat: ConversationId, panel: Policies, scope_map: ScopeMap = NO_MAP) -> str:
     """The derived scope's name."""
     found = resolve(chat, scope_map, panel)
-    assert isinstance(found, Usable), found
+    assert found.scope, found
     return found.scope.name
 
 
@@ -121,7 +116,7 @@ def test_under_isolation_all_have_scopes_of_their_own_that_no_map_can_name(
     panel = Policies(dm_scope=policy, group_scope=GroupScope.PER_GROUP)
     found = [resolve(chat, NO_MAP, panel) for chat in (one, other)]
     assert found[0] == resolve(replace(one), NO_MAP, panel)
-    scopes = [one.scope for one in found if isinstance(one, Usable)]
+    scopes = [one.scope for one in found if one.scope]
     for scope in scopes:
         assert scope.name.startswith(("dm-", "group-"))
         assert Scope.parse(scope.name, derived=True) == scope
@@ -169,7 +164,7 @@ def test_the_first_key_that_the_map_knows_decides(
     scope_map, panel = read_scope_map(raw, ()), Policies(dm_scope=dm, group_scope=groups)
     found = resolve(chat, scope_map, panel)
     if not all(piece.strip() for piece in chat.umo.split(":", 2)):
-        assert isinstance(found, ReadsNothing)
+        assert found.refused
         return
     first = next((key for key in keys if key in scope_map.entries), None)
     if first is None:
@@ -177,10 +172,9 @@ def test_the_first_key_that_the_map_knows_decides(
         return
     entry = scope_map.entries.get(first)
     if isinstance(entry, IllegalName):
-        assert isinstance(found, ReadPublicOnly)
+        assert found.scope is None
         assert found.why.key == first
     else:
-        assert isinstance(found, Usable)
         assert found.scope == entry
 
 
@@ -210,5 +204,5 @@ def test_an_origin_that_hides_its_group_or_person_writes_where_the_whole_one_doe
     )
     bare = replace(conversation, adapter=None, peer=None, group=None, hidden=True)
     found = resolve(bare, scope_map, settings)
-    if isinstance(found, Usable):
+    if found.scope:
         assert resolve(conversation, scope_map, settings) == found

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import ReadPublicOnly, Usable
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFault, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     GroupScope,
@@ -108,14 +107,13 @@ def test_keys_that_match_nothing_are_reported() -> None:
     assert {one.subject for one in map_notices(scope_map, frozenset(), {"qq"})} == {*odd}
 
 
-def test_a_key_may_be_written_short_in_any_case_and_in_full_width_digits() -> None:
+def test_a_key_may_be_written_short_and_in_any_case() -> None:
     for written, canonical in (
         ("group Group GROUP groupmessage GroupMessage", "GroupMessage"),
         ("friend Friend friendmessage FRIENDMESSAGE", "FriendMessage"),
     ):
         for kind in written.split():
-            for number in ("777", "７７７"):
-                assert canonical_key(f"aiocqhttp:{kind}:{number}") == f"aiocqhttp:{canonical}:777"
+            assert canonical_key(f"aiocqhttp:{kind}:777") == f"aiocqhttp:{canonical}:777"
     for key in ("777", "persona:group:x", "a:grp:777", "a:group:", ":group:1", "a:SpaceMessage:1"):
         assert canonical_key(key) == key
     both = {"a:group:1": "公司", "a:GroupMessage:1": "家人"}  # AstrBot's own spelling wins
@@ -161,7 +159,7 @@ def test_a_key_means_the_conversation_whose_number_stands_in_it_which_reads_publ
     assert seems_to_mean(key, where) is means
     settings = Policies(group_scope=policy)
     found = resolve(where, read_scope_map({key: "家人"}, ()), settings)
-    assert isinstance(found, ReadPublicOnly) is means
+    assert (found.scope is None) is means
     assert (found.why.key == key) is means
 
 
@@ -169,23 +167,23 @@ def test_a_key_means_the_conversation_whose_number_stands_in_it_which_reads_publ
     ("raw", "expected"),
     [
         ({"777": "公司", HERE: "家人"}, "家人"),
-        ({"777": "家人", "persona:猫娘": "公司"}, None),
+        ({"777": "家人", "persona:猫娘": "公司"}, ""),
         ({"777": "public"}, "public"),
-        ({"777": "家 人"}, None),
+        ({"777": "家 人"}, ""),
         ({"mcp:project:777": "家人"}, "public"),
     ],
 )
 def test_a_doubtful_key_goes_behind_ones_own_and_before_a_persona(
-    raw: dict[str, object], expected: str | None
+    raw: dict[str, object], expected: str
 ) -> None:
     found = resolve(group(777, persona="猫娘"), read_scope_map(raw, ()), Policies())
-    assert (found.scope.name if isinstance(found, Usable) else None) == expected
+    assert found.name == expected
 
 
 # One conversation's entry
 
 KEYS = [
-    HERE, f" {HERE} ", "aiocqhttp:group:777", f"{HERE} → 家人", "aiocqhttp:GroupMessage:888",
+    HERE, f" {HERE} ", "aiocqhttp:group:777", "aiocqhttp:GroupMessage:888",
     "aiocqhttp:FriendMessage:777", "persona:猫娘", "777", "奶奶",
 ]  # fmt: skip
 MAPS = st.dictionaries(
@@ -201,8 +199,7 @@ def test_the_conversation_has_the_scope_and_all_others_have_theirs(
     panel = Policies()
     before, then = (read_scope_map(one, ()) for one in (raw, after))
     found = resolve(HOME, then, panel)
-    assert isinstance(found, Usable)
-    assert found.scope.name == name == entry_of(after, HOME)
+    assert found.name == name == entry_of(after, HOME)
     for other in (group(888), private(777)):
         assert resolve(other, then, panel) == resolve(other, before, panel)
 
@@ -216,29 +213,3 @@ def test_without_its_entry_no_key_of_its_own_is_left_and_nothing_else_is_gone(
     assert HERE not in read_scope_map(after, ()).entries
     kept = {key for key in raw if HERE not in read_scope_map({key: raw[key]}, ()).entries}
     assert after == {key: raw[key] for key in kept}
-
-
-PASTED = [
-    (f"{HERE} → 家人", ""),
-    (f"{HERE} → 家人", "家人"),
-    (f"{HERE} → 家人", f"{HERE} → 家人"),
-    (f"{HERE} → 域名", "家人"),
-    (f"{HERE}→域名", " 家人 "),
-    (f"{HERE} -> 家人", "域名"),
-    (HERE, f"{HERE} → 家人"),
-    ("aiocqhttp:group:777", f"{HERE} => 家人"),
-    (f"\u200b{HERE} → 家人", "家人\u200b"),
-]
-OTHERWISE = [
-    ("家 → 人", "家人", True),
-    (HERE, "甲 → 乙", False),
-    (HERE, "aiocqhttp:GroupMessage:888 → 家人", False),
-]
-
-
-def test_a_pasted_line_is_read_as_it_is_meant_and_what_is_none_stays_as_it_is() -> None:
-    for key, value in PASTED:
-        assert dict(read_scope_map({key: value}, ()).entries) == {HERE: Scope.parse("家人")}, key
-    for key, value, legal in OTHERWISE:
-        (entry,) = read_scope_map({key: value}, ()).entries.items()
-        assert (entry[0], isinstance(entry[1], Scope)) == (key, legal)

@@ -14,9 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationKind,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
-    ReadPublicOnly,
     Resolution,
-    Usable,
     WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
@@ -87,16 +85,15 @@ def agent(name: str) -> ConversationId:
 
 def scope_of(resolution: Resolution) -> Scope:
     """The scope, where there is one."""
-    assert isinstance(resolution, Usable), resolution
+    assert resolution.scope, resolution
     return resolution.scope
 
 
 def said(resolution: Resolution) -> str:
     """The scope's name, ``own`` for a derived one, or in brackets why there is none."""
-    if isinstance(resolution, Usable):
-        name = resolution.scope.name
+    if name := resolution.name:
         return "own" if name.startswith(("dm-", "group-")) else name
-    reads = "reads public" if isinstance(resolution, ReadPublicOnly) else "refused"
+    reads = "refused" if resolution.refused else "reads public"
     return f"<{reads}: {resolution.why.code}>"
 
 
