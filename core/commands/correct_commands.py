@@ -16,7 +16,6 @@ from ...llm_memory import (
     Refused,
     StoredMemory,
     is_changed,
-    is_denied,
 )
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.models.data_models import ChangeOutcome, is_absent
@@ -25,7 +24,7 @@ from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import memory_line
 from ..replies.outcome_text import Enough, changed_text, refusal_text
 from .call import Call, Reply
-from .command_words import scope_named
+from .command_words import first_word, folded_word, scope_named
 
 ME = frozenset({"我", "我的", "我自己", "me", "mine", "my"})
 _LONGEST = 100
@@ -41,15 +40,11 @@ _LIKE = 10
 _A_NUMBER = 2
 """A bare number of more digits names something only if the list has it: 2026 is a word. One of no
 more stands in too many texts to name one."""
+_N = "[0-9]{1,4}|[一二两三四五六七八九十]{1,3}"
 _ITEM = re.compile(
-    r"(?P<mark>第|#|no\.?|number)?[(\[【]?(?P<number>[0-9]{1,4}|[一二三四五六七八九十两]{1,3})"
-    r"(?P<unit>[条條号號项項])?[.)\]】]?"
+    rf"(?P<mark>第|#)?(?P<first>{_N})(?P<unit>[条号项])?(?:[-~到至][第#]?(?P<last>{_N})[条号项]?)?"
 )
-_RANGE = re.compile(
-    r"(?<=[0-9一二三四五六七八九十条條号號])\s*(?:-|–|—|~|到|至|\bto\b)\s*(?=[#第0-9])"
-)
-_BETWEEN = re.compile(r"\s*(?:[,、。;/+&]|以及|还有|和|与|跟|及|\band\b)\s*|\s+")
-_LOOSE = re.compile(r"(?<=第)\s+|(?<=#)\s+|(?<=no\.)\s+|\s+(?=[条條号號项項])")
+_BETWEEN = re.compile(r"[\s,、;]+|[和与]|\band\b")
 _AROUND = " \u3000\"'“”‘’「」『』《》。．.!！?？,，;；:：、"
 _PREVIEW = 80
 _MOST = 10
@@ -89,8 +84,7 @@ def _is_gone(outcome: ChangeOutcome) -> bool:
 def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
     if isinstance(outcome, Changed):
         return changed_text(call.texts, outcome)
-    same = is_denied(outcome) and outcome.who == call.actor.name
-    return refusal_text(call.texts, "forget.another" if same else "forget.not_allowed", outcome)
+    return refusal_text(call.texts, "forget.not_allowed", outcome)
 
 
 async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | None:
@@ -108,24 +102,23 @@ async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | Non
     if len(accounts) > 1:
         named = tuple(map(safe, accounts))
         return call.say("forget.which_speaker", who=who, accounts=named, one=named[0])
-    ids, turns = await call.service.ids_said_by(accounts[0], conversation_id=call.where)
-    if not ids and not turns:
+    ids = await call.service.ids_said_by(accounts[0], conversation_id=call.where)
+    if not ids:
         return call.say("forget.said_nothing", who=who)
-    lines = [call.say("forget.ask", who=who, count=len(ids))] if ids else []
-    lines += call.texts.counted("forget", ask_unread=len(turns), ask_for_good=for_good)
+    lines = [call.say("forget.ask", who=who, count=len(ids))]
+    lines += [call.say("forget.ask_for_good")] if for_good else []
     do = partial(_forget_all, person=accounts[0], for_good=for_good)
     return call.ask(lines, do, short=call.say("forget.deed"))
 
 
 async def _forget_all(call: Call, *, person: str, for_good: bool) -> Reply:
-    ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
-    outcomes = await call.service.forget_many([*ids, *turns], **call.by, for_good=for_good)
-    gone = [isinstance(one, Changed) for one in outcomes]
-    if not any(gone):  # why, of the first one; or they are gone since
+    ids = await call.service.ids_said_by(person, conversation_id=call.where)
+    outcomes = await call.service.forget_many(ids, **call.by, for_good=for_good)
+    gone = sum(isinstance(one, Changed) for one in outcomes)
+    if not gone:  # why, of the first one; or they are gone since
         return _forgotten(call, outcomes[0]) if outcomes else call.say("asked.nothing")
-    count = sum(gone[: len(ids)])
-    done = {"purged" if for_good else "all_done": count or len(turns)}
-    return call.texts.counted("forget", **done, all_left=len(ids) - count)
+    done = {"purged" if for_good else "all_done": gone}
+    return call.texts.counted("forget", **done, all_left=len(ids) - gone)
 
 
 async def _meant(call: Call, words: str, for_good: str) -> str:
@@ -157,14 +150,14 @@ def _says_too_little(token: str) -> bool:
 async def edit(call: Call) -> str:
     """Give an entry other words: by an admin."""
     first, text = call.split()
-    named = named_one(call, first, call.rest.split()) or first
+    named = named_one(call, first, first_word(text)[0]) or first
     return changed_text(call.texts, call.done(await call.service.edit(named, text, **call.by)))
 
 
 async def move(call: Call) -> str:
     """Move an entry to another scope: by an admin."""
     first, more = call.split()
-    named = named_one(call, first, call.rest.split()[:-1]) or first
+    named = named_one(call, first) or first
     outcome = await call.service.move(named, scope_named(more), **call.by)
     return changed_text(call.texts, call.done(outcome))
 
@@ -181,37 +174,22 @@ async def undo(call: Call) -> Reply:
     if not is_absent(done):
         raise call.refusal(done, "undo.not_allowed")
     pause = call.service.pause_of(call.where)
-    if pause and not named and not done.detail:  # who means the pause, by the word that ends one
+    if pause and not named:  # who means the pause, by the word that ends one
         return call.paused(pause)
-    code = "not_found" if named else "changed" if done.detail else "nothing"
-    return call.say(f"undo.{code}", id=cut(named or done.detail))
+    return call.say("undo.not_found" if named else "undo.nothing", id=cut(named))
 
 
-def item_numbers(words: str, shown: Collection[int]) -> tuple[int, ...] | None:
-    """Returns the numbers that the words name, each once; None for words that are not numbers.
-
-    Args:
-        shown: The numbers of the list.
-    """
-    plain = unicodedata.normalize("NFKC", words).casefold().strip()
-    found: list[int] = []
-    for part in parts(_RANGE.sub("~", _LOOSE.sub("", plain))):
-        ends = [_number(one, shown) for one in part.split("~")]
-        known = [one for one in ends if one is not None]
-        if len(known) < len(ends) or len(known) > 2:
-            return None
-        found += range(min(known), max(known) + 1)
-    return tuple(dict.fromkeys(found)) or None
-
-
-def _number(item: str, shown: Collection[int]) -> int | None:
-    found = _ITEM.fullmatch(item)
-    named = number(found["number"]) if found else None
-    if found is None or found["mark"] or found["unit"]:
-        return named
-    digits = found["number"]
-    told = digits.isascii() and (named in shown or len(digits) <= _A_NUMBER)
-    return named if told else None
+def numbers_of(word: str, shown: Collection[int]) -> Sequence[int]:
+    """Returns the numbers that a word names, none for what is no number. ``shown``: the numbers of
+    the list."""
+    found = _ITEM.fullmatch(folded_word(word))
+    first = number(found["first"]) if found else None
+    if found is None or first is None:
+        return ()
+    digits, last = found["first"], number(found["last"] or found["first"]) or first
+    told = digits.isascii() and (first in shown or len(digits) <= _A_NUMBER)
+    is_number = found["mark"] or found["unit"] or told
+    return range(min(first, last), max(first, last) + 1) if is_number else ()
 
 
 def bare(words: str) -> str:
@@ -219,46 +197,37 @@ def bare(words: str) -> str:
     return words.strip(_AROUND)
 
 
-def parts(words: str) -> list[str]:
-    """Returns what a list of items consists of, without what joins it."""
-    return [part for part in _BETWEEN.split(words) if part]
-
-
-def named_one(call: Call, first: str, words: Sequence[str] = ()) -> str | None:
+def named_one(call: Call, first: str, second: str = "") -> str | None:
     """Returns the one id that is named; None for what is neither a number nor an id. Where no one
-    memory is meant, the command is answered so.
-
-    Args:
-        words: The first one and what follows it: together they may name several.
-    """
+    memory is meant, the command is answered so. ``second``: the next word, which may be the number
+    of another one."""
     named = named_several(call, first)
-    beginnings = (" ".join(words[:end]) for end in range(2, _MOST))
-    several = (item_numbers(one, call.listed) or () for one in beginnings)
-    together = any(len(one) > 1 and call.listed.keys() >= set(one) for one in several)
-    if together or len(named or ()) > 1:
+    if named is None:
+        return None
+    others = numbers_of(second, call.listed)
+    if len(named) > 1 or (others and call.listed.keys() >= {*others}):
         raise Enough(call.say("pointed.one_at_a_time"))
-    return named[0] if named else None
+    return named[0]
 
 
 def named_several(call: Call, words: str) -> list[str] | None:
     """Returns the ids that are named, each once; None for words that are neither numbers nor
     ids. Of a number that no list has, the command is answered so."""
-    named, numbers = list[str](), list[int]()
-    for part in [words] if item_numbers(words, call.listed) else parts(words):
-        found, pointed = item_numbers(part, call.listed) or (), pointed_id(part)
-        if not found and pointed is None:  # words; or a whole line that ends with its pointer
-            whole = pointed_id(words)
-            return None if whole is None else [whole]
-        named += [call.listed.get(one, "") for one in found] or [pointed or ""]
-        numbers += found
-    if numbers and not call.listed:
+    listed, parts = call.listed, _BETWEEN.split(unicodedata.normalize("NFKC", words))
+    read = [(numbers_of(one, listed), pointed_id(one)) for one in parts if one]
+    if not read or not all(numbers or pointed for numbers, pointed in read):
+        whole = pointed_id(words)  # of a line that ends with its pointer; else they are words
+        return None if whole is None else [whole]
+    numbers = [one for some, _ in read for one in some]
+    if numbers and not listed:
         raise Enough(call.say("pointed.no_list"))
-    if absent := [one for one in numbers if one not in call.listed]:
-        ends = {"first": min(call.listed), "last": max(call.listed)}
+    if absent := [one for one in numbers if one not in listed]:
+        ends = {"first": min(listed), "last": max(listed)}
         raise Enough(call.say("pointed.no_number", number=absent[0], **ends))
+    named = [*(listed[one] for one in numbers), *(pointed for _, pointed in read if pointed)]
     if len(set(named)) > _MOST:
         raise Enough(call.say("pointed.too_many", most=_MOST))
-    return [*dict.fromkeys(named)] or None
+    return [*dict.fromkeys(named)]
 
 
 async def numbered(call: Call, found: Sequence[StoredMemory], first: int = 1) -> list[str]:

@@ -142,8 +142,7 @@ async def why(call: Call) -> Reply:
 
 
 async def _of_one(call: Call, words: str) -> Reply:
-    first, *_ = several = words.split()
-    named = named_one(call, first, several)
+    named = named_one(call, *words.split()[:2])
     if named is None:
         return call.say("explain.usage")
     whole = await call.service.expand(named, conversation_id=call.where)

@@ -227,8 +227,8 @@ class Corrections(Door):
         it comes back; edited, it has its former words; moved, it is here again.
 
         Without an id: the last that this person did in this conversation and that can still be
-        undone; if that was to bring what was left behind, all of it goes back. NOT_VISIBLE names
-        what was changed since, if that is why nothing can. Raises StateUnavailable, EngineClosed.
+        undone; if that was to bring what was left behind, all of it goes back. Raises
+        StateUnavailable, EngineClosed.
         """
         view = await self._gate.open(conversation_id, actor)
         if not memory_id:
@@ -246,15 +246,12 @@ class Corrections(Door):
         return await self._bring_back([archived], view) if archived else absent(memory_id)
 
     async def _undo_last(self, view: View) -> UndoOutcome:
-        changed = ""
         person, door = view.who.person, view.where.umo
         for done in self._corrected.undoable(person=person, door=door) if person else ():
             outcome = await self._undo(done, view)
             if not (is_absent(outcome) or is_denied(outcome)):
                 return outcome
-            if is_absent(outcome):
-                changed = changed or outcome.detail
-        return absent(changed)
+        return absent()
 
     def _standing(self, done: Deed) -> StoredMemory | None:
         """The entry where the deed has left it."""
@@ -269,7 +266,7 @@ class Corrections(Door):
             return await self._recover(done, view)
         standing, scope = self._standing(done), changeable.get(done.scope)
         if scope is None or standing is None:
-            return absent(done.memory_id if scope and view.who.admin else "")
+            return absent()
         if done.kind is DeedKind.REPLACED:
             return await self._swap_back(done, standing, view)
         if done.kind is not DeedKind.MOVED and not view.sees(standing):
@@ -305,18 +302,14 @@ class Corrections(Door):
     async def _recover(self, done: Deed, view: View) -> UndoOutcome:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
-        found, changed, deeds = list[StoredMemory](), "", self._corrected.together(done)
+        found, deeds = list[StoredMemory](), self._corrected.together(done)
         for scope in view.changeable:
             ids = [one.memory_id for one in deeds if one.scope == scope.name]
-            archived = {_id(one): one for one in await self._forgotten(scope, ids)}
-            async for memory_id in unhurried(ids):
-                one = archived.get(memory_id)
-                stands = self._catalogue.get(Key(scope.name, memory_id)) is not None
-                if stands or one is None or not _is_left(one, done):
-                    changed = memory_id
-                else:
+            async for one in unhurried(await self._forgotten(scope, ids)):
+                living = self._catalogue.get(Key(scope.name, _id(one)))
+                if living is None and _is_left(one, done):
                     found.append(one)
-        outcome = await self._bring_back(found, view) if found else absent(changed)
+        outcome = await self._bring_back(found, view) if found else absent()
         if isinstance(outcome, Changed):
             await self._corrected.undone(deeds)
         return outcome
@@ -328,20 +321,19 @@ class Corrections(Door):
         mine = [one async for one in unhurried(archived) if view.may_forget(one)]
         if not mine:
             return view.refusal(first) if view.sees(first) else absent(_id(first))
-        back, refused = list[StoredMemory](), None
+        back, turns, refused = list[StoredMemory](), list[StoredMemory](), None
         for scope, found in _by_scope(mine).items():
-            turns = [one for one in found.values() if one.path != ARCHIVE]
+            unread = [one for one in found.values() if one.path != ARCHIVE]
             restored, refused = await self._handlers.restore(scope, found.keys())
-            back = [*restored, *back, *turns]
-            standing = (one.memory for one in (*restored, *turns))
+            standing = (one.memory for one in (*restored, *unread))
             await self._corrected.stands(scope.name, standing)
+            back, turns = back + restored, turns + unread
             if refused is not None:
                 break
         await self._follower.follow()
-        if not back:
+        if not (told := back or turns):
             return refused or absent(_id(first))
-        count = sum(self._unread.waiting(key_of(one)) is None for one in back)
-        return Changed(DeedKind.FORGOTTEN, back[0], undone=True, more=max(count - 1, 0))
+        return Changed(DeedKind.FORGOTTEN, told[0], undone=True, more=len(told) - 1)
 
 
 def _gone(memory_id: str, archived: StoredMemory | None) -> Refused:

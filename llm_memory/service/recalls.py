@@ -198,13 +198,10 @@ class Recalls(Door):
         unread = [one for one in turns if same(person, one.memory.provenance.person)]
         return await self._newest(view, limit, person), unread
 
-    async def ids_said_by(
-        self, person: str, *, conversation_id: ConversationId
-    ) -> tuple[list[str], list[str]]:
+    async def ids_said_by(self, person: str, *, conversation_id: ConversationId) -> list[str]:
         """The ids of these."""
         said = await self._said_by(person, await self._gate.open(conversation_id))
-        memories, turns = ([one.memory.memory_id for one in some] for some in said)
-        return memories, turns
+        return [one.memory.memory_id for some in said for one in some]
 
     async def speakers(self, name: str, *, conversation_id: ConversationId) -> list[str]:
         """Who of the speakers whom the conversation sees is called so, or has this account: one

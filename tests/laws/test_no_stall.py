@@ -119,7 +119,7 @@ async def undo(house: House) -> object:
 
 async def forget_thousands(house: House) -> object:
     """All that one person said of late, as one deed, and back again by one undo."""
-    ids, _ = await house.service.ids_said_by(WEI.person, conversation_id=HOME)
+    ids = await house.service.ids_said_by(WEI.person, conversation_id=HOME)
     await house.service.forget_many(ids[:2000], conversation_id=HOME, actor=WEI)
     back = await house.service.restore(conversation_id=HOME, actor=WEI)
     assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
