@@ -16,6 +16,7 @@ from ...llm_memory import (
     Refused,
     StoredMemory,
     is_changed,
+    is_denied,
 )
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.models.data_models import ChangeOutcome, is_absent
@@ -84,7 +85,8 @@ def _is_gone(outcome: ChangeOutcome) -> bool:
 def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
     if isinstance(outcome, Changed):
         return changed_text(call.texts, outcome)
-    return refusal_text(call.texts, "forget.not_allowed", outcome)
+    same = is_denied(outcome) and outcome.who == call.actor.name
+    return refusal_text(call.texts, "forget.another" if same else "forget.not_allowed", outcome)
 
 
 async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | None:
