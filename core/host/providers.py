@@ -40,26 +40,14 @@ class AstrBotEmbedding:
         return f"provider:{self.provider_id}"
 
     @property
-    def _provider(self) -> Any:
-        return self.context.get_provider_by_id(self.provider_id)
-
-    @property
     def model(self) -> str:
         """The model that the provider is configured with now."""
-        provider = self._provider
+        provider = self.context.get_provider_by_id(self.provider_id)
         return str(provider.get_model() or "") if provider is not None else ""
-
-    @property
-    def dim(self) -> int:
-        """What the provider is configured to give, 0 if it does not say, or is gone."""
-        try:
-            return int(self._provider.get_dim())
-        except (AttributeError, TypeError, ValueError):
-            return 0
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """One vector a text. Whatever the provider raises passes through to the checked wrapper."""
-        provider = self._provider
+        provider = self.context.get_provider_by_id(self.provider_id)
         if provider is None:
             raise LookupError(f"embedding provider {self.provider_id} is gone")
         vectors: list[Sequence[float]] = []

@@ -37,9 +37,8 @@ _OPENING_SECONDS = 10.0
 """How long an agent waits for an engine that still opens. No person waits for such an agent."""
 
 # AstrBot's own: a timer's platform, and what it was set with, ``sender_id`` in it; the person has
-# told the turn to stop; what the tool ``send_message_to_user`` has sent here in this turn.
+# told the turn to stop.
 _SCHEDULER, _JOB, _STOPPING = "cron", "cron_payload", "agent_stop_requested"
-_SENT = "_send_message_to_user_current_session_plain_texts"
 
 
 class TurnNotes(TypedDict, total=False):
@@ -232,15 +231,10 @@ def is_command(event: AstrMessageEvent) -> bool:
 
 
 def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | None:
-    """What the bot said: what a tool sent in the turn, then the model's answer. Empty for nothing;
-    None where AstrBot says why there is no answer."""
-    sent: list[str] = event.get_extra(_SENT) or []
+    """What the model said, empty for nothing; None where AstrBot says why there is no answer."""
     if response is None or event.get_extra(_STOPPING):
-        return "\n".join(sent)
-    if response.role == "err":
-        return "\n".join(sent) or None
-    said = (*sent, (response.completion_text or "").strip())
-    return "\n".join(filter(None, dict.fromkeys(said)))
+        return ""
+    return None if response.role == "err" else (response.completion_text or "").strip()
 
 
 def command_rest(event: AstrMessageEvent, words: int) -> str:

@@ -11,10 +11,9 @@ from typing import Any
 class FakeRawEmbedder:
     """Plain lists of floats. ``fault`` replaces what is answered; ``calls`` keeps what was sent."""
 
-    def __init__(self, *, dim: int = 128, told_dim: int = 0, model: str = "fake-1") -> None:
+    def __init__(self, *, dim: int = 128, model: str = "fake-1") -> None:
         self.label = "provider:fake"
         self.model = model
-        self.dim = told_dim
         self._dim = dim
         self.fault: Callable[[list[list[float]]], Any] | None = None
         self.calls: list[list[str]] = []

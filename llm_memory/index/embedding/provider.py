@@ -35,11 +35,6 @@ class RawEmbedder(Protocol):
         """The model's name as configured; empty if the host does not say."""
         ...
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector; 0 if the host does not say."""
-        ...
-
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """One vector a text. May raise anything, hang, or answer nonsense."""
         ...
@@ -74,10 +69,10 @@ class ProviderEmbedder:
         return None
 
     async def prepare(self) -> Fingerprint:
-        """Asks the service. A configured dimension that it does not keep raises."""
+        """Asks the service, which tells the dimension, too."""
         self._prepared_model = self._raw.model
         probes = [*PROBE_QUERIES, *PROBE_MEMORIES]
-        vectors = unit_rows(await self._raw.embed(probes), len(probes), max(self._raw.dim, 0))
+        vectors = unit_rows(await self._raw.embed(probes), len(probes), 0)
         self._unsupported = unsupported_languages(
             vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :]
         )

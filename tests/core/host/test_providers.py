@@ -43,7 +43,6 @@ class FakeProvider:
 
     name: str
     kind: ProviderType | None = ProviderType.EMBEDDING
-    dim: Any = 4
     model: str | None = "m"
     first: float = 1.0
     sizes: list[int] = field(default_factory=list)
@@ -55,9 +54,6 @@ class FakeProvider:
 
     def get_model(self) -> str | None:
         return self.model
-
-    def get_dim(self) -> int:
-        return int(self.dim)
 
     async def get_embeddings(self, texts: Sequence[str]) -> list[list[float]]:
         self.sizes.append(len(texts))
@@ -151,17 +147,16 @@ def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
 async def test_a_provider_is_looked_up_at_every_call_and_fails_while_it_is_gone() -> None:
     context = FakeContext()
     embedding = AstrBotEmbedding(context, "one")
-    for first, dim, model in ((1.0, 4, "m"), (2.0, 8, "m2")):
-        context.held = [FakeProvider("two"), FakeProvider("one", dim=dim, model=model, first=first)]
+    for first, model in ((1.0, "m"), (2.0, "m2")):
+        context.held = [FakeProvider("two"), FakeProvider("one", model=model, first=first)]
         assert await embedding.embed(["ab"]) == [[first, 0.0, 0.0, 2.0]]
-        assert (embedding.dim, embedding.model) == (dim, model)
+        assert embedding.model == model
     context.held = []
-    assert (embedding.dim, embedding.model) == (0, "")
+    assert embedding.model == ""
     with pytest.raises(LookupError, match="one"):
         await embedding.embed(["ab"])
     # A long list goes in parts, and comes back in order.
-    context.held = [provider := FakeProvider("one", dim=None)]  # it cannot tell its dimension
-    assert embedding.dim == 0
+    context.held = [provider := FakeProvider("one")]
     vectors = await embedding.embed(["x" * length for length in range(25)])
     assert [vector[3] for vector in vectors] == list(range(25))
     assert (sum(provider.sizes), max(provider.sizes)) == (25, 10)

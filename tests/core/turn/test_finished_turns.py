@@ -46,7 +46,6 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot, pytest.mark.asyncio(loop_sc
 
 OFF = EngineSettings(loop=LoopSettings(reads_turns=False))
 ADMIN = person(9, admin=True)
-SENT = "_send_message_to_user_current_session_plain_texts"
 REFUSAL, DUMPLINGS = "抱歉，这个我不能回答。", "奶奶今天吃了三个饺子"
 PICTURE = LLMResponse("assistant", result_chain=MessageChain([Plain("看"), Image("file:///x")]))
 COMMAND = {"activated_handlers": [SimpleNamespace(event_filters=[CommandFilter("吃")])]}
@@ -59,11 +58,6 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]
         yield rig
 
 
-def sent(*texts: str) -> dict[str, Any]:
-    """A tool of AstrBot's has sent these in the turn."""
-    return {"extras": {SENT: [*texts]}}
-
-
 @pytest.mark.parametrize(
     ("event", "response", "kept"),
     [
@@ -73,11 +67,6 @@ def sent(*texts: str) -> dict[str, Any]:
         ({}, None, (QUESTION, "")),  # a tool has answered
         ({}, PICTURE, (QUESTION, "看")),
         ({}, answer("超时是 timeout"), (QUESTION, "超时是 timeout")),
-        # What a tool has sent is the bot's words of that turn.
-        (sent("会起疹子"), answer("告诉他了"), (QUESTION, "会起疹子\n告诉他了")),
-        (sent("不能吃", "当心"), answer("当心"), (QUESTION, "不能吃\n当心")),  # it is sent once
-        (sent("不能吃"), answer("", role="err"), (QUESTION, "不能吃")),
-        (sent("不能吃"), None, (QUESTION, "不能吃")),
         # What AstrBot says when it is stopped or has no answer is not the model's.
         ({"extras": {"agent_stop_requested": True}}, answer("[interrupted]"), (QUESTION, "")),
         ({}, answer("All chat models failed", role="err"), None),

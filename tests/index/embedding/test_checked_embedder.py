@@ -147,14 +147,9 @@ def wrapped(raw: FakeRawEmbedder) -> CheckedEmbedder:
     return CheckedEmbedder(ProviderEmbedder(raw), query_seconds=30.0, write_seconds=30.0)
 
 
-async def test_an_untold_dimension_is_found_out() -> None:
+async def test_the_dimension_is_found_out() -> None:
     fingerprint = await wrapped(FakeRawEmbedder(dim=96)).prepare()
     assert (fingerprint.model, fingerprint.dim) == ("provider:fake/fake-1", 96)
-
-
-async def test_a_told_dimension_that_is_not_kept_is_an_error() -> None:
-    with pytest.raises(EmbeddingFailed, match="wrong_dimension: 96 instead of 128"):
-        await wrapped(FakeRawEmbedder(dim=96, told_dim=128)).prepare()
 
 
 @pytest.mark.parametrize("answer", [None, "internal server error", [], [[]]])
