@@ -22,14 +22,10 @@ _BREATH_SECONDS = 5.0
 interpreter for seconds, while the panel gives its first answers and the chat platforms connect."""
 
 
-async def own(plugin: PluginContext, up: asyncio.Event) -> None:
-    """Open; keep up with the files from then on, whatever comes of the rest; choose, and keep the
-    index up. Runs until cancelled.
-
-    Args:
-        up: Set once AstrBot has loaded its providers: then an embedder is chosen.
-    """
-    engine, say, just_started = plugin.engine, plugin.texts.say, up.is_set()
+async def own(plugin: PluginContext) -> None:
+    """Open; keep up with the files from then on, whatever comes of the rest; once AstrBot has
+    loaded its providers, choose an embedder, and keep the index up. Runs until cancelled."""
+    engine, say, just_started = plugin.engine, plugin.texts.say, plugin.up.is_set()
     await engine.open()
     plugin.spawn(engine.follow(), "files")
     total = (await engine.status()).total
@@ -37,9 +33,9 @@ async def own(plugin: PluginContext, up: asyncio.Event) -> None:
     if plugin.config.mcp_share is not None:
         plugin.spawn(_share(plugin, plugin.config.mcp_share), "share")
     await engine.scan_notes()
-    with suppress(TimeoutError):  # AstrBot has loaded its providers then
+    with suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            await up.wait()
+            await plugin.up.wait()
     if just_started:
         await asyncio.sleep(_BREATH_SECONDS)
     plugin.spawn(bring_memories(engine), "migrations")
@@ -58,8 +54,8 @@ async def own(plugin: PluginContext, up: asyncio.Event) -> None:
 
 
 async def _share(plugin: PluginContext, address: str) -> None:
-    """Let coding agents on this machine use the bot's memory, where the owner has switched it on;
-    a server that cannot listen is told in the log. Ends when the calls that began are answered."""
+    """Let coding agents on this machine use the bot's memory; a server that cannot listen is told
+    in the log. Ends when the calls that began are answered."""
     # Loaded where it is wanted alone.
     from ..llm_memory.sharing.server import LOOPBACK, SharingServer
 

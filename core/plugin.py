@@ -61,9 +61,9 @@ class Plugin:
 
     def __init__(self, context: Any, settings: Any, data: Path, load: Callable[[], Code]) -> None:
         """``load`` imports; it is called in a thread."""
-        self._context = context
-        self._settings = settings
-        self._data = data
+        self.context = context
+        self.settings = settings
+        self.data = data
         self._load = load
         self.up = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -74,11 +74,11 @@ class Plugin:
     async def begin(self) -> None:
         """AstrBot has made the plugin. At its start this returns at once, and what fails is told.
         In a reload it raises whatever the import raises: AstrBot shows it beside the name."""
-        self._installs = Installs(
-            ROOT / "requirements.txt", self._data / "state" / "requirements.json", plugin_version()
+        self.installs = Installs(
+            ROOT / "requirements.txt", self.data / "state" / "requirements.json", plugin_version()
         )
         # At start-up plugins come first, and providers one by one behind them.
-        reload = bool(self._context.provider_manager.inst_map)
+        reload = bool(self.context.provider_manager.inst_map)
         self._task = asyncio.create_task(self._make() if reload else self._make_later())
         if reload:
             await asyncio.shield(self._task)
@@ -142,9 +142,7 @@ class Plugin:
                 self.here, self.fault = await self._opened(code), ""
 
     async def _opened(self, code: Code) -> PluginContext:
-        plugin = code.plugin(
-            self._context, self._settings, self._data, self._installs, self.again, self.up
-        )
+        plugin = code.plugin(self)
         if not plugin.config.enabled:
             logger.info(plugin.texts.say("log.disabled"))
             return plugin
@@ -155,10 +153,10 @@ class Plugin:
         for tool in code.tools:
             made = tool(source=self._for_tools)
             made.active = made.name not in switched_off
-            self._context.get_llm_tool_manager().remove_func(made.name)
-            self._context.add_llm_tools(made)
+            self.context.get_llm_tool_manager().remove_func(made.name)
+            self.context.add_llm_tools(made)
         plugin.open()
-        self._installs.begin(self.again)
+        self.installs.begin(self.again)
         return plugin
 
     async def _for_tools(self) -> PluginContext | None:
@@ -204,4 +202,4 @@ class Plugin:
         return self._say("log.load_failed", detail=detail) if detail else self._say("log.loading")
 
     def _say(self, name: str, **values: str) -> str:
-        return Texts(chosen_language(self._settings)).say(name, **values)
+        return Texts(chosen_language(self.settings)).say(name, **values)

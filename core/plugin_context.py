@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from astrbot.api import logger
@@ -30,7 +29,6 @@ from .background_initializer import own
 from .commands.typing_rate import TypingRate
 from .config import ConfigWarning, read_config
 from .host.bot_facts import PersonaReader, bot_accounts, clock_of, is_admin
-from .host.package_installer import Installs
 from .host.panel_map import PanelMap
 from .host.providers import AstrBotChat, AstrBotReranker, missing_providers
 from .plugin_names import plugin_version
@@ -42,10 +40,9 @@ from .turn.recent_talk import RecentTalk
 if TYPE_CHECKING:
     from .commands.commands import Commands
     from .deepmind import DeepMind
+    from .plugin import Plugin
 
 _RECALLS = 20
-type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
-"""Closes all that one load holds, does what it is given, and makes all anew."""
 
 
 class PluginContext:
@@ -55,24 +52,15 @@ class PluginContext:
     mind: DeepMind | None = None
     commands: Commands | None = None
 
-    def __init__(
-        self,
-        context: Any,
-        raw_config: Mapping[str, Any] | None,
-        data: Path,
-        installs: Installs,
-        reopen: Reopen,
-        up: asyncio.Event,
-    ) -> None:
-        """``up``: set once AstrBot has started: at a start before this, else soon."""
-        self.astrbot = context
-        self.reopen = reopen
-        self._installs = installs
+    def __init__(self, plugin: Plugin) -> None:
+        context, raw_config = plugin.context, plugin.settings
+        self.astrbot, self.up, self.reopen = context, plugin.up, plugin.again
+        self._installs = plugin.installs
         self.config = config = read_config(raw_config)
         self.panel_map = PanelMap(raw_config)
         self.texts = Texts(config.language)
         self.version = plugin_version()
-        self.paths = EnginePaths.under(data, config.memory_root)
+        self.paths = EnginePaths.under(plugin.data, config.memory_root)
         self.clock = clock_of(context)
         self.rate = TypingRate()
         self.talk = RecentTalk()
@@ -93,7 +81,6 @@ class PluginContext:
             carried_settings=lambda: carried(self.panel_map.all()),
         )
         self.schedule = SleepSchedule(self.engine, config.engine.loop.sleep_at, self.clock)
-        self._up = up
         self._fault = ""
         """Why what goes on behind the bot has ended before its time."""
         self._tasks: set[asyncio.Future[None]] = set()
@@ -108,13 +95,13 @@ class PluginContext:
         """Start the owner task. Returns at once."""
         # A sink of the engine's own loguru core, so AstrBot's sinks never see those records raw.
         self._logs = engine_log.logger.add(_forward, level="DEBUG", format="{message}", catch=True)
-        self.spawn(own(self, self._up), "owner")
+        self.spawn(own(self), "owner")
 
     def unusable(self) -> list[str]:
         """Settings that are not usable and packages that are not there, as texts. Until AstrBot
         is up, it is unknown which providers it has."""
         say, named = self.texts.say, list[ConfigWarning]()
-        if self._up.is_set():
+        if self.up.is_set():
             named = missing_providers(self.astrbot, self.config)
         code = {True: "log.package_installing", False: "log.package_missing"}
         return [

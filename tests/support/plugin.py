@@ -13,6 +13,7 @@ from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
+from astrbot_plugin_scoped_memory.core.plugin import Plugin
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.core.turn.events import Events
@@ -160,8 +161,9 @@ def loaded(data: Path, **config: Any) -> PluginContext:
         provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
         get_all_embedding_providers=list,
     )
-    none: Any = SimpleNamespace(missing={})
-    return PluginContext(astrbot, config, data, none, none, asyncio.Event())
+    plugin = Plugin(astrbot, config, data, cast("Any", None))
+    plugin.installs = cast("Any", SimpleNamespace(missing={}))
+    return PluginContext(plugin)
 
 
 class Desk:

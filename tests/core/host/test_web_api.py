@@ -146,7 +146,7 @@ async def test_a_provider_that_is_not_there_is_a_warning_once_astrbot_is_up(tmp_
     plugin = loaded(tmp_path, advanced={"rerank_provider": "mein"})
     for up in (False, True):
         assert ("mein" in "\n".join((await status(plugin))["warnings"])) is up
-        plugin._up.set()
+        plugin.up.set()
     await plugin.close()
 
 

@@ -44,9 +44,6 @@ class EmbeddingService:
         InvalidService: the address, the name or the key cannot be used.
     """
 
-    dim = 0
-    """It does not say; ``prepare`` finds out."""
-
     def __init__(self, base: str, model: str, *, key: str = "", seconds: float = 30.0) -> None:
         if not model.strip():
             raise InvalidService("service.no_model")
