@@ -116,11 +116,14 @@ async def _nearest(
     levels: Sequence[OwnerLevel], memory_id: str, ask: _Ask
 ) -> tuple[OwnerLevel, Any]:
     """Returns what the nearest level says that has the memory, else that it is not visible."""
+    nowhere = levels[0], absent(memory_id)
     for one in levels:
         answer = await ask(one, memory_id)
-        if not (is_absent(answer) or is_denied(answer)):  # denied: it is at the other level
+        if is_absent(answer):
+            nowhere = nowhere if answer == nowhere[1] else (one, answer)
+        elif not is_denied(answer):  # that one stands at the other level
             return one, answer
-    return levels[0], absent(memory_id)
+    return nowhere
 
 
 def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:

@@ -11,7 +11,7 @@ from ..composition.paths import EnginePaths
 from ..models.scope import PUBLIC, Scope
 from ..scopes.rules.scope_resolution import project_scope
 from ..storage.directory_lock import signed_pid
-from ..texts import Said
+from ..texts import Said, at
 from .places import is_folder
 from .project import Project, find_project, project_paths, short_hash
 from .settings import LoadedSettings
@@ -87,12 +87,7 @@ def _why_not_used(project: Project, home: Path) -> Said | None:
             return None
         return Said("home.root_gone", path=memory)
     if workflow is not None and workflow.root is not None and not project.is_memory_inside:
-        return Said(
-            "workflow.line",
-            path=workflow.path,
-            line=workflow.root_line,
-            why=Said("home.root_outside", path=workflow.root),
-        )
+        return at(workflow.path, "home.root_outside", path=workflow.root)
     command = "init" if project.stated_root else "init --store"
     return Said("home.brought", path=root, command=command)
 

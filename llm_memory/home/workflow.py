@@ -15,11 +15,11 @@ from typing import Final
 
 from ..errors import HomeError
 from ..models.scope import ROLES_FOLDER
-from ..models.workflow import WORKFLOW, Workflow, at_line, is_role, parse_workflow
+from ..models.workflow import WORKFLOW, Workflow, is_role, parse_workflow
 from ..storage.directory_lock import LOCK_NAME
 from ..storage.files import is_link
 from ..storage.workflow_file import read_tables
-from ..texts import Said
+from ..texts import Said, at
 from .places import PROJECT_FOLDER, expanded, is_above_user, is_folder
 
 _WINDOWS: Final = re.compile(r"[A-Za-z]:|//|.*\\", re.DOTALL)
@@ -28,8 +28,7 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}(?=/|$)")
 
 def is_workflow(path: Path) -> bool:
     """Returns whether there is such a file with a table of ours. Raises HomeError."""
-    _, tables = read_tables(path)
-    return bool(tables)
+    return bool(read_tables(path))
 
 
 def project_workflow(
@@ -41,16 +40,16 @@ def project_workflow(
 
     Raises HomeError where it is no TOML, or its root cannot be used on this machine, or at all.
     """
-    text, tables = read_tables(path)
+    tables = read_tables(path)
     if not tables:
         return None
-    found = parse_workflow(path, text, tables)
+    found = parse_workflow(path, tables)
     memory = tables.get("memory")
     if not isinstance(memory, dict) or "root" not in memory:
         return found
     root = _root(memory["root"], path.parent, environ, home)
     if isinstance(root, Said):
-        raise HomeError(at_line(path, text, "memory", "root", root))
+        raise HomeError(at(path, root))
     return replace(found, root=root)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, TypeGuard
 
-from ..texts import Said, nearest
+from ..texts import Said, at
 from .scope import may_be_given, role_folder
 
 WORKFLOW: Final = "workflow.toml"
@@ -20,8 +19,6 @@ WORKFLOW_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 TOPK: Final = 3
 _MOST_TOPK, _MOST_ROLES, _MOST_WARNINGS, _LONGEST_ROLE = 20, 50, 20, 64
 _PLAIN, _WITH_ROLES = "project-only", "project+roles"
-_HEADER: Final = re.compile(r"\s*\[\s*[\"']?([\w-]+)[\"']?\s*\]")
-_KEY: Final = re.compile(r"\s*([\w.\"'-]+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +31,11 @@ class Workflow:
         topk: How many memories a prompt is given by itself, 0 to 20; None where it does not say.
         project: A name to show, empty for none. It opens nothing.
         enabled: The roles; None where it does not say, and the folders below ``roles/`` count.
-        warnings: What was not taken, with its line, and what is done instead.
+        warnings: What was not taken, and what is done instead.
     """
 
     path: PurePath
     root: PurePath | None = None
-    root_line: int = 1
     has_roles: bool = True
     topk: int | None = None
     project: str = ""
@@ -74,36 +70,32 @@ _RULES: Final[Mapping[str, tuple[Callable[[Any], bool], object, Said]]] = {
 """What each value must be, what is taken instead, and what is said then."""
 
 
-def parse_workflow(path: PurePath, text: str, tables: Mapping[str, Any]) -> Workflow:
+def parse_workflow(path: PurePath, tables: Mapping[str, Any]) -> Workflow:
     """Returns what our ``tables`` of a file say, without the root: whether that can be used, the
     disk must tell."""
-    values: dict[str, Any] = {}
-    wrong: list[tuple[str, str, Said]] = []
+    values, wrong = dict[str, Any](), list[Said]()
     for table, content in tables.items():
         if not isinstance(content, dict):
-            wrong.append((table, "", Said("workflow.no_table", table=table)))
+            wrong.append(Said("workflow.no_table", table=table))
             continue
         for key, value in content.items():
+            values[key] = value
             if key not in WORKFLOW_KEYS[table]:
-                near = nearest(key, WORKFLOW_KEYS[table])
-                why = Said("workflow.unknown", key=f"{key[:40]!r}", nearest=near)
-                wrong.append((table, key, why))
+                wrong.append(Said("workflow.unknown", key=f"{key[:40]!r}"))
             elif key in _RULES and not _RULES[key][0](value):
                 _, values[key], why = _RULES[key]
-                wrong.append((table, key, why))
-            else:
-                values[key] = value
-    if (enabled := values.get("enabled")) is not None:
+                wrong.append(why)
+    enabled = values.get("enabled")
+    if enabled is not None:
         enabled, refused = _roles(enabled)
-        wrong += [("roles", "enabled", Said("workflow.role", role=role)) for role in refused]
+        wrong += [Said("workflow.role", role=role) for role in refused]
     return Workflow(
         path,
-        root_line=_line(text, "memory", "root"),
         has_roles=values.get("layout", _WITH_ROLES) == _WITH_ROLES,
         topk=values.get("auto_inject_topk"),
         project=values.get("project", ""),
         enabled=enabled,
-        warnings=tuple(at_line(path, text, *one) for one in wrong[:_MOST_WARNINGS]),
+        warnings=tuple(at(path, one) for one in wrong[:_MOST_WARNINGS]),
     )
 
 
@@ -119,28 +111,8 @@ def _roles(listed: list[object]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(taken.values()), refused
 
 
-def at_line(path: PurePath, text: str, table: str, key: str, why: Said) -> Said:
-    """Returns what is wrong with a key, behind its place in the file's ``text``."""
-    return Said("workflow.line", path=path, line=_line(text, table, key), why=why)
-
-
 def is_role(name: object) -> TypeGuard[str]:
     """Returns whether a role can be called so: its folder is, on every disk."""
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_ROLE:
         return False
     return name.isprintable() and role_folder(name) == name
-
-
-def _line(text: str, table: str, key: str) -> int:
-    """Returns where a key stands, else where its table begins, else 1."""
-    begun, current = 1, ""
-    for number, line in enumerate(text.split("\n"), 1):
-        if header := _HEADER.match(line):
-            current = header[1]
-            begun = number if current == table else begun
-        elif named := _KEY.match(line):
-            name = re.sub(r"[\"']", "", named[1])
-            if name == f"{table}.{key}" or (current == table and name == key):
-                return number
-            begun = number if not current and name == table else begun
-    return begun

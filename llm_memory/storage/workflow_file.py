@@ -16,16 +16,15 @@ def read_workflow(path: Path) -> Workflow | None:
     """Returns what the file says but for its root: that of a bot is a setting of its own. None
     where there is no such file, or it has neither ``[memory]`` nor ``[roles]``. Raises HomeError.
     """
-    text, tables = read_tables(path)
-    return parse_workflow(path, text, tables) if tables else None
+    tables = read_tables(path)
+    return parse_workflow(path, tables) if tables else None
 
 
-def read_tables(path: Path) -> tuple[str, dict[str, Any]]:
-    """Returns the text of the file, and what bears the names of our tables, if one is a table.
-    Raises HomeError where it is a link, or no TOML."""
+def read_tables(path: Path) -> dict[str, Any]:
+    """Returns what bears the names of our tables, if one is a table. Raises HomeError where the
+    file is a link, or no TOML."""
     if is_link(path):
         raise HomeError(at(path, "path.link"))
-    text = read_text(path)
-    parsed = parse_toml(path, text)
+    parsed = parse_toml(path, read_text(path))
     found = {name: value for name, value in parsed.items() if name in WORKFLOW_KEYS}
-    return text, found if any(isinstance(value, dict) for value in found.values()) else {}
+    return found if any(isinstance(value, dict) for value in found.values()) else {}

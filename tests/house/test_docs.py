@@ -275,7 +275,7 @@ def test_each_key_of_a_projects_file_has_a_row_with_its_default() -> None:
     page = (DOCS / "projects.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (?:`\[\w+\]` )?`(\w+)` \| ([^|]+) \| ", page, re.MULTILINE)
     assert [key for key, _ in rows] == [key for keys in WORKFLOW_KEYS.values() for key in keys]
-    silent = parse_workflow(Path("workflow.toml"), "", {"memory": {}})
+    silent = parse_workflow(Path("workflow.toml"), {"memory": {}})
     assert silent.has_roles
     assert {"layout": '`"project+roles"`', "auto_inject_topk": f"`{TOPK}`"}.items() <= dict(
         rows
