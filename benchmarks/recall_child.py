@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from llm_memory import Actor, ConversationId
-from llm_memory.composition.paths import EnginePaths
 from llm_memory.home.owned_store import OwnedStore
 from llm_memory.home.settings import load_settings
+from llm_memory.service.paths import EnginePaths
 
 WHERE = ConversationId.parse("mcp:global:home")
 AGENT = Actor("mcp:agent", "benchmark")

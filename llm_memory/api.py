@@ -2,7 +2,6 @@
 
 from .composition.engine import Engine, build_engine
 from .composition.export_restore import find_backup, owned, restore_store
-from .composition.paths import EnginePaths, local_now
 from .consolidation.models import Postponed, SleepReport
 from .errors import (
     DirectoryInUse,
@@ -104,6 +103,7 @@ from .models.turns import (
 from .primer.models import Primed, Primer, PrimerPart, PrimerSection
 from .reflection.reflection_service import ReflectionService
 from .service.cognitive_service import CognitiveService
+from .service.paths import EnginePaths, local_now
 
 __all__ = [
     "GIVEN_UP",

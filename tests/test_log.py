@@ -14,8 +14,6 @@ from astrbot_plugin_scoped_memory.llm_memory import log, texts
 
 pytestmark = pytest.mark.unit
 
-CHINESE, SPOKEN = "读到笔记 1 段", "Pieces of notes read: 1"
-
 
 @pytest.fixture(autouse=True)
 def in_chinese() -> Iterator[None]:
@@ -35,37 +33,27 @@ def records() -> Iterator[list[Any]]:
     log.logger.remove(sink)
 
 
-@pytest.fixture
-def standard(monkeypatch: pytest.MonkeyPatch) -> log.Logger:
-    """A logger where loguru is not installed."""
-    monkeypatch.setattr(log, "_make_loguru", lambda: None)
-    return log.Logger()
-
-
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
-def test_a_line_names_its_level_and_where_it_was_logged(records: list[Any], level: str) -> None:
-    line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
-    getattr(log.logger, level)("notes_read", count=1)
-    (record,) = records
-    assert record["level"].name == level.upper()
-    assert (record["file"].name, record["line"]) == (Path(__file__).name, line)
-    assert record["message"] == CHINESE
-
-
-@pytest.mark.parametrize("level", ["info", "warning", "error"])
-def test_so_it_does_without_loguru(
-    standard: log.Logger, caplog: pytest.LogCaptureFixture, level: str
+def test_a_line_names_its_level_and_where_it_was_logged_also_without_loguru(
+    records: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    level: str,
 ) -> None:
+    monkeypatch.setattr(log, "_make_loguru", lambda: None)
+    standard = log.Logger()
     assert standard.add(print) is None
     standard.speak("en")
     with caplog.at_level(logging.INFO, "scoped_memory"):
         line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+        getattr(log.logger, level)("notes_read", count=1)
         getattr(standard, level)("notes_read", count=1)
         standard.debug("{} is not heard", "100%")
-    (record,) = caplog.records
-    assert record.levelname == level.upper()
-    assert (record.filename, record.lineno) == (Path(__file__).name, line)
-    assert record.getMessage() == SPOKEN
+    (ours,), (plain,) = records, caplog.records
+    assert (ours["level"].name, plain.levelname) == (level.upper(), level.upper())
+    assert (ours["file"].name, ours["line"]) == (Path(__file__).name, line)
+    assert (plain.filename, plain.lineno) == (Path(__file__).name, line + 1)
+    assert (ours["message"], plain.getMessage()) == ("读到笔记 1 段", "Pieces of notes read: 1")
 
 
 def test_braces_of_what_is_filled_in_stay(records: list[Any]) -> None:

@@ -57,23 +57,16 @@ def _named_file(words: str) -> tuple[str, bool]:
 def imported_lines(texts: Texts, imported: Imported) -> list[str]:
     """What became of the lines, and why some were refused."""
     done = texts.listed(
-        "transfer",
-        stored=imported.stored,
-        reinforced=imported.reinforced,
-        replaced=imported.replaced,
-        known=imported.known,
-        refused=imported.refused,
+        "transfer", stored=imported.stored, known=imported.known, refused=imported.refused
     )
     place, done = place_text(texts, imported.scope), done or texts.say("counts.nothing")
     shown = [texts.said(line_words(one)) for one in imported.lines[:_SHOWN]]
     refused = (one.rejected for one in imported.lines if one.rejected is not None)
-    corrected = any(one.reason is Reason.CORRECTED for one in refused)
     beside = texts.counted(
         "transfer",
         more=imported.refused - len(shown),
         redacted=imported.redacted,
-        passed_by=imported.passed_by,
-        anyway=corrected,
+        anyway=any(one.reason is Reason.CORRECTED for one in refused),
         stopped=imported.stopped_at,
         cut_short=imported.cut_short and not imported.stopped_at,
     )
@@ -100,31 +93,24 @@ async def restore(call: Call) -> Reply:
     # The bot will go by these words: they are read before they are restored.
     ruling = [(safe(place.lstrip("@")), cut(text, _WORDS)) for place, text in plan.ruling]
     lines = [
-        *counted("moving", plan=plan.memories, plan_known=plan.known, plan_files=plan.files),
+        *counted("moving", plan=plan.memories, plan_files=plan.files),
         *(call.say("moving.plan_ruling", place=of, text=text) for of, text in ruling[:_RULES]),
         *counted("moving", plan_more_ruling=len(ruling[_RULES:])),
-        *await _setting_lines(call, changes),
+        call.say("moving.plan_settings", names=tuple(changes)) if changes else "",
+        await _opened(call, changes.get(MAP_KEY)),
         *_beside(call.texts, plan),
     ]
     do = partial(_restore, file=file, anyway=anyway)
     return call.ask(lines, do, short=call.say("moving.deed"))
 
 
-async def _setting_lines(call: Call, changes: dict[str, object]) -> list[str]:
-    """The settings that change, with how many entries a table gains; the scopes that are here
-    already, and that the map opens to other conversations."""
-    panel, say, names, mapped = call.plugin.panel_map, call.say, list[str](), changes.get(MAP_KEY)
-    for name, value in changes.items():
-        new = len(value) - len(panel.table(name)) if isinstance(value, dict) else 0
-        names.append(say("moving.entries", name=name, count=new) if new else name)
-    held, former = (await call.plugin.engine.status()).by_scope, panel.read()
-    opened = mapped.items() if isinstance(mapped, dict) else ()
-    scopes = [str(scope) for key, scope in opened if key not in former and held.get(scope)]
+async def _opened(call: Call, mapped: object) -> str:
+    """The scopes that are here already, and that the map opens to other conversations."""
+    held, former = (await call.plugin.engine.status()).by_scope, call.plugin.panel_map.read()
+    new = mapped.items() if isinstance(mapped, dict) else ()
+    scopes = [str(scope) for key, scope in new if key not in former and held.get(scope)]
     places = tuple(sorted({place_text(call.texts, cut(one)) for one in scopes}))
-    return [
-        say("moving.plan_settings", names=tuple(names)) if names else "",
-        say("moving.plan_opens", count=len(scopes), scopes=places) if scopes else "",
-    ]
+    return call.say("moving.plan_opens", count=len(scopes), scopes=places) if scopes else ""
 
 
 async def _restore(call: Call, *, file: Path, anyway: bool) -> Reply:
@@ -167,8 +153,5 @@ async def _changes(call: Call, plan: StoreRestored) -> dict[str, object]:
 
 def _beside(texts: Texts, done: StoreRestored) -> list[str]:
     """What is left as it is, and why."""
-    differing, short = len(done.differing), done.cut_short
-    lines = texts.counted(
-        "moving", corrected=done.corrected, differing=differing, refused=done.refused
-    )
-    return lines + texts.counted("transfer", cut_short=short)
+    left = {"corrected": done.corrected, "differing": len(done.differing), "refused": done.refused}
+    return texts.counted("moving", **left) + texts.counted("transfer", cut_short=done.cut_short)

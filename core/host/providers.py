@@ -11,10 +11,11 @@ from itertools import batched
 from typing import Any
 
 from ...llm_memory import EnginePaths
-from ...llm_memory.composition.indexes import model_on_disk, provider_embedder
 from ...llm_memory.errors import ChatFailed, RerankFailed
+from ...llm_memory.index.embedding.local.model_folder import first_model
 from ...llm_memory.index.embedding.ports import Embedder
 from ...llm_memory.reflection.chat_port import Completion
+from ...llm_memory.service.indexes import provider_embedder
 from ..config import ConfigWarning, PluginConfig
 from .package_installer import BUNDLED_MODELS, is_installed
 
@@ -155,7 +156,7 @@ def choose_embedder(
     if wanted != AUTO:
         return local(wanted)
     # The slim zip does not name the package; the owner may have installed it all the same.
-    model = model_on_disk(paths, torch=is_installed(_LOCAL_MODELS_NEED))
+    model = first_model(paths.models, torch=is_installed(_LOCAL_MODELS_NEED))
     if model is not None:
         return local(str(model))
     return bundled if any(map(is_installed, BUNDLED_MODELS)) else None

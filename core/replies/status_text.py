@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from datetime import datetime
 
 from ...llm_memory import (
@@ -81,17 +82,7 @@ def resting_text(texts: Texts, resting: Resting) -> str:
 
 def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:
     """How many came to which end; of what there is none, nothing is said."""
-    return texts.listed(
-        "migrate",
-        scanned=tally.scanned,
-        patched=tally.patched,
-        skipped=tally.skipped,
-        adopted=tally.adopted,
-        merged=tally.merged,
-        quarantined=tally.quarantined,
-        broken=tally.broken,
-        remaining=remaining,
-    )
+    return texts.listed("migrate", **asdict(tally), remaining=remaining)
 
 
 def state_text(texts: Texts, status: MigrationStatus) -> str:

@@ -113,13 +113,6 @@ class UnreadTurns:
             self._notified.remove(key)
             self._vectors.enqueue_removal(one.stored)
 
-    def clear(self) -> None:
-        """Remove all. The index is not notified: it is compared when it is opened again."""
-        self._by_place.clear()
-        self._keys.clear()
-        self._notified.clear()
-        self.speakers.clear()
-
     def __len__(self) -> int:
         """Returns how many turns the vector index should hold."""
         return len(self._notified)

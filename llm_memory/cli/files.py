@@ -12,10 +12,10 @@ from functools import partial
 
 from ..composition.engine import build_engine
 from ..composition.export_restore import export_store, owned, restore_store
-from ..composition.paths import EnginePaths, local_now
 from ..models.data_models import Refused
 from ..models.settings import EngineSettings
 from ..models.transfer import Imported, RefusedLine, StoreRestored, TransferFault
+from ..service.paths import EnginePaths, local_now
 from ..storage.files import replace_durably
 from ..text.refusal_words import line_words
 from ..texts import at
@@ -75,7 +75,7 @@ def restore(args: argparse.Namespace, store: BotStore) -> int:
             raise Refusal("cli.nothing_changed")
         done = do(progress=progress)
         whole = _put_back(done, store)
-    say_counts("moving", restored=done.memories, files=done.files, plan_known=done.known)
+    say_counts("moving", restored=done.memories, files=done.files)
     if done.corrected:
         say("store.corrected", count=done.corrected)
     for scope, path in done.differing:
@@ -85,7 +85,7 @@ def restore(args: argparse.Namespace, store: BotStore) -> int:
 
 
 def _agreed(plan: StoreRestored, store: BotStore) -> bool:
-    say_counts("moving", plan=plan.memories, plan_files=plan.files, plan_known=plan.known)
+    say_counts("moving", plan=plan.memories, plan_files=plan.files)
     for name, value in _changes(plan, store).items():
         say("store.would_set", name=name, value=json.dumps(value, ensure_ascii=False))
     return agrees("store.go_on")
@@ -130,8 +130,6 @@ def import_(args: argparse.Namespace, store: BotStore) -> int:
             say_counts(
                 "transfer",
                 stored=outcome.stored,
-                reinforced=outcome.reinforced,
-                replaced=outcome.replaced,
                 known=outcome.known,
                 refused=outcome.refused,
             )

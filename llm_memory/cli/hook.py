@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ..composition.paths import EnginePaths
 from ..errors import EngineOff
 from ..home.memory_home import home_of
 from ..home.places import is_folder
@@ -24,6 +23,7 @@ from ..home.settings import HomeSettings, load_settings
 from ..mcp_server.hit_lines import DATA_HEAD, fit, search_line
 from ..mcp_server.levels import Level, levels_of
 from ..models.recall import Hit
+from ..service.paths import EnginePaths
 from ..sharing.quick_recall import QuickRecall
 from ..storage.directory_lock import is_free
 

@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from ..composition.paths import local_now
 from ..errors import HomeError, ScopedMemoryError
 from ..home.agent_stores import place_of
 from ..home.clients import CLIENTS, clients_of, plan_clients
@@ -29,6 +28,7 @@ from ..home.trusted_roots import is_trusted, trust_root
 from ..migration.openclaw_store import find_store, import_file, is_global, read_store
 from ..models.data_models import Refused
 from ..models.settings import EngineSettings
+from ..service.paths import local_now
 from ..text.refusal_words import refusal_words
 from ..texts import Said, at
 from ..vault.notes.root_notes import named, notes_in_root

@@ -114,8 +114,8 @@ def _print_adoption(adoption: AdoptionReport) -> None:
     for path, why in store.refused:
         say("setup.not_read", path=path, why=why)
     if done is not None:
-        new, known = done.stored + done.replaced, done.known + done.reinforced
-        say("setup.adopted", new=new, known=known, refused=done.refused, hidden=done.redacted)
+        counts = {"refused": done.refused, "hidden": done.redacted}
+        say("setup.adopted", new=done.stored, known=done.known, **counts)
         for text, reason in adoption.refused():
             say("setup.refused", reason=reason, text=text)
 
@@ -151,8 +151,8 @@ def _adopted(adoption: AdoptionReport) -> dict[str, object]:
         "conversations": store.turns,
         "not_read": [{"path": path, "why": words(why)} for path, why in store.refused],
         "done": adoption.done is not None,
-        "stored": done.stored + done.replaced,
-        "known": done.known + done.reinforced,
+        "stored": done.stored,
+        "known": done.known,
         "redacted": done.redacted,
         "stopped": done.stopped_at > 0,
         "refused": [{"text": text, "why": why} for text, why in adoption.refused()],

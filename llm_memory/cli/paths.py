@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..composition.paths import EnginePaths
 from ..models.settings import DmScope, EngineSettings, GroupScope, LoopSettings, PrivacyMode
 from ..models.soul import SoulEvolution
+from ..service.paths import EnginePaths
 from ..transfer.rules.carried_settings import defaults_of
 from .messages import Refusal, speak
 

@@ -8,12 +8,12 @@ from dataclasses import asdict
 
 from ..catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ..composition.engine import build_engine
-from ..composition.paths import EnginePaths
 from ..errors import EngineOff
 from ..models.conversation import Actor
 from ..models.data_models import Refused
 from ..models.scope import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import SoulEvolution, SoulOutcome, SoulVerified, SoulView, soul_folder
+from ..service.paths import EnginePaths
 from .messages import DONE, FAILED, Refusal, show, show_json, shown, texts
 from .paths import BotStore, plugin_version
 

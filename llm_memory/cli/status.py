@@ -13,7 +13,7 @@ from ..errors import NoOwner, ScopedMemoryError
 from ..home.agent_stores import AgentStore, chosen_project, stores_of
 from ..home.embedder_choice import missing_package
 from ..home.workflow import role_names
-from ..models.status import IndexState, NoticeCode, StoreStatus
+from ..models.status import EngineStatus, IndexState, NoticeCode
 from ..models.workflow import Workflow
 from ..texts import Said
 from .config import key_source
@@ -33,7 +33,7 @@ _MEANT: Final[Mapping[str, Said]] = {
     NoticeCode.ROOT_UNREAD: Said("state.root_unread"),
 }
 
-type _Row = tuple[AgentStore, StoreStatus | str, int | None]
+type _Row = tuple[AgentStore, EngineStatus | str, int | None]
 """A store; how it is doing, or why that cannot be told; the other process that has it open."""
 
 
@@ -82,11 +82,11 @@ def status(args: argparse.Namespace) -> int:
 async def _row(store: AgentStore, one: OwnerLevel) -> _Row:
     try:
         found = await one.owner.status(conversation_id=one.level.conversation)
-    except NoOwner as error:
-        return store, str(error), await asyncio.to_thread(store.holder)
     except (ScopedMemoryError, OSError) as error:
-        return store, str(error), None
-    return store, found, None if found.pid == os.getpid() else found.pid
+        pid = await asyncio.to_thread(store.holder) if isinstance(error, NoOwner) else None
+        return store, str(error), pid
+    pid = await asyncio.to_thread(store.holder)
+    return store, found, None if pid == os.getpid() else pid
 
 
 def _tell_workflow(workflow: Workflow, roles: Sequence[str]) -> None:
@@ -99,49 +99,48 @@ def _tell_workflow(workflow: Workflow, roles: Sequence[str]) -> None:
         say("state.roles", roles=", ".join(roles) or Said("common.none"))
 
 
-def _tell(store: AgentStore, found: StoreStatus | str, pid: int | None) -> None:
+def _tell(store: AgentStore, found: EngineStatus | str, pid: int | None) -> None:
     say("state.memory", level=store.named, path=store.paths.memory)
     if pid is not None:
         say("state.process", pid=pid)
-    elif isinstance(found, StoreStatus):
+    elif isinstance(found, EngineStatus):
         say("state.closed")
     if isinstance(found, str):
         fail("state.silent", why=found)
         return
     tell_counts(found)
-    say("state.tasks", count=found.tasks)
-    if found.refused:
-        say("state.no_service", why=found.refused)
-    for one in found.warnings:
+    for one in found.notices:
         about = " ".join(filter(None, (one.subject, *one.params.values())))
         say("state.warning", code=one.code, about=about, meant=_MEANT.get(one.code, ""))
-    if found.warnings:
+    if found.notices:
         say("state.see")
 
 
-def tell_counts(found: StoreStatus) -> None:
-    """Say what is in a store and in its indexes, a line each."""
-    scopes = ", ".join(f"{scope} {count}" for scope, count in sorted(found.memories.items()))
-    memories = f"{sum(found.memories.values())}" + (f" ({scopes})" if scopes else "")
+def tell_counts(found: EngineStatus) -> None:
+    """Say what is in a store and in its index of vectors, a line each."""
+    scopes = ", ".join(f"{scope} {count}" for scope, count in sorted(found.by_scope.items()))
+    memories = f"{found.total}" + (f" ({scopes})" if scopes else "")
     vectors = f"{found.vectors} ({found.embedder})"
     say(
         "state.counts",
         memories=memories,
-        notes=found.notes,
-        words=_CLOSED if found.words is None else found.words,
+        notes=sum(found.notes.values()),
         vectors=_WITHOUT.get(found.index, _CLOSED) if found.vectors is None else vectors,
     )
 
 
-def store_json(store: AgentStore, found: StoreStatus | None, **more: object) -> dict[str, object]:
+def store_json(store: AgentStore, found: EngineStatus | None, **more: object) -> dict[str, object]:
     """Returns what scripts read of a store."""
     memory, data = store.paths.memory, store.paths.data
-    counts = asdict(found) if found else {}
-    counts.pop("pid", None)
-    return {"level": store.level, "data": data, "memory": memory, **counts, **more}
+    row: dict[str, object] = {"level": store.level, "data": data, "memory": memory, **more}
+    if found:
+        row |= {"memories": found.by_scope, "notes": sum(found.notes.values())}
+        row |= {"vectors": found.vectors, "index": found.index, "embedder": found.embedder}
+        row["warnings"] = list(map(asdict, found.notices))
+    return row
 
 
-def _as_json(store: AgentStore, found: StoreStatus | str, pid: int | None) -> dict[str, object]:
+def _as_json(store: AgentStore, found: EngineStatus | str, pid: int | None) -> dict[str, object]:
     if isinstance(found, str):
         return store_json(store, None, owner_pid=pid, fault=found)
     return store_json(store, found, owner_pid=pid, fault="")

@@ -1,4 +1,4 @@
-"""Builds an ``Engine`` from real parts, and wires the packages below.
+"""An ``Engine`` over real parts, and what works on a store while no program has it open.
 
 Entry: ``build_engine``.
 """

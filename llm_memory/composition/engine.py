@@ -29,9 +29,9 @@ from ..models.transfer import StoreExported
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.shielded import shielded
 from ..runtime.supervisor import Supervisor
+from ..service.parts import Parts
 from ..storage.directory_lock import DirectoryLock
 from ..text.lazy_pattern import compile_all
-from .parts import Parts
 
 _LOCK_POLL_SECONDS: Final = 0.2
 
@@ -105,7 +105,7 @@ class Engine:
         parts = self.parts
         for lock in parts.locks:
             await self._own(lock)
-        steps: tuple[Callable[[], object], ...] = (
+        for step in (
             *(folder.restrict_folder for folder in parts.private),
             compile_all,
             # Before the index and a search import numpy at the same time, each half of it.
@@ -114,8 +114,7 @@ class Engine:
             parts.vault.open,
             self._open_state,
             parts.corrected.load,
-        )
-        for step in steps:
+        ):
             await asyncio.to_thread(step)
         await parts.paused_conversations.load()
         # Before any turn goes on: what it is told of names and manner stays the same.
@@ -186,9 +185,9 @@ class Engine:
 
     async def _tidy(self) -> None:
         """Take others' rights from what lies in the folders, and delete what a kill left."""
-        for folder in self.parts.private:
-            await shielded(asyncio.to_thread(folder.restrict_contents))
-        await shielded(asyncio.to_thread(self.parts.files.remove_stale))
+        parts = self.parts
+        for step in (*(one.restrict_contents for one in parts.private), parts.files.remove_stale):
+            await shielded(asyncio.to_thread(step))
 
     async def _keep_up(
         self, index: LexicalService | IndexingService, run: Callable[[], Awaitable[None]]
@@ -248,42 +247,29 @@ class Engine:
     async def _close(self) -> None:
         parts = self.parts
         self.life.closing()
-        for steps in (
-            [self.sleep.close],
-            [self.life.close],
-            [self.migrations.close],
-            [self._opened],
-            [self._behind.close],
-            [parts.uses.write],
-            [parts.queue.close],
-            [parts.indexing.close, parts.lexical.close]
-            + [
-                _in_thread(one.close)
-                for one in (parts.state, parts.soul_state, parts.loop_file, parts.vault.ledger)
-            ],
-            [_in_thread(parts.files.close), self._forget],
-            [_in_thread(lock.release) for lock in parts.locks],
+        databases = (parts.state, parts.soul_state, parts.loop_file, parts.vault.ledger)
+        for step in (
+            self.sleep.close,
+            self.life.close,
+            self.migrations.close,
+            self._opened,
+            self._behind.close,
+            parts.uses.write,
+            parts.queue.close,
+            parts.indexing.close,
+            parts.lexical.close,
+            *(_in_thread(one.close) for one in (*databases, parts.files)),
+            *(_in_thread(lock.release) for lock in parts.locks),
             # Last: the next process that opens the folder need not wait for it.
-            [parts.catalogue.release],
+            parts.catalogue.release,
         ):
-            await asyncio.gather(*(self._behind.attempt("closing", step) for step in steps))
+            await self._behind.attempt("closing", step)
         LONG_LIVED.release()
         logger.debug("the engine is closed")
 
     async def _opened(self) -> None:
         if self._opening is not None:
             await asyncio.wait([self._opening])
-
-    async def _forget(self) -> None:
-        parts = self.parts
-        for part in (
-            parts.note_book,
-            parts.scanner,
-            parts.explanations,
-            parts.primer,
-            parts.unread,
-        ):
-            part.clear()
 
     async def status(self) -> EngineStatus:
         """How it is doing, now. Never raises for a store that cannot be read."""

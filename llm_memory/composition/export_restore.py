@@ -12,6 +12,7 @@ from ..errors import TransferFailed
 from ..models.transfer import StoreExported, StoreRestored
 from ..models.vault_layout import ENDINGS
 from ..remember.deeds import Deeds
+from ..service.paths import EnginePaths, local_now
 from ..storage.directory_lock import DirectoryLock
 from ..storage.files import scratch_folder
 from ..storage.formats.store_formats import StoreFormats
@@ -23,7 +24,6 @@ from ..transfer.store_reader import StoreReader
 from ..transfer.store_transfer import Restoring, StoreExport
 from ..transfer.store_writer import StoreWriter
 from ..vault.ledger import SqliteLedger
-from .paths import EnginePaths, local_now
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
             lock.acquire()
         for folder in paths.owned:
             PrivateFolder(folder).restrict_contents()
-        StoreFormats(paths.memory, version).open()
+        StoreFormats(paths.memory, paths.data, version).open()
         yield
     finally:
         for lock in locks:
@@ -56,9 +56,8 @@ def export_store(
 ) -> StoreExported:
     """A whole store, or some of its scopes, in a new file; with the owner's ``settings`` where it
     is whole. Blocks. Raises TransferFailed."""
-    export = StoreExport(
-        StoreReader(paths.memory), now=now, version=version, settings=settings or {}, only=scopes
-    )
+    store = StoreReader(paths.memory)
+    export = StoreExport(store, now=now, version=version, settings=settings or {}, only=scopes)
     write_lines(target, export.lines())
     return export.done()
 
@@ -76,7 +75,7 @@ def restore_store(
     how many lines were read. What was corrected since it was said stays out, unless it is wanted
     ``anyway``. ``dry`` tells what would be done, by doing it to a copy: a bot may have the store
     open. Raises TransferFailed."""
-    corrected = None if anyway else _corrected_statements(paths)
+    corrected = None if anyway else _corrected(paths)
     with (
         closing(LineFile(source)) as lines,
         _copy_of(paths) if dry else nullcontext(paths) as written,
@@ -98,7 +97,7 @@ def _writer(paths: EnginePaths) -> StoreWriter:
     return StoreWriter(paths.memory, SqliteLedger(paths.state / "vault.sqlite"), forget_head)
 
 
-def _corrected_statements(paths: EnginePaths) -> Deeds:
+def _corrected(paths: EnginePaths) -> Deeds:
     with closing(ForgetfulState(paths.state / "state.sqlite")) as state:
         state.open()
         corrected = Deeds(state, local_now)
@@ -117,24 +116,14 @@ def find_backup(paths: EnginePaths, name: str) -> Path:
 
 @contextmanager
 def _copy_of(paths: EnginePaths) -> Iterator[EnginePaths]:
-    """The files that are carried alone, for as long as they are needed."""
+    """The files that are carried alone, as far as they can be read."""
     with scratch_folder(paths.data) as folder:
         copy = EnginePaths.under(Path(folder))
         if paths.memory.is_dir():
-            shutil.copytree(
-                paths.memory,
-                copy.memory,
-                symlinks=True,
-                ignore=_not_carried,
-                copy_function=_copy_if_it_can_be_read,
-            )
+            with suppress(shutil.Error):
+                shutil.copytree(paths.memory, copy.memory, symlinks=True, ignore=_not_carried)
         yield copy
 
 
 def _not_carried(folder: str, names: list[str]) -> list[str]:
     return [n for n in names if not n.lower().endswith(ENDINGS) and not Path(folder, n).is_dir()]
-
-
-def _copy_if_it_can_be_read(source: str, target: str) -> None:
-    with suppress(OSError):
-        shutil.copy2(source, target)

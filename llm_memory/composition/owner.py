@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import getpass
-import os
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from ..models.conversation import Actor, ConversationId
 from ..models.scope import PUBLIC_NAME
-from ..models.status import IndexState, Listing, Notice, NoticeCode, StoreStatus
-from ..models.tasks import TaskAction, TaskChange, TaskReport
+from ..models.status import EngineStatus, Listing, Notice, NoticeCode
 from ..vault.rules.templates import CONSTITUTION
 from .engine import Engine
 
 PERSON: Final = "owner:cli"
 """The account of whoever asks here. No caller can name another one."""
-_OPEN: Final = (IndexState.BUILDING, IndexState.READY)
 
 
 class Owner:
@@ -26,8 +24,6 @@ class Owner:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._actor = Actor(PERSON, _login_name(), admin=True)
-        self.refused = ""
-        """Why the embedding service of the settings is not used."""
         # Of the conversation's own scope, and as the service does it for an admin.
         self.forget = partial(engine.service.forget, actor=self._actor)
         self.edit = partial(engine.service.edit, actor=self._actor)
@@ -47,31 +43,14 @@ class Owner:
             found = [stored for stored in found if stored.scope.name != PUBLIC_NAME]
         return Listing(tuple(found[:limit]), more=len(found) > limit)
 
-    async def status(self, *, conversation_id: ConversationId) -> StoreStatus:
-        """Returns how the store is doing now."""
-        parts = self._engine.parts
-        report = await self._engine.service.update_tasks(
-            TaskChange(TaskAction.LIST), conversation_id=conversation_id, actor=self._actor
-        )
+    async def status(self, *, conversation_id: ConversationId) -> EngineStatus:
+        """Returns how the store is doing now, whichever conversation asks."""
         status = await self._engine.status()
         # A home has no scope map that could be wrong: each project has its scope by itself.
-        warnings = [one for one in status.notices if not one.code.startswith("map_")]
-        if await parts.primer.rules_changed("owner"):
-            warnings.append(Notice(NoticeCode.CONSTITUTION_CHANGED, params={"path": CONSTITUTION}))
-        notes = sum(status.notes.values())
-        entries = status.total + notes
-        return StoreStatus(
-            os.getpid(),
-            memories=status.by_scope,
-            notes=notes,
-            tasks=len(report.open) if isinstance(report, TaskReport) else 0,
-            words=entries - parts.lexical.pending if status.words in _OPEN else None,
-            vectors=entries - status.backlog if status.index in _OPEN else None,
-            index=status.index,
-            embedder=status.embedder,
-            refused=self.refused,
-            warnings=tuple(warnings),
-        )
+        notices = [one for one in status.notices if not one.code.startswith("map_")]
+        if await self._engine.parts.primer.rules_changed("owner"):
+            notices.append(Notice(NoticeCode.CONSTITUTION_CHANGED, params={"path": CONSTITUTION}))
+        return replace(status, notices=tuple(notices))
 
 
 def _login_name() -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from ..composition.paths import EnginePaths
 from ..models.scope import PUBLIC, Scope
 from ..scopes.rules.scope_resolution import project_scope
+from ..service.paths import EnginePaths
 from ..storage.directory_lock import signed_pid
 from ..texts import Said, at
 from .places import is_folder

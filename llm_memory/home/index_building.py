@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from ..composition.engine import Engine
 from ..composition.export_restore import owned
-from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.conversation import ConversationId
 from ..models.settings import IndexPace
-from ..models.status import IndexState, NoticeCode, StoreStatus
+from ..models.status import EngineStatus, IndexState, NoticeCode
+from ..service.paths import EnginePaths
 from ..storage.files import is_link
 from ..storage.retry import when_free
 from ..texts import Said, at
@@ -84,7 +84,7 @@ class Built:
         fault: Why the index of vectors is not complete, empty if it is, or none is wanted.
     """
 
-    status: StoreStatus
+    status: EngineStatus
     left: int
     words_fault: str
     fault: str
@@ -106,14 +106,14 @@ async def build_index(store: OwnedStore, *, rebuild: bool, progress: Progress) -
         await store.open(vectors=not missing)
         await read_files(store.engine)
         words_fault, fault = await catch_up(store.engine, progress, vectors=not missing)
-        fault = missing or store.owner.refused or fault
+        fault = missing or store.refused or fault
         status = await store.owner.status(conversation_id=_HOME)
     finally:
         await store.close()
-    total = sum(status.memories.values()) + status.notes
+    total = status.total + sum(status.notes.values())
     left = total - (status.vectors or 0) if fault or status.vectors is not None else 0
     if words_fault:
-        status, left = replace(status, words=0), total
+        left = total
     elif left and not fault:
         fault = Said("building.not_taken").text(spoken(store.settings.language))
     return Built(status, left, words_fault, fault)

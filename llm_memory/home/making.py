@@ -9,8 +9,8 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
-from ..composition.paths import EnginePaths
 from ..errors import HomeError
+from ..service.paths import EnginePaths
 from ..storage.files import PRIVATE, make_folder
 from ..storage.private_folder import PrivateFolder
 from ..texts import at

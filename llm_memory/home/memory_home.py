@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..composition.paths import LEASES, EnginePaths, local_now
 from ..errors import HomeError
 from ..models.workflow import TOPK
+from ..service.paths import LEASES, EnginePaths, local_now
 from ..sharing.endpoint import Endpoint, read_endpoint
 from ..texts import Said
 from .agent_stores import agent_name, chosen_project

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..composition.engine import Engine, build_engine
-from ..composition.indexes import service_embedder
 from ..composition.owner import Owner
-from ..composition.paths import EnginePaths
 from ..errors import InvalidService
 from ..index.embedding.ports import Embedder
 from ..index.embedding.service.api_key import key_from
 from ..log import logger
 from ..models.settings import EngineSettings, IndexPace, LoopSettings
 from ..models.soul import SoulEvolution
+from ..models.status import Notice, NoticeCode
+from ..service.indexes import service_embedder
+from ..service.paths import EnginePaths
 from ..sharing.ports import SharedMemory
 from ..sharing.server import SharingServer
 from .embedder_choice import chosen_embedder
@@ -30,6 +31,7 @@ class OwnedStore:
 
     Attributes:
         pace: How the indexes are followed.
+        refused: Why the embedding service of the settings is not used.
     """
 
     paths: EnginePaths
@@ -39,6 +41,7 @@ class OwnedStore:
     pace: IndexPace = field(default_factory=IndexPace)
     engine: Engine = field(init=False)
     owner: Owner = field(init=False)
+    refused: str = field(init=False, default="")
     _server: SharingServer | None = field(init=False, default=None)
     _behind: list[asyncio.Task[None]] = field(init=False, default_factory=list)
 
@@ -64,8 +67,10 @@ class OwnedStore:
         try:
             embedder = choose_embedder(self.engine, self.settings, self.environ)
         except InvalidService as error:
-            self.owner.refused = error.said.text(spoken(self.settings.language))
-            logger.warning("service_unused", error=self.owner.refused)
+            self.refused = error.said.text(spoken(self.settings.language))
+            logger.warning("service_unused", error=self.refused)
+            params = {"embedder": "http", "detail": self.refused}
+            self.engine.parts.notices.post(Notice(NoticeCode.EMBEDDER_FAILING, params=params))
         if shared or vectors:
             self._behind = [asyncio.create_task(self.engine.follow())]
         if vectors:

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.scope import MAX_SCOPE_LENGTH, may_be_given
 from ..models.workflow import WORKFLOW, Workflow
+from ..service.paths import EnginePaths
 from ..storage.files import is_link
 from .places import PROJECT_FOLDER, is_above_user, is_folder
 from .workflow import is_workflow, project_workflow

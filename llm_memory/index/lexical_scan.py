@@ -65,11 +65,6 @@ class LexicalScan:
                     self._words.popitem(last=False)
             return known
 
-    def clear(self) -> None:
-        """Drop the cached words of all records."""
-        with self._lock:
-            self._words.clear()
-
 
 def _share(terms: Sequence[str], words: Words) -> float:
     return sum(1 for term in terms if words.text[term] or words.context[term]) / len(terms)

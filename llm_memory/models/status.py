@@ -50,6 +50,13 @@ class EngineStatus:
         """All living memories."""
         return sum(self.by_scope.values())
 
+    @property
+    def vectors(self) -> int | None:
+        """How many stand in the index of vectors; None where that is not open."""
+        entries = self.total + sum(self.notes.values())
+        is_open = self.index in (IndexState.BUILDING, IndexState.READY)
+        return entries - self.backlog if is_open else None
+
 
 @dataclass(frozen=True, slots=True)
 class ScopeReport:
@@ -145,21 +152,3 @@ class Listing:
 
     memories: tuple[StoredMemory, ...] = ()
     more: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StoreStatus:
-    """How the store is doing that a process has open: its memories by scope, its pieces of notes,
-    the open tasks that the conversation sees, how many stand in each index that is open, and why
-    the embedding service of the settings is not used."""
-
-    pid: int
-    memories: Mapping[str, int] = field(default_factory=dict)
-    notes: int = 0
-    tasks: int = 0
-    words: int | None = None
-    vectors: int | None = None
-    index: IndexState = IndexState.WAITING
-    embedder: str = ""
-    refused: str = ""
-    warnings: tuple[Notice, ...] = ()

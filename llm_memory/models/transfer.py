@@ -127,18 +127,14 @@ class Exported:
     name: str
     by_scope: dict[str, int]
 
-    @property
-    def count(self) -> int:
-        return sum(self.by_scope.values())
-
 
 @dataclass(frozen=True, slots=True)
 class Imported:
     """What became of the lines of a file, which all went to ``scope``, whatever they say.
 
     Attributes:
-        known: Memories that stood there already, id and words.
-        passed_by: Lines that are not taken: files, forgotten and former entries.
+        stored: Some took the place of others.
+        known: Memories that stood there already; some are stronger now.
         redacted: Memories in which something private was hidden.
         refused: How many lines; ``lines`` are the first of them.
         stopped_at: The line at which the import ended before its time, 0 if it did not.
@@ -147,10 +143,7 @@ class Imported:
 
     scope: str
     stored: int = 0
-    reinforced: int = 0
-    replaced: int = 0
     known: int = 0
-    passed_by: int = 0
     redacted: int = 0
     refused: int = 0
     lines: tuple[RefusedLine, ...] = ()

@@ -61,10 +61,6 @@ class Explanations:
         """The newest first, of every conversation: for the owner of the files alone."""
         return self._log[::-1]
 
-    def clear(self) -> None:
-        """Let go of everything."""
-        self._log.clear()
-
     def _shown(self, told: Told, scope_filter: ScopeFilter) -> Told:
         hits, instead_of = {}, {}
         for one in told.trace.considered:

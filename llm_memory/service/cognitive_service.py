@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
 
 from ..errors import InvalidScope
@@ -34,13 +33,11 @@ from ..transfer.line_files import LineFile
 from .bylines import Reader
 from .decisions import DecisionDesk
 from .door import deed
-from .souls import Souls
 from .turns import Turns
 
 _RULES_TOLD: Final = 20
 
 
-@dataclass(eq=False)
 class CognitiveService(DecisionDesk, Turns):
     """Takes a ConversationId, opens the gate, and does what is asked inside the view it gets.
 
@@ -49,32 +46,31 @@ class CognitiveService(DecisionDesk, Turns):
     EngineOff where the vault could not be opened.
     """
 
-    souls: Souls
-    """The manner that personas have learned."""
-
     @deed
     async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId
     ) -> RememberOutcome:
         """Store a draft in the conversation's own scope. What returns Stored is on disk. A call
         that is repeated, by the draft's key, is one write; what was forgotten since stays so."""
-        view = await self._gate.open(conversation_id, draft.actor)
+        view = await self.parts.gate.open(conversation_id, draft.actor)
         scope = view.records
         if isinstance(scope, Refused):
             return scope
         memory_id = derived_id("m", scope.name, draft.key) if draft.key else ""
         if memory_id:
-            known = await self._handlers.stands(scope, memory_id)
+            known = await self.parts.handlers.stands(scope, memory_id)
             if isinstance(known, StoredMemory):
                 return Stored(known)
-            if known or self._corrected.was_taken_out(scope.name, memory_id):
+            if known or self.parts.corrected.was_taken_out(scope.name, memory_id):
                 return Refused(Reason.CORRECTED)
         said = Said(conversation_id.umo, conversation_id.persona or "", trusted=view.trusts(scope))
-        outcome = await self._handlers.write(draft, scope, said, memory_id=memory_id, corrects=True)
+        outcome = await self.parts.handlers.write(
+            draft, scope, said, memory_id=memory_id, corrects=True
+        )
         if isinstance(outcome, Stored) and outcome.former is not None:
             new, before = outcome.memory.memory.memory_id, outcome.former.memory.memory_id
             replaced = Deed(DeedKind.REPLACED, scope.name, new, before=before, undoable=True)
-            await self._corrected.note([replaced], view.requester)
+            await self.parts.corrected.note([replaced], view.requester)
         return outcome
 
     @deed
@@ -83,15 +79,15 @@ class CognitiveService(DecisionDesk, Turns):
     ) -> TaskReport | Refused:
         """Add tasks to the conversation's own scope, say that some are done, or list those that it
         sees. None is ever dropped. Every speaker there may."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         scope, outcomes = view.records, list[TaskOutcome]()
         if change.action is not TaskAction.LIST or view.silence:
             if isinstance(scope, Refused):
                 return scope
             role = conversation_id.persona or ""
             by = TaskRequester(scope, view.requester, view.trusts(scope), role)
-            outcomes = await self._tasks.change(change, by, view.seen)
-        return self._tasks.report(view.seen, outcomes)
+            outcomes = await self.parts.tasks.change(change, by, view.seen)
+        return self.parts.tasks.report(view.seen, outcomes)
 
     @deed
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
@@ -99,25 +95,25 @@ class CognitiveService(DecisionDesk, Turns):
 
         While learning is paused the turn stays in the queue.
         """
-        await self._life.ready()
-        if not self._settings.scope_filter_enabled:
+        await self.parts.life.ready()
+        if not self.parts.settings.scope_filter_enabled:
             return FeedbackReport(known=True, outcomes=(Refused(Reason.LEARNING_PAUSED),))
-        return await self._applier.apply(feedback, ticket)
+        return await self.parts.learning.apply(feedback, ticket)
 
     async def new_rules(
         self, *, conversation_id: ConversationId, actor: Actor
     ) -> list[StoredMemory]:
         """The rules of this conversation's scope that were learned from an admin's talk, each told
         once, to an admin alone; of many, the next ones with the next call."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin:
             return []
         found = {
             one.memory.memory_id: one
-            for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.seen)
+            for one in self.parts.catalogue.of_topics({Topic.INSTRUCTIONS}, view.seen)
             if one.memory.provenance.trusted and one.memory.provenance.source is Source.REFLECTION
         }
-        book = self._book
+        book = self.parts.book
         unreported = await book.claim(list(found), most=_RULES_TOLD)
         await book.settle(unreported, said=True)
         return [found[memory_id] for memory_id in unreported]
@@ -129,34 +125,34 @@ class CognitiveService(DecisionDesk, Turns):
     ) -> Overview:
         """Where things stand, for a reader who asks: rules, tasks, the last days, as
         ``primer_markdown`` writes them, and the headings of ``shared/``. Notes no turn."""
-        view, primer = await self._gate.open(conversation_id, actor), Primer()
+        view, primer = await self.parts.gate.open(conversation_id, actor), Primer()
         if not view.silence:
-            primer = await self._primers.at_once(
+            primer = await self.parts.primer.at_once(
                 conversation_id, view.seen, actor, AS_MARKDOWN, token_budget
             )
         sessions = await asyncio.to_thread(self._last_sessions, view)
-        told = Reader(self._bylines, view).primer(primer)
+        told = Reader(self.parts.bylines, view).primer(primer)
         return Overview(told, self._shared_headings(view), sessions)
 
     @deed
     async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
         """Write MEMORY.md and PRIMER.md of the conversation's own scope anew, as the nightly run
         does. Raises VaultWriteFailed."""
-        scope = (await self._gate.open(conversation_id)).records
+        scope = (await self.parts.gate.open(conversation_id)).records
         if not isinstance(scope, Refused):
-            await self._overviews.run(scope)
+            await self.parts.overviews.run(scope)
 
     @deed
     async def note_role(self, note: RoleNote, *, conversation_id: ConversationId) -> NoteOutcome:
         """Append what a session did to the day's file of the role that the caller holds, and renew
         that role's MEMORY.md; recall finds it from then on. The same words of today or yesterday
         are one block."""
-        scope = (await self._gate.open(conversation_id)).records
+        scope = (await self.parts.gate.open(conversation_id)).records
         if isinstance(scope, Refused):
             return scope
-        outcome = await asyncio.to_thread(self._role_notes.append, note, self._clock())
+        outcome = await asyncio.to_thread(self.parts.role_notes.append, note, self.parts.clock())
         if isinstance(outcome, Noted) and outcome.file:
-            await self._notes.refresh()
+            await self.parts.note_book.refresh()
         return outcome
 
     # Whole files
@@ -165,12 +161,12 @@ class CognitiveService(DecisionDesk, Turns):
     async def export(self, *, conversation_id: ConversationId, actor: Actor) -> Exported | Refused:
         """All living memories that the conversation sees, its own scope's and the public ones, in a
         new file below ``exports/``: for admins, who alone reach that folder."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
         if isinstance(view.exports, Refused):
             return view.exports
-        return await self._transfer.export(view.exports)
+        return await self.parts.transfer.export(view.exports)
 
     async def import_(
         self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False
@@ -182,12 +178,12 @@ class CognitiveService(DecisionDesk, Turns):
         Args:
             anyway: Also what was forgotten, edited or moved away since it was said.
         """
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         scope = view.records if actor.admin else Refused(Reason.NOT_ALLOWED)
         if isinstance(scope, Refused):
             return scope
         terms = Terms(scope, conversation_id.umo, anyway=anyway)
-        return await self._transfer.import_named(name, terms, self._life.finish)
+        return await self.parts.transfer.import_named(name, terms, self.parts.life.finish)
 
     async def import_for_owner(
         self,
@@ -204,14 +200,14 @@ class CognitiveService(DecisionDesk, Turns):
             new: The scope may be one that has no folder yet.
             keep_trust: What the file calls trusted stays so.
         """
-        await self._life.ready()
-        known = {*await self._handlers.folders(), *([scope_name] if new else [])}
+        await self.parts.life.ready()
+        known = {*await self.parts.handlers.folders(), *([scope_name] if new else [])}
         try:
             scope = target_scope(scope_name, known)
         except InvalidScope:
             scope = None
         if scope is None:
             return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
-        await self._book.bring(scope)
+        await self.parts.book.bring(scope)
         terms = Terms(scope, keep_trust=keep_trust, anyway=anyway)
-        return await self._transfer.import_from(source, terms, self._life.finish)
+        return await self.parts.transfer.import_from(source, terms, self.parts.life.finish)

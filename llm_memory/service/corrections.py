@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
@@ -35,7 +35,6 @@ from ..scopes.rules.scope_resolution import target_scope
 from .door import Door, deed
 
 
-@dataclass(eq=False)
 class Corrections(Door):
     """Who asks, and from where, is told by the view."""
 
@@ -67,7 +66,7 @@ class Corrections(Door):
         for_good: bool = False,
     ) -> list[ChangeOutcome]:
         """The same of several as one deed, with one undo: an outcome for each id."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         found, outcomes = dict[str, StoredMemory](), dict[str, ChangeOutcome]()
         async for memory_id in unhurried(ids):
             stored = await self._forgettable(memory_id, view, for_good=for_good)
@@ -83,7 +82,7 @@ class Corrections(Door):
         self, memory_id: str, view: View, *, for_good: bool
     ) -> StoredMemory | Refused:
         named = pointed_id(memory_id) or ""
-        stored = view.find(memory_id) or self._unread.find(named, view.seen)
+        stored = view.find(memory_id) or self.parts.unread.find(named, view.seen)
         if stored is None:
             archived = await self._archived(memory_id, view)
             if archived is None or not for_good:
@@ -97,12 +96,12 @@ class Corrections(Door):
         """The corrections are noted first: a kill between must not lose them. What is not read yet
         has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
         leave the queue at night."""
-        at = self._clock().replace(microsecond=0)
+        at = self.parts.clock().replace(microsecond=0)
         standing = [one for one in found.values() if one.path != ARCHIVE]
-        turns = {entry_key(one) for one in standing if self._unread.waiting(key_of(one))}
+        turns = {entry_key(one) for one in standing if self.parts.unread.waiting(key_of(one))}
         living = [one for one in standing if entry_key(one) not in turns]
         after = forgotten_words(view.requester, at)
-        numbers = await self._corrected.note(
+        numbers = await self.parts.corrected.note(
             (
                 replace(
                     lost(DeedKind.FORGOTTEN, one.scope.name, one.memory),
@@ -113,11 +112,11 @@ class Corrections(Door):
             ),
             view.requester,
         )
-        gone, refused = await self._handlers.archive(living, view.who, at)
+        gone, refused = await self.parts.handlers.archive(living, view.who, at)
         done = turns.union(map(entry_key, gone))
         noted = zip(numbers, standing, strict=True)
-        await self._corrected.drop([n for n, one in noted if entry_key(one) not in done])
-        await self._follower.follow()
+        await self.parts.corrected.drop([n for n, one in noted if entry_key(one) not in done])
+        await self.parts.corrections.follow()
         purged = for_good and refused is None
         unfinished = await self._purge(found.values()) if purged else {}
         outcomes = dict[str, ChangeOutcome]()
@@ -135,10 +134,10 @@ class Corrections(Door):
         """Returns, by scope, what could not be deleted, and why."""
         left = dict[Scope, str]()
         for scope, ids in _by_scope(found).items():
-            left[scope] = await self._handlers.purge(scope, ids)
+            left[scope] = await self.parts.handlers.purge(scope, ids)
             try:
                 for memory_id in ids:
-                    await asyncio.to_thread(self._intents.forget, proposal_key(memory_id))
+                    await asyncio.to_thread(self.parts.intents.forget, proposal_key(memory_id))
             except StateUnavailable as error:
                 left[scope] = left[scope] or str(error)
         return left
@@ -154,9 +153,11 @@ class Corrections(Door):
     async def _forgotten(self, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Those of these that were forgotten in the scope: entries of the archive, and turns that
         are not read yet."""
-        taken_out = (one for one in memory_ids if self._corrected.was_taken_out(scope.name, one))
-        turns = (self._unread.waiting(Key(scope.name, one)) for one in taken_out)
-        return [*await self._handlers.archived(scope, memory_ids), *filter(None, turns)]
+        taken_out = (
+            one for one in memory_ids if self.parts.corrected.was_taken_out(scope.name, one)
+        )
+        turns = (self.parts.unread.waiting(Key(scope.name, one)) for one in taken_out)
+        return [*await self.parts.handlers.archived(scope, memory_ids), *filter(None, turns)]
 
     @deed
     async def edit(
@@ -164,12 +165,12 @@ class Corrections(Door):
     ) -> ChangeOutcome:
         """Give an entry other words. Admins only: of the conversation's own scope, and in their
         own private chat whatever they see there."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
             return stored
-        edited = await self._handlers.edit(stored, text, view.requester, own=view.said(stored))
-        await self._follower.follow()
+        edited = await self.parts.handlers.edit(stored, text, view.requester, own=view.said(stored))
+        await self.parts.corrections.follow()
         return edited
 
     @deed
@@ -177,21 +178,21 @@ class Corrections(Door):
         self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
     ) -> ChangeOutcome:
         """Move an entry to another scope, by whom it may be edited."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
             return stored
-        known = {*self._book.mapped(), *await self._handlers.folders()}
+        known = {*self.parts.book.mapped(), *await self.parts.handlers.folders()}
         target = target_scope(scope_name, known)
         if target is None:
             return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
         if target == stored.scope:
             return Changed(DeedKind.MOVED, stored, before=target.name)
-        refused = self._book.no_confidence(target)
+        refused = self.parts.book.no_confidence(target)
         if refused and told_in_confidence(stored.memory):
             return refused
-        moved = await self._handlers.move(stored, target, view.requester)
-        await self._follower.follow()
+        moved = await self.parts.handlers.move(stored, target, view.requester)
+        await self.parts.corrections.follow()
         return moved
 
     @deed
@@ -204,14 +205,14 @@ class Corrections(Door):
         actor: Actor,
     ) -> ChangeOutcome:
         """Vouch for an entry, or take that back, by whom it may be edited."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
             return stored
-        vouched = await self._handlers.vouch(stored, trusted=not withdrawn)
+        vouched = await self.parts.handlers.vouch(stored, trusted=not withdrawn)
         if isinstance(vouched, Refused):
             return vouched
-        return Changed(DeedKind.AMENDED, self._catalogue.get(entry_key(vouched)) or vouched)
+        return Changed(DeedKind.AMENDED, self.parts.catalogue.get(entry_key(vouched)) or vouched)
 
     async def _governed(self, memory_id: str, view: View) -> StoredMemory | Refused:
         found = view.governed(memory_id)
@@ -230,13 +231,13 @@ class Corrections(Door):
         undone; if that was to bring what was left behind, all of it goes back. Raises
         StateUnavailable, EngineClosed.
         """
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         if not memory_id:
             return await self._undo_last(view)
         if (named := pointed_id(memory_id)) is None:
             return absent(memory_id)
         names = {scope.name for scope in view.changeable}
-        deeds = self._corrected.undoable(memory_id=named)
+        deeds = self.parts.corrected.undoable(memory_id=named)
         last = next((one for one in deeds if one.scope in names), None)
         if last is not None and last.kind is not DeedKind.FORGOTTEN and self._standing(last):
             if last.kind is DeedKind.MOVED and not actor.admin:
@@ -247,7 +248,7 @@ class Corrections(Door):
 
     async def _undo_last(self, view: View) -> UndoOutcome:
         person, door = view.who.person, view.where.umo
-        for done in self._corrected.undoable(person=person, door=door) if person else ():
+        for done in self.parts.corrected.undoable(person=person, door=door) if person else ():
             outcome = await self._undo(done, view)
             if not (is_absent(outcome) or is_denied(outcome)):
                 return outcome
@@ -255,13 +256,13 @@ class Corrections(Door):
 
     def _standing(self, done: Deed) -> StoredMemory | None:
         """The entry where the deed has left it."""
-        return self._catalogue.get(Key(done.stands_in, done.memory_id))
+        return self.parts.catalogue.get(Key(done.stands_in, done.memory_id))
 
     async def _undo(self, done: Deed, view: View) -> UndoOutcome:
         changeable = {scope.name: scope for scope in view.changeable}
         if done.kind is DeedKind.BROUGHT:
             may = view.trusts(changeable.get(done.stands_in, PUBLIC))
-            return await self._bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
+            return await self.parts.bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
         if done.kind is DeedKind.FORGOTTEN:
             return await self._recover(done, view)
         standing, scope = self._standing(done), changeable.get(done.scope)
@@ -273,45 +274,45 @@ class Corrections(Door):
             return absent(done.memory_id)
         if not view.governs(scope):
             return view.refusal(standing)
-        undone = await self._handlers.take_back(standing, done)
-        await self._follower.follow()
+        undone = await self.parts.handlers.take_back(standing, done)
+        await self.parts.corrections.follow()
         return undone
 
     async def _swap_back(self, done: Deed, new: StoredMemory, view: View) -> UndoOutcome:
         """Take back that an entry replaced another one."""
-        former = next(iter(await self._handlers.archived(new.scope, [done.before])), None)
+        former = next(iter(await self.parts.handlers.archived(new.scope, [done.before])), None)
         if former is None:
             return absent(done.memory_id)
         if not (view.may_forget(new) and view.may_forget(former)):
             return view.refusal(new)
         # It stays taken back, whatever turn that is not read yet says it.
         forgotten = lost(DeedKind.FORGOTTEN, new.scope.name, new.memory)
-        numbers = await self._corrected.note([forgotten], view.requester)
+        numbers = await self.parts.corrected.note([forgotten], view.requester)
         outcome = await self._bring_back([former], view)
         if not isinstance(outcome, Changed):
-            await self._corrected.drop(numbers)
+            await self.parts.corrected.drop(numbers)
             return outcome
-        await self._corrected.undone([done])
-        if await self._handlers.supersede(new, outcome.memory):
+        await self.parts.corrected.undone([done])
+        if await self.parts.handlers.supersede(new, outcome.memory):
             outcome = replace(outcome, kind=DeedKind.REPLACED)
         else:
-            await self._corrected.drop(numbers)
-        await self._follower.follow()
+            await self.parts.corrected.drop(numbers)
+        await self.parts.corrections.follow()
         return outcome
 
     async def _recover(self, done: Deed, view: View) -> UndoOutcome:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
-        found, deeds = list[StoredMemory](), self._corrected.together(done)
+        found, deeds = list[StoredMemory](), self.parts.corrected.together(done)
         for scope in view.changeable:
             ids = [one.memory_id for one in deeds if one.scope == scope.name]
             async for one in unhurried(await self._forgotten(scope, ids)):
-                living = self._catalogue.get(Key(scope.name, _id(one)))
+                living = self.parts.catalogue.get(Key(scope.name, _id(one)))
                 if living is None and _is_left(one, done):
                     found.append(one)
         outcome = await self._bring_back(found, view) if found else absent()
         if isinstance(outcome, Changed):
-            await self._corrected.undone(deeds)
+            await self.parts.corrected.undone(deeds)
         return outcome
 
     async def _bring_back(self, archived: Sequence[StoredMemory], view: View) -> UndoOutcome:
@@ -324,13 +325,13 @@ class Corrections(Door):
         back, turns, refused = list[StoredMemory](), list[StoredMemory](), None
         for scope, found in _by_scope(mine).items():
             unread = [one for one in found.values() if one.path != ARCHIVE]
-            restored, refused = await self._handlers.restore(scope, found.keys())
+            restored, refused = await self.parts.handlers.restore(scope, found.keys())
             standing = (one.memory for one in (*restored, *unread))
-            await self._corrected.stands(scope.name, standing)
+            await self.parts.corrected.stands(scope.name, standing)
             back, turns = back + restored, turns + unread
             if refused is not None:
                 break
-        await self._follower.follow()
+        await self.parts.corrections.follow()
         if not (told := back or turns):
             return refused or absent(_id(first))
         return Changed(DeedKind.FORGOTTEN, told[0], undone=True, more=len(told) - 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from ..catalogue.rules.pointers import pointed_id
@@ -39,7 +38,6 @@ from ..vault.markdown.decision_record import Record, title_and_body
 from .door import Door, deed
 
 
-@dataclass(eq=False)
 class DecisionDesk(Door):
     """An admin decides in the proposal's scope, and sees the words first. A private scope keeps its
     decision to itself, unless it is to be published to all conversations."""
@@ -49,7 +47,7 @@ class DecisionDesk(Door):
         self, change: DecisionChange, *, conversation_id: ConversationId, actor: Actor
     ) -> DecisionOutcome:
         """List, accept, reject or withdraw decisions, or say why not. Admins only."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin or not view.seen.scopes:
             return Refused(Reason.NOT_ALLOWED)
         match change.action:
@@ -64,12 +62,12 @@ class DecisionDesk(Door):
 
     async def _asked[T](self, view: View, ask: Callable[[Iterator[StoredMemory]], T]) -> T:
         """What ``ask`` finds, in a thread, among all that the conversation sees."""
-        entries = list(self._catalogue.visible(view.seen))
+        entries = list(self.parts.catalogue.visible(view.seen))
         return await asyncio.to_thread(ask, cooperative(entries))
 
     async def _listed(self, view: View, *, everything: bool) -> DecisionOutcome:
         try:
-            there = await self._recorder.records()
+            there = await self.parts.recorder.records()
         except NotAppended as error:
             return Refused(Reason.NOT_WRITTEN, detail=error.detail or error.code.value)
         items = partial(decision_items, there=there, everything=everything)
@@ -80,13 +78,13 @@ class DecisionDesk(Door):
         if isinstance(stored, Refused):
             return stored
         if not _is_open(stored) and (change.shown or change.unseen):
-            marked = await self._handlers.annotate(stored, proposed)
+            marked = await self.parts.handlers.annotate(stored, proposed)
             stored = marked if isinstance(marked, StoredMemory) else stored
         memory, to = stored.memory, change.to
-        if self._at_home or stored.scope.is_public or is_published(memory):
+        if self.parts.at_home or stored.scope.is_public or is_published(memory):
             to = to or RecordFile.DECISIONS
         reference = read_reference(change.reference)
-        if reference is None or (self._at_home and reference == Reference()):
+        if reference is None or (self.parts.at_home and reference == Reference()):
             return Refused(Reason.REFERENCE)
         title, body = title_and_body(memory.judgment, memory.reasoning)
         record = Record(
@@ -100,7 +98,7 @@ class DecisionDesk(Door):
             body=body,
         )
         refused = await self._unfit(stored, record, here=to is None, anyway=change.anyway)
-        return refused or await self._recorder.publish(record, to, stored, change)
+        return refused or await self.parts.recorder.publish(record, to, stored, change)
 
     async def _named(self, change: DecisionChange, view: View) -> StoredMemory | Refused:
         """Returns the entry of the conversation's own scope that is decided on. An accepted one has
@@ -142,9 +140,9 @@ class DecisionDesk(Door):
         stored = await self._named(change, view)
         if isinstance(stored, Refused):
             return stored
-        made = partial(rejected, day=f"{self._clock():%Y-%m-%d}", why=change.why)
+        made = partial(rejected, day=f"{self.parts.clock():%Y-%m-%d}", why=change.why)
         open_still = not is_accepted(stored.memory)
-        marked = await self._handlers.annotate(stored, made) if open_still else None
+        marked = await self.parts.handlers.annotate(stored, made) if open_still else None
         return Recorded(0) if isinstance(marked, StoredMemory) else Refused(Reason.NO_PROPOSAL)
 
     async def _withdraw(self, change: DecisionChange, view: View) -> DecisionOutcome:
@@ -154,7 +152,7 @@ class DecisionDesk(Door):
         named = record_name(change.number)
         record = Record(
             number=0,
-            title=f"Withdraws {named}" if self._settings.loop.english else f"撤回 {named}",
+            title=f"Withdraws {named}" if self.parts.settings.loop.english else f"撤回 {named}",
             at=None,
             by=change.by or _name_of(view.who),
             withdraws=change.number,
@@ -163,7 +161,7 @@ class DecisionDesk(Door):
         if own is None and (found := await asyncio.to_thread(self._private, record)):
             return Refused(Reason.NOT_PUBLIC, detail=found)
         to = RecordFile.DECISIONS if own is None else None
-        return await self._recorder.publish(record, to, own, change)
+        return await self.parts.recorder.publish(record, to, own, change)
 
 
 def _is_open(stored: StoredMemory) -> bool:

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from ..catalogue.rules.bylines import folded_name
@@ -45,7 +45,6 @@ _UNSHOWN = re.compile(r"(?:(?:号|在|历史)：|(?:问法|Asks)\s*[：:])(?:(?!
 questions that are for search alone."""
 
 
-@dataclass(eq=False)
 class Recalls(Door):
     """What is found and told. A path opens a file of the conversation's own scope, of ``shared/``
     or of its role's folder, or as ``./…`` a note in a project's memory root, and no other. What
@@ -68,8 +67,8 @@ class Recalls(Door):
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
         Answers from what has been read so far. See ``RecallRequest`` for the arguments; lines of
         the context that are of another view than the conversation has now are not used."""
-        await self._life.begun()
-        view = self._gate.look(conversation_id, actor)
+        await self.parts.life.begun()
+        view = self.parts.gate.look(conversation_id, actor)
         asked = RecallRequest(
             query, view.seen, limit, token_budget, actor, days, context, in_talk, topic, on
         )
@@ -78,23 +77,23 @@ class Recalls(Door):
     @property
     def _texts(self) -> Texts:
         """In the language in which a model is told what is remembered."""
-        return Texts.of("en" if self._settings.loop.english else "zh")
+        return Texts.of("en" if self.parts.settings.loop.english else "zh")
 
     async def _recall(self, asked: RecallRequest, view: View) -> Recall:
         if asked.limit == 0 or not asked.query:
             return Recall()
         if view.silence:
             return Recall(trace=Trace(notes=[view.silence]))
-        await self._life.begun(wait_seconds=self._settings.load_seconds)
-        explanations, umo = self._manager.explanations, view.where.umo
-        reader, names = Reader(self._bylines, view), tuple[str, ...]()
+        await self.parts.life.begun(wait_seconds=self.parts.settings.load_seconds)
+        explanations, umo = self.parts.manager.explanations, view.where.umo
+        reader, names = Reader(self.parts.bylines, view), tuple[str, ...]()
         if asked.asker is not None and not asked.asker.is_agent:
-            known = self._bylines.names(asked.asker.person, view.seen)
+            known = self.parts.bylines.names(asked.asker.person, view.seen)
             names = (asked.asker.name, *known)
         heard = fold(" ".join((asked.query, *(one.text for one in asked.context))))
         # What was heard while the conversation saw what it sees now, or put up with the question.
         # An answer that may carry words of another scope is none.
-        mixed = self._histories.current_is_mixed(umo)
+        mixed = self.parts.histories.current_is_mixed(umo)
         context = [
             one
             for one in asked.context
@@ -104,19 +103,19 @@ class Recalls(Door):
         asked = replace(
             asked,
             names=names,
-            named=self._bylines.named(heard, view.seen),
+            named=self.parts.bylines.named(heard, view.seen),
             stands=reader.stands,
             context=context,
             cost=lambda hit: line_tokens(reader.complete(hit), self._texts),
         )
         try:
-            recall = await self._manager.comprehensive_recall(asked)
+            recall = await self.parts.manager.comprehensive_recall(asked)
         except BaseException as error:  # why nothing came is what one asks most
             why = GIVEN_UP if isinstance(error, asyncio.CancelledError) else type(error).__name__
             explanations.note(umo, asked.query, Trace(scopes=view.seen.names, notes=[why]))
             raise
         explanations.note(umo, asked.query, recall.trace)
-        self._manager.uses.show(recall.hits)
+        self.parts.manager.uses.show(recall.hits)
         return replace(recall, hits=reader.told(recall.hits))
 
     async def explain(
@@ -124,27 +123,27 @@ class Recalls(Door):
     ) -> list[Told]:
         """The last recalls of this conversation, the newest first, as far as it may see them, and
         as it is told to ``actor``."""
-        view = await self._gate.open(conversation_id, actor)
-        complete = Reader(self._bylines, view).complete
+        view = await self.parts.gate.open(conversation_id, actor)
+        complete = Reader(self.parts.bylines, view).complete
         return [
             replace(one, hits={name: complete(hit) for name, hit in one.hits.items()})
-            for one in self._manager.explanations.of(view.where.umo, view.seen)
+            for one in self.parts.manager.explanations.of(view.where.umo, view.seen)
         ]
 
     def last_recalls(self) -> list[Told]:
         """Of every conversation, the newest first: for the owner of the files."""
-        return self._manager.explanations.all()
+        return self.parts.manager.explanations.all()
 
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
-        return await self._expand(pointer, await self._gate.open(conversation_id))
+        return await self._expand(pointer, await self.parts.gate.open(conversation_id))
 
     async def _expand(self, pointer: str, view: View) -> Expansion:
         named, seen = pointed_id(pointer) or "", view.looked_up
-        if is_note_id(named) and (chunk := self._notes.find(named, seen)):
-            return await self._notes.section(chunk)
+        if is_note_id(named) and (chunk := self.parts.note_book.find(named, seen)):
+            return await self.parts.note_book.section(chunk)
         # What is recalled can be read.
-        places = (self._catalogue, self._pending, self._unread)
+        places = (self.parts.catalogue, self.parts.pending, self.parts.unread)
         found = next(filter(None, (one.find(named, seen) for one in places)), None)
         return found or absent(pointer)
 
@@ -163,14 +162,17 @@ class Recalls(Door):
             said_by: Only what this person said, by any of the person's accounts.
             naming: Only what holds each of these words, or was said by a person of that name.
         """
-        view = await self._gate.open(conversation_id)
+        view = await self.parts.gate.open(conversation_id)
         return await self._newest(view, limit, None if said_by is None else said_by.person, naming)
 
     async def _newest(
         self, view: View, limit: int | None, person: str | None, naming: str = ""
     ) -> list[StoredMemory]:
-        visible, same = self._catalogue.visible_with_text(view.seen), self._book.same_person
-        several = {names[0]: names for names in self._bylines.named(fold(naming), view.seen)}
+        visible, same = (
+            self.parts.catalogue.visible_with_text(view.seen),
+            self.parts.book.same_person,
+        )
+        several = {names[0]: names for names in self.parts.bylines.named(fold(naming), view.seen)}
         called = [several.get(word, (word,)) for word in fold(naming).split()]
 
         def is_meant(one: StoredMemory, text: str) -> bool:
@@ -187,30 +189,30 @@ class Recalls(Door):
             chosen = (stored for stored, text in visible if is_meant(stored, text))
             return sorted(chosen, key=_said_at, reverse=True)[:limit]
 
-        return await self._catalogue.unchanged(await asyncio.to_thread(newest))
+        return await self.parts.catalogue.unchanged(await asyncio.to_thread(newest))
 
     async def _said_by(
         self, person: str, view: View, limit: int | None = None
     ) -> tuple[list[StoredMemory], list[StoredMemory]]:
         """What the conversation sees and this person said, by any of the person's accounts:
         memories, the newest first, and turns that are not read yet."""
-        same, turns = self._book.same_person, self._unread.visible(view.seen)
+        same, turns = self.parts.book.same_person, self.parts.unread.visible(view.seen)
         unread = [one for one in turns if same(person, one.memory.provenance.person)]
         return await self._newest(view, limit, person), unread
 
     async def ids_said_by(self, person: str, *, conversation_id: ConversationId) -> list[str]:
         """The ids of these."""
-        said = await self._said_by(person, await self._gate.open(conversation_id))
+        said = await self._said_by(person, await self.parts.gate.open(conversation_id))
         return [one.memory.memory_id for some in said for one in some]
 
     async def speakers(self, name: str, *, conversation_id: ConversationId) -> list[str]:
         """Who of the speakers whom the conversation sees is called so, or has this account: one
         account of each person."""
-        view = await self._gate.open(conversation_id)
-        heard, places = self._catalogue.speakers, view.seen.names
+        view = await self.parts.gate.open(conversation_id)
+        heard, places = self.parts.catalogue.speakers, view.seen.names
         people = set[str]().union(*(heard.people(place, "") for place in places))
         found = heard.bearers(folded_name(name), places) | (people & {name})
-        return sorted({min(found & self._book.ids_of(one)) for one in found - {""}})
+        return sorted({min(found & self.parts.book.ids_of(one)) for one in found - {""}})
 
     async def told(
         self,
@@ -222,13 +224,13 @@ class Recalls(Door):
     ) -> list[Hit]:
         """Memories that the conversation sees, as recall tells them: with what is to be known of
         their speakers and of their standing, and at most ``chars`` characters of each."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         hits = (as_hit(Candidate(stored, 0.0), chars) for stored in found if view.sees(stored))
-        return list(Reader(self._bylines, view).told(hits))
+        return list(Reader(self.parts.bylines, view).told(hits))
 
     async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused:
         """What a pointer or a path leads to, without what the conversation may not see."""
-        view = await self._gate.open(conversation_id)
+        view = await self.parts.gate.open(conversation_id)
         if pointed_id(where) is None:
             path = unicodedata.normalize("NFC", where.strip())
             return await self._file(path, view) or absent(where)
@@ -243,10 +245,10 @@ class Recalls(Door):
 
     async def _file(self, path: str, view: View) -> FileText | None:
         seen = view.looked_up
-        pieces = (one for one in self._notes.visible(seen) if one.place.is_shelf)
+        pieces = (one for one in self.parts.note_book.visible(seen) if one.place.is_shelf)
         piece = next((one for one in pieces if one.file == path), None)
         if piece is not None:
-            text = await self._notes.text(piece.place, piece.path)
+            text = await self.parts.note_book.text(piece.place, piece.path)
             return None if text is None else FileText(path, text.rstrip("\n"))
         if not seen.scopes:
             return None
@@ -254,10 +256,10 @@ class Recalls(Door):
 
     def _of_scope(self, own: Scope, path: str, view: View) -> FileText | None:
         """Blocks."""
-        if path not in {*_PAGES, *self._pages.names(own)}:
+        if path not in {*_PAGES, *self.parts.pages.names(own)}:
             return None  # whatever else lies there, or above
         try:
-            if (page := self._pages.read(own, path)) is None:
+            if (page := self.parts.pages.read(own, path)) is None:
                 return None
             file = parse_file(page.raw.decode(), fallback_time=NO_TIME)
         except (VaultWriteFailed, VaultFileBroken, OSError, UnicodeDecodeError):
@@ -274,7 +276,7 @@ class Recalls(Door):
     def _shared_headings(self, view: View) -> tuple[str, ...]:
         """Returns a line for each file of ``shared/``: its path, and its widest headings."""
         found: dict[str, dict[str, None]] = {}
-        for chunk in self._notes.visible(view.seen):
+        for chunk in self.parts.note_book.visible(view.seen):
             if chunk.place == SHARED:
                 found.setdefault(chunk.file, {}).update(dict.fromkeys(chunk.headings[:1]))
         return tuple(": ".join(filter(None, (path, " · ".join(of)))) for path, of in found.items())
@@ -285,7 +287,7 @@ class Recalls(Door):
         for role in view.seen.shelves:
             if role.folder.startswith(f"{ROLES_FOLDER}/"):
                 with suppress(VaultWriteFailed):
-                    text = text_of(self._pages.read(role, MEMORY_PAGE)) or ""
+                    text = text_of(self.parts.pages.read(role, MEMORY_PAGE)) or ""
                     lines = filter(None, map(_SESSION.fullmatch, content_of(text).split("\n")))
                     found += (f"{line[1]} ({role.folder}/{line[2]})" for line in lines)
         return tuple(found[:_MOST_SESSIONS])

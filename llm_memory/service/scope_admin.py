@@ -4,7 +4,6 @@ former scopes, and what goes on under another name."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -21,7 +20,6 @@ from ..scopes.rules.scope_resolution import target_scope
 from .door import Door, deed
 
 
-@dataclass(eq=False)
 class ScopeAdmin(Door):
     """Raises EngineClosed, EngineOff; what writes a state file StateUnavailable, too."""
 
@@ -29,42 +27,42 @@ class ScopeAdmin(Door):
         """Note that a person's message came, once the vault is read."""
         if not actor.spoke:
             return
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         scope = "" if view.pause else view.resolution.name
-        self._bylines.meet(actor, scope, conversation_id)
+        self.parts.bylines.meet(actor, scope, conversation_id)
         await self.origins.note(conversation_id, actor, scope)
-        await self._book.meet(conversation_id, actor, view.resolution)
-        await self._former.note(conversation_id, view.resolution)
+        await self.parts.book.meet(conversation_id, actor, view.resolution)
+        await self.parts.former.note(conversation_id, view.resolution)
 
     async def claim_news(self, actor: Actor) -> list[Notice]:
         """What an admin is told once in chat and was not told yet; none for anybody else. Whoever
         claims it settles it."""
-        await self._life.ready()
-        return await self._book.claim_news() if actor.admin else []
+        await self.parts.life.ready()
+        return await self.parts.book.claim_news() if actor.admin else []
 
     async def settle_news(self, news: Sequence[Notice], *, said: bool) -> None:
         """The admin who claimed it was told, or could not be reached: then it is another time."""
-        await self._life.ready()
-        await self._book.settle_news(news, said=said)
+        await self.parts.life.ready()
+        await self.parts.book.settle_news(news, said=said)
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
         """What the conversation reads and writes, and why."""
-        view = await self._gate.open(conversation_id)
+        view = await self.parts.gate.open(conversation_id)
         return ScopeReport(
             resolution=view.resolution,
-            visible=sum(1 for _ in self._catalogue.visible(view.seen)),
-            damaged=self._book.damaged,
-            strangers_in_public=self._book.strangers_in_public,
+            visible=sum(1 for _ in self.parts.catalogue.visible(view.seen)),
+            damaged=self.parts.book.damaged,
+            strangers_in_public=self.parts.book.strangers_in_public,
             paused=view.pause,
-            mixed_history=self._histories.current_is_mixed(conversation_id.umo),
-            left=tuple(await self._former.count(self._former.of(conversation_id))),
+            mixed_history=self.parts.histories.current_is_mixed(conversation_id.umo),
+            left=tuple(await self.parts.former.count(self.parts.former.of(conversation_id))),
         )
 
     # Pauses
 
     def pause_of(self, conversation_id: ConversationId) -> Pause | None:
         """Its pause; None where it is on the record, or that is not known yet."""
-        return self._paused.of(conversation_id)
+        return self.parts.paused_conversations.of(conversation_id)
 
     @deed
     async def pause(
@@ -76,26 +74,26 @@ class ScopeAdmin(Door):
 
         Raises StateUnavailable, and then it is not paused.
         """
-        scope = (await self._gate.open(conversation_id)).writes
+        scope = (await self.parts.gate.open(conversation_id)).writes
         if not _may_pause(conversation_id, actor):
             return Refused(Reason.NOT_ALLOWED)
         if isinstance(scope, Refused) and scope.reason is Reason.REFUSED:
             return scope
         name = PUBLIC.name if isinstance(scope, Refused) else scope.name
-        asked = Pause(name, self._clock(), until)
-        paused, before = await self._paused.pause(conversation_id, asked)
-        await self._unread.review()
+        asked = Pause(name, self.parts.clock(), until)
+        paused, before = await self.parts.paused_conversations.pause(conversation_id, asked)
+        await self.parts.unread.review()
         return Paused(paused.scope, paused.since, paused.until, before)
 
     @deed
     async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> bool | Refused:
         """On the record again, by a person who may pause it; False where it was not paused. Raises
         StateUnavailable."""
-        await self._life.ready()
+        await self.parts.life.ready()
         if not _may_pause(conversation_id, actor):
             return Refused(Reason.NOT_ALLOWED)
-        was = await self._paused.resume(conversation_id)
-        await self._unread.review()
+        was = await self.parts.paused_conversations.resume(conversation_id)
+        await self.parts.unread.review()
         return was
 
     # The map
@@ -103,9 +101,9 @@ class ScopeAdmin(Door):
     async def scopes(self) -> dict[str, int]:
         """How many memories each scope holds that the map names, and each other one that holds any
         and could be named. For admins alone."""
-        await self._life.ready()
-        counts = self._catalogue.counts()
-        names = sorted(self._book.mapped() | set(filter(is_mapped_name, counts)))
+        await self.parts.life.ready()
+        counts = self.parts.catalogue.counts()
+        names = sorted(self.parts.book.mapped() | set(filter(is_mapped_name, counts)))
         return {name: counts.get(name, 0) for name in names}
 
     async def check_entry(
@@ -113,8 +111,8 @@ class ScopeAdmin(Door):
     ) -> str:
         """What is wrong with the conversation's scope in a map that is to be: a ``ScopeFault``, or
         empty. Which scopes there are tells on nobody but an admin."""
-        await self._life.ready()
-        folders = await self._handlers.folders() if actor.admin else ()
+        await self.parts.life.ready()
+        folders = await self.parts.handlers.folders() if actor.admin else ()
         entry = read_scope_map(raw, folders).entries.get(conversation_id.map_key)
         return str(entry.fault) if isinstance(entry, IllegalName) else ""
 
@@ -123,31 +121,31 @@ class ScopeAdmin(Door):
     ) -> MapChange | Refused:
         """Go by a map in which an admin has set or dropped this conversation's entry: from the next
         message on. ``raw`` is saved already; turns that go on end in the view they began with."""
-        await self._life.ready()
+        await self.parts.life.ready()
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
-        before = self._book.resolve(conversation_id)
+        before = self.parts.book.resolve(conversation_id)
         await self.go_by(raw)
-        after = self._book.resolve(conversation_id)
-        sharing = len(self._book.sharing(after.scope)) if after.scope else 0
+        after = self.parts.book.resolve(conversation_id)
+        sharing = len(self.parts.book.sharing(after.scope)) if after.scope else 0
         return MapChange(before, after, sharing)
 
     async def go_by(self, raw: Mapping[str, object]) -> None:
         """From now on the owner's map is ``raw``: it is meant as it is."""
-        folders = await self._handlers.inhabited()
-        await self._life.finish(partial(self._book.change_map, raw, folders))
+        folders = await self.parts.handlers.inhabited()
+        await self.parts.life.finish(partial(self.parts.book.change_map, raw, folders))
 
     async def confirm_map(self, *, actor: Actor) -> None:
         """The map is meant as it is, if an admin says so."""
-        await self._life.ready()
+        await self.parts.life.ready()
         if actor.admin:
-            await self._life.finish(self._book.confirm_map)
+            await self.parts.life.finish(self.parts.book.confirm_map)
 
     async def confirm_deletions(self, *, actor: Actor) -> int | None:
         """Forget what is held because most of its scope is gone from the files. None for anybody
         but an admin. Raises VaultWriteFailed."""
-        await self._life.ready()
-        return await self._life.finish(self._reconciler.confirm) if actor.admin else None
+        await self.parts.life.ready()
+        return await self.parts.life.finish(self.parts.reconciler.confirm) if actor.admin else None
 
     # Former scopes
 
@@ -160,21 +158,21 @@ class ScopeAdmin(Door):
 
         Raises VaultWriteFailed; called again, it brings the rest.
         """
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         own = bool(actor.person) and actor.person == conversation_id.person
-        if not (actor.admin or (own and self._former.has_its_own(conversation_id))):
+        if not (actor.admin or (own and self.parts.former.has_its_own(conversation_id))):
             return Refused(Reason.NOT_ALLOWED)
-        if not self._settings.scope_filter_enabled:
+        if not self.parts.settings.scope_filter_enabled:
             return Refused(Reason.LEARNING_PAUSED)
-        return await self._bringing.bring_named(names, conversation_id, view.requester)
+        return await self.parts.bringing.bring_named(names, conversation_id, view.requester)
 
     async def plan_rename(self, old: str, new: str, moved: Collection[str]) -> bool | Refused:
         """Whether there is a scope of the new name already. Refused where there is none of the old
         one, or neither a conversation that is to ``moved`` nor another one has the new one."""
-        await self._life.ready()
-        if not self._settings.scope_filter_enabled:
+        await self.parts.life.ready()
+        if not self.parts.settings.scope_filter_enabled:
             return Refused(Reason.LEARNING_PAUSED)
-        known = self._book.mapped() | {*await self._handlers.folders()}
+        known = self.parts.book.mapped() | {*await self.parts.handlers.folders()}
         for name, there in ((old, known), (new, known if not moved else {new})):
             if not is_mapped_name(name) or name not in there:
                 return Refused(Reason.UNKNOWN_SCOPE, detail=name)
@@ -193,7 +191,7 @@ class ScopeAdmin(Door):
         """Go by a map in which the keys ``moved`` have the new name, and bring what stands under
         the old one. As ``bring`` does; it is undone as that is, where no keys moved. What
         ``plan_rename`` refuses is not for it."""
-        view = await self._gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
         source, target = target_scope(old, {old}), target_scope(new, {new})
@@ -201,14 +199,16 @@ class ScopeAdmin(Door):
             return Refused(Reason.UNKNOWN_SCOPE, detail=old)
         if moved:
             await self.go_by(raw)
-        return await self._bringing.bring_all(source, target, view.requester, undoable=not moved)
+        return await self.parts.bringing.bring_all(
+            source, target, view.requester, undoable=not moved
+        )
 
     # Other names
 
     def chat_moved(self, old: str, new: str) -> None:
         """The platform says so: from now on both are one, until the next start unless ``rebind``
         keeps it."""
-        self._book.tell(old, new)
+        self.parts.book.tell(old, new)
 
     async def rebind(
         self, old: str, new: str, raw: Mapping[str, object], *, told: bool = False
@@ -221,31 +221,33 @@ class ScopeAdmin(Door):
             raw: The owner's map.
             told: The platform says so itself; else an admin does.
         """
-        await self._life.ready()
-        one, known = Rebinding(old, new), self._book.rebound
+        await self.parts.life.ready()
+        one, known = Rebinding(old, new), self.parts.book.rebound
         back = self.is_rebound(new, old)
-        fault = None if back else fault_of(old, new, self._book.accounts())
+        fault = None if back else fault_of(old, new, self.parts.book.accounts())
         moved = fault or with_moved(raw, old, new)
         if isinstance(moved, Refused) or back:
             return moved
         if not (moved != raw or told or (one not in known and await self.origins.has_met(old))):
             return Refused(Reason.NEVER_MET, detail=old)
         others = (other for other in known if other != one)
-        await self._life.finish(partial(self._rebind, [*others, one]))
+        await self.parts.life.finish(partial(self._rebind, [*others, one]))
         return moved
 
     def is_rebound(self, old: str, new: str) -> bool:
         """What was called by the one name goes on under the other."""
-        return Rebinding(old, new) in self._book.rebound
+        return Rebinding(old, new) in self.parts.book.rebound
 
     async def apart(self, old: str, new: str) -> None:
         """It was not so, or is no more."""
-        others = [one for one in self._book.rebound if one != Rebinding(old, new)]
-        await self._life.finish(partial(self._rebind, others))
+        others = [one for one in self.parts.book.rebound if one != Rebinding(old, new)]
+        await self.parts.life.finish(partial(self._rebind, others))
 
     async def _rebind(self, names: Sequence[Rebinding]) -> None:
-        await self._book.rebind(names)
-        await self._unread.review()  # what is off the record under one name is so under the other
+        await self.parts.book.rebind(names)
+        await (
+            self.parts.unread.review()
+        )  # what is off the record under one name is so under the other
 
 
 def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:

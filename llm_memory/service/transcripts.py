@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ..catalogue.rules.proposals import is_accepted, proposal_key
@@ -25,7 +24,6 @@ _MOST_CHARS: Final = 400
 """Of each side of a turn."""
 
 
-@dataclass(eq=False)
 class Transcripts(Recalls):
     """Shows a turn inside the conversation and the scope in which it was said, and there without
     what is corrected, private or said in confidence."""
@@ -33,7 +31,7 @@ class Transcripts(Recalls):
     async def talk_of(self, pointer: str, *, conversation_id: ConversationId) -> str | Refused:
         """The id of the chat history that holds the talk which a memory or a decision came from,
         for ``transcript``. Only in the conversation and the scope in which it was said."""
-        found = await self._talk(pointer, await self._gate.open(conversation_id))
+        found = await self._talk(pointer, await self.parts.gate.open(conversation_id))
         return found if isinstance(found, Refused) else found[1]
 
     async def transcript(
@@ -41,7 +39,7 @@ class Transcripts(Recalls):
     ) -> ShownTurn | Refused:
         """The turn in which it was said, out of the history of ``talk_of``: JSON text as AstrBot
         keeps it, empty where it has none."""
-        found = await self._talk(pointer, await self._gate.open(conversation_id))
+        found = await self._talk(pointer, await self.parts.gate.open(conversation_id))
         if isinstance(found, Refused):
             return found
         stored, _, digest = found
@@ -52,7 +50,7 @@ class Transcripts(Recalls):
         found = await self._expand(pointer, view)
         if isinstance(found, NoteSection):  # a record names no talk: it is that of its proposal
             in_record = found.chunk.file in RECORD_PATHS
-            seen = tuple(self._catalogue.visible(view.seen)) if in_record else ()
+            seen = tuple(self.parts.catalogue.visible(view.seen)) if in_record else ()
             found = await asyncio.to_thread(_proposal_of, found.text, seen)
         if isinstance(found, Refused):
             return found
@@ -62,7 +60,7 @@ class Transcripts(Recalls):
             return Refused(Reason.ELSEWHERE)
         if not origin or noted is None:
             return Refused(Reason.NEVER_KEPT)
-        if view.scope_in_use != scope or not await self._histories.is_of(umo, noted[0], scope):
+        if view.scope_in_use != scope or not await self.parts.histories.is_of(umo, noted[0], scope):
             return Refused(Reason.OTHER_SCOPE)
         return found, *noted
 
@@ -73,8 +71,8 @@ class Transcripts(Recalls):
         place = find_turn(turns, digest, said_at)
         if place is None:
             return Refused(Reason.GONE)
-        said, replied = self._hide(turns[place].said), self._hide(turns[place].replied)
-        refused = self._book.no_confidence(stored.scope)
+        said, replied = self.parts.hide(turns[place].said), self.parts.hide(turns[place].replied)
+        refused = self.parts.book.no_confidence(stored.scope)
         if refused and any(map(is_confidence, (said, replied))):
             said = replied = ""
         turn = QueuedTurn(
@@ -88,7 +86,7 @@ class Transcripts(Recalls):
             user_text=said,
             reply_text=replied,
         )
-        left = self._corrected.texts.told_again(turn)
+        left = self.parts.corrected.texts.told_again(turn)
         said, replied = (preview(one, _MOST_CHARS) for one in (left.user_text, left.reply_text))
         return ShownTurn(said, replied, origin.who, turns[place].at)
 

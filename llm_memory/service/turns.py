@@ -81,7 +81,6 @@ class TurnStart:
     faults: tuple[Exception, ...] = ()
 
 
-@dataclass(eq=False)
 class Turns(Transcripts, Corrections, ScopeAdmin):
     """Resolves a turn's scope once, and gives everything that the turn asks the same view."""
 
@@ -94,11 +93,11 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         clock = asyncio.get_running_loop().time
         deadline = clock() + request.seconds
         # Before the rest: a turn that is given up has come all the same.
-        contact = self._life.start(self._meet(conversation_id, actor)) if actor.spoke else None
+        contact = self.parts.life.start(self._meet(conversation_id, actor)) if actor.spoke else None
         try:
             async with asyncio.timeout_at(deadline):
-                await self._life.begun()
-            view = self._gate.look(conversation_id, actor)
+                await self.parts.life.begun()
+            view = self.parts.gate.look(conversation_id, actor)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
             return TurnStart(recall=_unanswered(error), contact=contact, faults=(error,))
         left, texts = deadline - clock(), self._texts
@@ -115,7 +114,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         # What is noted of the history is noted, also where the turn does not wait for it.
         marking = partial(self._mark, view, request.history, empty=request.empty_history)
         parts = await asyncio.gather(
-            asyncio.wait_for(self._life.finish(marking), left),
+            asyncio.wait_for(self.parts.life.finish(marking), left),
             asyncio.wait_for(self._recall(question, view), left),
             asyncio.wait_for(self._primer(request, view, texts), left),
             return_exceptions=True,
@@ -138,29 +137,29 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         with the constitution where a talk begins. Raises StateUnavailable."""
         if not request.primed or view.silence:
             return Primer()
-        await self._life.ready()
-        reader = Reader(self._bylines, view)
-        primer = await self._primers.prime(
+        await self.parts.life.ready()
+        reader = Reader(self.parts.bylines, view)
+        primer = await self.parts.primer.prime(
             view.where,
             view.seen,
             view.who,
             as_told(texts, reader.complete),
-            self._settings.loop.prime_tokens - frame_tokens(texts),
+            self.parts.settings.loop.prime_tokens - frame_tokens(texts),
             new_talk=request.new_talk,
         )
         return reader.primer(primer)
 
     async def last_primer(self, *, conversation_id: ConversationId) -> Primed | None:
         """That this conversation got one, as far as it may see what it was made of."""
-        view = await self._gate.open(conversation_id)
-        return self._primers.primed(view.where.umo, view.seen)
+        view = await self.parts.gate.open(conversation_id)
+        return self.parts.primer.primed(view.where.umo, view.seen)
 
     @deed
     async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably. Its scope is fixed now, whatever the map says later, and
         an answer that may carry words of another scope stays out. What a turn takes back of what
         its speaker said just before is forgotten, as that person's deed."""
-        view = await self._gate.open(conversation_id, turn.actor)
+        view = await self.parts.gate.open(conversation_id, turn.actor)
         # Also where a pause has come to an end meanwhile: it was said off the record.
         if view.pause or turn.view == PAUSED_VIEW:
             return Refused(Reason.OFF_THE_RECORD)
@@ -176,11 +175,11 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         mixed = await self._is_mixed(view, turn.history, switched=switched)
         if switched or mixed:
             turn = replace(turn, reply_text="", recalled=() if switched else turn.recalled)
-        return await self._queue.put(turn, view.writes, conversation_id)
+        return await self.parts.queue.put(turn, view.writes, conversation_id)
 
     async def _last_said(self, turn: Turn, view: View) -> list[StoredMemory]:
         """What is known of the last message before this one, if that was just now."""
-        since = (turn.said_at or self._clock()) - _JUST_NOW
+        since = (turn.said_at or self.parts.clock()) - _JUST_NOW
 
         def just_now(one: StoredMemory) -> bool:
             here = one.memory.provenance.conversation == view.where.umo
@@ -189,7 +188,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         memories, turns = await self._said_by(turn.actor.person, view, _LAST)
         memories, turns = list(filter(just_now, memories)), list(filter(just_now, turns))
         last = max(turns, key=_said_at, default=None)
-        copies = self._unread.copied(key_of(last)) if last else frozenset[str]()
+        copies = self.parts.unread.copied(key_of(last)) if last else frozenset[str]()
         others = [one for one in memories if one.memory.memory_id not in copies]
         if others and (last is None or _said_at(others[0]) > _said_at(last)):
             at, anchor = _said_at(others[0]), anchor_of(others[0].memory)
@@ -207,8 +206,8 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         """A mark of what the conversation sees now, for ``Turn.view``. It names nothing.
         ``history``: the one that the model is about to be given, noted durably with the scope that
         the conversation has now; ``empty``: nothing stands in it yet."""
-        await self._life.begun()
-        return await self._mark(self._gate.look(conversation_id), history, empty=empty)
+        await self.parts.life.begun()
+        return await self._mark(self.parts.gate.look(conversation_id), history, empty=empty)
 
     async def _mark(self, view: View, history: str, *, empty: bool) -> str:
         if view.pause:
@@ -218,7 +217,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
 
     async def _is_mixed(self, view: View, history: str, **how: bool) -> bool:
         umo, scope = view.where.umo, view.scope_in_use
-        noted = self._histories.is_mixed
+        noted = self.parts.histories.is_mixed
         return bool(history and scope) and await noted(umo, history, scope, **how)
 
 

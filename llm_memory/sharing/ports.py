@@ -9,7 +9,7 @@ from ..models.data_models import ChangeOutcome, MemoryDraft, Refused, RememberOu
 from ..models.decisions import DecisionChange, DecisionOutcome
 from ..models.recall import FileText, Recall
 from ..models.roles import NoteOutcome, RoleNote
-from ..models.status import Listing, StoreStatus
+from ..models.status import EngineStatus, Listing
 from ..models.tasks import TaskChange, TaskReport
 from ..primer.models import Overview
 
@@ -69,7 +69,7 @@ class OwnerMemory(Protocol):
 
     async def restore(self, memory_id: str, *, conversation_id: ConversationId) -> UndoOutcome: ...
 
-    async def status(self, *, conversation_id: ConversationId) -> StoreStatus: ...
+    async def status(self, *, conversation_id: ConversationId) -> EngineStatus: ...
 
     async def decide(
         self, change: DecisionChange, *, conversation_id: ConversationId

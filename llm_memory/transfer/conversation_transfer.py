@@ -177,10 +177,8 @@ class _Import:
                 await self._memory(line.number, record)
             case End():
                 self.report = replace(self.report, cut_short=False)
-            case Header():
-                pass
             case _:
-                self.report = replace(self.report, passed_by=self.report.passed_by + 1)
+                pass  # files, forgotten and former entries
 
     async def _memory(self, number: int, record: MemoryRecord) -> None:
         memory, origin = record.memory, record.memory.provenance
@@ -230,12 +228,10 @@ class _Import:
     def _count(self, number: int, outcome: RememberOutcome) -> None:
         report = self.report
         match outcome:
-            case Stored(how=How.NEW):
-                report = replace(report, stored=report.stored + 1)
             case Stored(how=How.AGAIN):
-                report = replace(report, reinforced=report.reinforced + 1)
+                report = replace(report, known=report.known + 1)
             case Stored():
-                report = replace(report, replaced=report.replaced + 1)
+                report = replace(report, stored=report.stored + 1)
             case Refused(reason=Reason.NOT_WRITTEN):
                 # The disk takes no more: the others would be refused one by one.
                 self.stop()

@@ -62,7 +62,7 @@ def words_on_disk(home: Path) -> int:
 
 
 def test_what_has_no_id_is_taken_in(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert [told(capsys)[1][0][name] for name in ("memories", "words", "left")] == [{}, 0, 0]
+    assert [told(capsys)[1][0][name] for name in ("memories", "left")] == [{}, 0]
     public = home / "memory" / "scopes" / "public"
     public.mkdir(parents=True, exist_ok=True)
     (public / "entities.md").write_text("- The gate code changes on Mondays\n", encoding="utf-8")
@@ -89,8 +89,8 @@ def test_rebuild_discards_the_caches_and_nothing_else(
     (index / "embeddings.sqlite-kept").write_bytes(b"paid")
     pages = {path: path.read_bytes() for path in (home / "memory").rglob("*.md")}
     capsys.readouterr()
-    code, (row,) = told(capsys, "--rebuild")
-    assert (code, row["words"], words_on_disk(home)) == (0, 10, 10)
+    code, _ = told(capsys, "--rebuild")
+    assert (code, words_on_disk(home)) == (0, 10)
     assert not (index / "left-over").exists()
     assert not (index / "link").is_symlink()
     assert (outside / "mine.txt").read_text("utf-8") == "kept"
@@ -158,7 +158,7 @@ def test_vectors_are_made_once_with_the_key_of_the_service_and_rebuilt_from_the_
     (home / "config.toml").write_text('embedding_key_file = "key"\n', "utf-8")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-service")
     code, (row,) = told(capsys)
-    assert (code, row["vectors"], row["words"], row["left"], row["fault"]) == (0, 60, 60, 0, "")
+    assert (code, row["vectors"], row["left"], row["fault"]) == (0, 60, 0, "")
     assert row["embedder"].startswith("service:")
     embedded = {text for asked in service.asked for text in asked.texts if "Drawer" in text}
     assert len(embedded) == 60
@@ -180,7 +180,7 @@ def test_a_service_that_is_down_costs_its_vectors_alone(
     fill(home / "memory", "public", 8)
     service.stop()
     code, (row,) = told(capsys)
-    assert (code, row["words"], row["vectors"], row["left"]) == (3, 8, None, 8)
+    assert (code, row["vectors"], row["left"]) == (3, None, 8)
     assert "unreachable" in row["fault"]
     assert words_on_disk(home) == 8
     service.start()
@@ -214,7 +214,7 @@ def test_without_its_package_or_its_service_the_words_are_complete(
     assert main(["index"]) == 3
     assert extra in capsys.readouterr().out
     code, (row,) = told(capsys)
-    assert (code, row["words"], row["left"], bool(row["fault"])) == (3, 4, 4, True)
+    assert (code, row["left"], bool(row["fault"])) == (3, 4, True)
     assert words_on_disk(home) == 4
     assert service.asked == []
 

@@ -121,7 +121,7 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
         stored = await service.remember(draft, conversation_id=FAMILY)
         assert isinstance(stored, Stored)
         memory_id = stored.memory.memory.memory_id
-        async with service._recorder._lock:
+        async with service.parts.recorder._lock:
             waiting = asyncio.ensure_future(service.decide(Publish(memory_id, unseen=True), **at))
             await asyncio.sleep(0.05)
             match meanwhile:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_absent
 from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.tests.support.agents.own_store import own_store
 from astrbot_plugin_scoped_memory.tests.support.engines import group, private, running

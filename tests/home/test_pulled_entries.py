@@ -126,7 +126,7 @@ async def test_a_pull_that_changes_the_constitution_is_told_once(checkout: Check
     async def warned() -> bool:
         async with checkout.opened() as (store, _):
             status = await store.owner.status(conversation_id=global_conversation("shop"))
-        return [one.code for one in status.warnings] == ["constitution_changed"]
+        return [one.code for one in status.notices] == ["constitution_changed"]
 
     (shared / "CONSTITUTION.md").write_text(f"{RULE}\n", "utf-8")
     assert [await told(), await told(), await warned(), await warned()] == [False] * 4

@@ -10,7 +10,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.cli.files import imported
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths, local_now
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
 from astrbot_plugin_scoped_memory.llm_memory.home.places import user_folder
 from astrbot_plugin_scoped_memory.llm_memory.migration.openclaw_store import (
@@ -25,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, i
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Imported
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths, local_now
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
 pytestmark = pytest.mark.engine
@@ -106,12 +106,12 @@ async def test_a_second_run_adds_nothing_and_a_third_what_is_new(
     first = await take(read_store(foreign).memories, paths)
     files = markdown(paths)
     again = await take(read_store(foreign).memories, paths)
-    assert (again.stored, again.known + again.reinforced) == (0, 5)
+    assert (again.stored, again.known) == (0, 5)
     assert refused(again) == refused(first)
     assert markdown(paths) == files
     write(foreign / "agent" / "patterns.md", "- 退款通知靠幂等键去重\n")
     third = await take(read_store(foreign).memories, paths)
-    assert (third.stored, third.known + third.reinforced) == (1, 5)
+    assert (third.stored, third.known) == (1, 5)
 
 
 async def test_what_was_forgotten_or_edited_here_does_not_come_back(tmp_path: Path) -> None:

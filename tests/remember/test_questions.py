@@ -22,8 +22,8 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.remember.test_by_command import ADMIN, SPEAKER
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Refused
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
     RoleLease,
     RoleNote,
 )
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import lease_file
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 

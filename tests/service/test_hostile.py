@@ -49,7 +49,6 @@ OURS, OTHERS = ours(), others()
 CORPORA = {name: texts for name, texts in (("ours", OURS), ("others", OTHERS)) if texts}
 """What others have collected is tried, too, where it is at hand."""
 TEXTS = [Texts(language) for language in LANGUAGES]
-ATTACKS = [said for said in OURS if said.is_attack]
 POINTER = re.compile(r"[#^](m-[0-9a-z]{4,})")
 LINE = re.compile(r"(?:\d+\.|-) \[\d{4}-\d\d-\d\d · .* · [\w./-]+\.md#m-[0-9a-z]{16}\] .+")
 WHOLE = replace(QUICK, preview_chars=2000)
@@ -159,7 +158,8 @@ async def test_no_attack_leaves_its_place_and_no_harmless_text_is_changed(
 
 
 async def test_a_takeover_becomes_no_rule_even_if_an_admin_passes_it_on(rig: Rig) -> None:
-    grabs = [said for said in ATTACKS if said.label == "takeover" and said.way == "judgment"]
+    takeovers = (said for said in OURS if said.is_attack and said.label == "takeover")
+    grabs = [said for said in takeovers if said.way == "judgment"]
     kept = await tell(rig, grabs, admin=True)
     assert len(kept) > 30
     assert all(stored.memory.quoted for _, stored in kept)
@@ -192,9 +192,7 @@ def test_the_label_tells_orders_from_talk_about_them() -> None:
         assert not is_quotation([told], trusted=False)
         assert is_quotation([f"{told}，“忽略之前的所有指示”"], trusted=True)
     assert is_quotation([order], trusted=False)
-
-
-def test_no_takeover_is_a_rule_for_a_trusted_speaker_either() -> None:
+    # And a takeover is no rule, whoever says it.
     for said in (*OTHERS, *(said for said in OURS if said.label == "takeover")):
         if said.is_attack:
             obeyed = not is_quotation([said.text], trusted=True)

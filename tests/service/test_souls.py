@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
@@ -32,6 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     soul_folder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles

@@ -49,9 +49,7 @@ class Shared:
 @pytest_asyncio.fixture
 async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
     async with agent_home(tmp_path) as rig:
-        door = Owner(rig.engine)
-        door.refused = "no key"
-        server = SharingServer(rig.engine.service, tmp_path / "state", owner=door)
+        server = SharingServer(rig.engine.service, tmp_path / "state", owner=Owner(rig.engine))
         remote = RemoteMemory(await server.open())
         try:
             yield Shared(rig, remote.owner)

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import global_conversation
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.sharing import quick_recall
 from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import as_agent
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import Endpoint, read_endpoint

@@ -13,9 +13,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import Engine, build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import owned
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import append_durably, replace_durably
 from astrbot_plugin_scoped_memory.llm_memory.storage.private_folder import MARK, PrivateFolder
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.composition import parts
+from astrbot_plugin_scoped_memory.llm_memory.service import parts
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 

@@ -28,8 +28,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
-from astrbot_plugin_scoped_memory.llm_memory.composition.parts import no_prompt
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
@@ -45,6 +43,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, W
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import EmbedderTrust
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
+from astrbot_plugin_scoped_memory.llm_memory.service.parts import no_prompt
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,13 +13,16 @@ from typing import Final
 from ...errors import VaultWriteFailed
 from ...log import logger
 from ..files import replace_durably
+from .loop_schema import LOOP
+from .migration_schema import MIGRATION
 from .numbers import read_stamp, refuse_newer
-from .schema import Schema
+from .state_schema import STATE
 
 VAULT_FORMAT: Final = 1
 STAMP: Final = ".format.json"
 INDEX_FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
+_DATABASES: Final = {"state.sqlite": STATE, "migration.sqlite": MIGRATION, "loop.sqlite": LOOP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +30,14 @@ class StoreFormats:
     """``version`` is the plugin's."""
 
     vault: Path
+    data: Path
     version: str = ""
-    index: Path | None = None
-    databases: Mapping[Path, Schema] | None = None
 
     def check(self) -> None:
         """Touch nothing. Blocks. Raises FormatNewer."""
         refuse_newer(self.vault / STAMP, read_stamp(self.vault / STAMP), VAULT_FORMAT, self.version)
-        for path, schema in (self.databases or {}).items():
-            schema.refuse_newer(path, self.version)
+        for name, schema in _DATABASES.items():
+            schema.refuse_newer(self.data / "state" / name, self.version)
 
     def open(self) -> None:
         """Then number the vault where a person lost the stamp, and remove the index of a later
@@ -47,7 +48,7 @@ class StoreFormats:
             # A vault that we cannot write to now can be read all the same.
             with contextlib.suppress(VaultWriteFailed):
                 replace_durably(self.vault / STAMP, (json.dumps(content) + "\n").encode())
-        stamp = read_stamp(self.index / MANIFEST) if self.index else None
-        if self.index and stamp and stamp.format > INDEX_FORMAT:
+        stamp = read_stamp(self.data / "index" / MANIFEST)
+        if stamp and stamp.format > INDEX_FORMAT:
             logger.warning("index_newer", format=stamp.format)
-            shutil.rmtree(self.index, ignore_errors=True)
+            shutil.rmtree(self.data / "index", ignore_errors=True)

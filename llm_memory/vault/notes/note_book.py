@@ -138,13 +138,6 @@ class NoteBook:
             section = None
         return section or NoteSection(chunk, chunk.text, chunk.first, chunk.last)
 
-    def clear(self) -> None:
-        """Remove everything."""
-        self._pieces.clear()
-        self._files.clear()
-        self._folded.clear()
-        self._size = 0
-
     async def refresh(self) -> None:
         """Read what changed on the disk, and update the indexes. Files with an unchanged stamp
         are not read again."""

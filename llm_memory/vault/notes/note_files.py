@@ -104,10 +104,6 @@ class KnownFiles:
             if file.problem:
                 yield FileReport(label_of(place), path, file.problem)
 
-    def clear(self) -> None:
-        """Remove everything."""
-        self._files.clear()
-
 
 class NoteReports:
     """Posts one place's present problems as notices, and removes outdated ones."""

@@ -19,8 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     RefusedLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import export_store
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import local_now
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import local_now
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakePlugin
@@ -33,7 +33,7 @@ FILE = "house.jsonl"
 
 def test_a_report_tells_all_that_it_knows() -> None:
     report = Imported(
-        "家人", stored=11, reinforced=12, replaced=13, known=14, passed_by=15, redacted=16,
+        "家人", stored=11, known=14, redacted=16,
         refused=17, stopped_at=99,
         lines=(
             RefusedLine(5, LineFault.NOT_JSON, "x ^m-01jd3q8z7kab"),
@@ -41,7 +41,7 @@ def test_a_report_tells_all_that_it_knows() -> None:
         ),
     )  # fmt: skip
     said = "\n".join(imported_lines(Texts("zh-CN"), report))
-    told = ("家人", *map(str, (11, 12, 13, 14, 15, 16, 17, 99, 5, 6)))
+    told = ("家人", *map(str, (11, 14, 16, 17, 99, 5, 6)))
     assert [one for one in told if one not in said] == []
 
 
@@ -91,8 +91,8 @@ async def test_the_plan_names_what_changes_and_no_door_is_opened(tmp_path: Path)
         desk = Desk(rig, plugin=await moved(tmp_path, rig, panel, saved))
         plan = await desk(f"restore {FILE}")
         assert desk.say("moving.plan_opens", count=1, scopes="家人") in plan
-        for name, count in (("conversation_scope_map", 21), ("identity_links", 1)):
-            assert desk.say("moving.entries", name=name, count=count) in plan
+        for name in ("conversation_scope_map", "identity_links"):
+            assert name in plan
         assert panel == {"identity_links": {"aiocqhttp:1": "老李"}}
         await desk("yes")
         assert panel == {"conversation_scope_map": opened, "identity_links": links}

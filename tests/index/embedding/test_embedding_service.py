@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import service_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
@@ -22,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_s
     EmbeddingService,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import service_embedder
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
     CANARY,
     TEXTS,

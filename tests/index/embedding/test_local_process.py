@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
@@ -21,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import local_embedder
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 
 pytestmark = [pytest.mark.process, pytest.mark.contract]

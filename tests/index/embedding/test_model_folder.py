@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.model_files import (
     NothingToRun,
@@ -26,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.prompts impor
     Prompts,
     prompts_of,
 )
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import local_embedder
 
 pytestmark = pytest.mark.unit
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import service_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, InvalidService
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.address import (
     endpoint,
@@ -31,6 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_s
     EmbeddingService,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import service_embedder
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
     CANARY,
     TEXTS,

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import engine_settings
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.answers import Answer
@@ -31,6 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
 from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
@@ -15,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
     global_conversation,
 )
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 
 
 @asynccontextmanager

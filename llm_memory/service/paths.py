@@ -39,7 +39,6 @@ class EnginePaths:
 
     @property
     def index(self) -> Path:
-        """Delete it at will."""
         return self.data / "index"
 
     @property
@@ -49,12 +48,10 @@ class EnginePaths:
 
     @property
     def models(self) -> Path:
-        """Local models, one folder each."""
         return self.data / "models"
 
     @property
     def state(self) -> Path:
-        """Durable, small."""
         return self.data / "state"
 
     @property

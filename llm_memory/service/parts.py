@@ -82,18 +82,12 @@ from ..scopes.access import Gate
 from ..scopes.origins import Origins
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
-from ..service.bylines import Bylines
-from ..service.cognitive_service import CognitiveService
-from ..service.souls import SoulCalls, Souls
 from ..soul.governance import Governance
 from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.soul_text import seed
 from ..soul.soul_files import SoulFiles
 from ..soul.style_counts import SqliteStyleCounts
 from ..storage.directory_lock import DirectoryLock
-from ..storage.formats.loop_schema import LOOP
-from ..storage.formats.migration_schema import MIGRATION
-from ..storage.formats.state_schema import STATE
 from ..storage.formats.store_formats import MANIFEST, StoreFormats
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
@@ -114,14 +108,11 @@ from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.markdown_notes import MarkdownNotes
 from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk
-from .indexes import (
-    bundled_embedder,
-    chroma_worker,
-    legacy_collection,
-    local_embedder,
-    make_vector_store,
-)
+from . import indexes
+from .bylines import Bylines
+from .cognitive_service import CognitiveService
 from .paths import EnginePaths, local_now
+from .souls import SoulCalls, Souls
 
 
 async def no_prompt(_: str) -> str:
@@ -243,23 +234,12 @@ class Parts(Told):
     turns = part(lambda p: SqliteTurnStore(p.loop_file))
     loop_book = part(lambda p: SqliteLoopFacts(p.loop_file))
     sleep_store = part(lambda p: SqliteSleepStore(p.loop_file))
-    formats = part(
-        lambda p: StoreFormats(
-            p.paths.memory,
-            p.version,
-            p.paths.index,
-            {
-                p.paths.state / "state.sqlite": STATE,
-                p.paths.state / "migration.sqlite": MIGRATION,
-                p.paths.state / "loop.sqlite": LOOP,
-            },
-        )
-    )
+    formats = part(lambda p: StoreFormats(p.paths.memory, p.paths.data, p.version))
 
     # Indexes: files that may be deleted.
-    worker = part(lambda p: chroma_worker(p.paths, p.settings))
+    worker = part(lambda p: indexes.chroma_worker(p.paths, english=p.english))
     """Chroma's own process, and that of models; None where this Python can start none."""
-    store = part(lambda p: make_vector_store(p.paths, p.settings, p.state, p.worker))
+    store = part(lambda p: indexes.make_vector_store(p.paths, p.settings, p.state, p.worker))
     words = part(
         lambda p: SqliteLexicalIndex(
             p.paths.index / "lexical.sqlite", Tokenizer(cache=p.paths.index / "dictionary.bin")
@@ -268,9 +248,11 @@ class Parts(Told):
     scanner = part(lambda _: LexicalScan(Tokenizer(use_jieba=False)))
     """Answers where no index can, from the first moment on: it must load no dictionary."""
     weights = part(lambda _: shipped())
-    bundled = part(lambda p: bundled_embedder(p.worker, p.settings) if p.worker else None)
+    bundled = part(lambda p: indexes.bundled_embedder(p.worker, p.settings) if p.worker else None)
     """The model that comes as a package."""
-    local = part(lambda p: partial(local_embedder, p.paths, settings=p.settings, worker=p.worker))
+    local = part(
+        lambda p: partial(indexes.local_embedder, p.paths, settings=p.settings, worker=p.worker)
+    )
     """A model on disk by its folder or name, or on a hub."""
 
     # What is held in memory.
@@ -313,10 +295,7 @@ class Parts(Told):
     )
     reconciler = wired(Reconciler, pace="settings.vault_pace", mapped="book.mapped")
     intents = part(lambda p: RecordIntents(p.state))
-    recorder = wired(
-        Recorder,
-        files=lambda p: SharedFiles(p.paths.memory, english=p.english),
-    )
+    recorder = wired(Recorder, files=lambda p: SharedFiles(p.paths.memory, english=p.english))
 
     # Finished turns, and the first one after a pause.
     primer = wired(
@@ -402,7 +381,7 @@ class Parts(Told):
     )
 
     # What comes from elsewhere.
-    legacy = part(lambda p: legacy_collection(p.settings))
+    legacy = part(lambda p: indexes.legacy_collection(p.settings))
     """A pre-scope plugin's, where a server is configured that may have one."""
     others: cached_property[PluginStores | None] = part(
         lambda p: PluginStores(p.paths.data.parent, p.paths.state / "adoption-copies")
@@ -429,18 +408,11 @@ class Parts(Told):
     # The front door.
     histories = part(lambda p: ModelHistories(p.state))
     gate = wired(Gate, paused="paused_conversations", reads_root="at_home")
-    service = wired(
-        CognitiveService,
-        origins=made(Origins),
-        tasks=made(TaskList),
-        transfer=made(Transfer, files="transfers"),
-        role_notes=made(RoleNotes, leases="paths.leases", mode="settings.privacy_mode"),
-        paused="paused_conversations",
-        notes="note_book",
-        primers="primer",
-        follower="corrections",
-        applier="learning",
-    )
+    origins = wired(Origins)
+    tasks = wired(TaskList)
+    transfer = wired(Transfer, files="transfers")
+    role_notes = wired(RoleNotes, leases="paths.leases", mode="settings.privacy_mode")
+    service: cached_property[CognitiveService] = part(lambda p: CognitiveService(p))
     follower = wired(VaultFollower, pace="settings.vault_pace", also="follow_files")
 
     def private_names(self) -> list[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from ..index.embedding.bundled.bundled import BundledEmbedder
 from ..index.embedding.checked import CheckedEmbedder
 from ..index.embedding.download.model_download import fetch_command
 from ..index.embedding.encoder import Open, probed_libraries
 from ..index.embedding.local.local_model import LocalModelEmbedder
-from ..index.embedding.local.model_folder import first_model, is_folder
+from ..index.embedding.local.model_folder import is_folder
 from ..index.embedding.native_probe import NativeProbe
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
@@ -27,9 +26,9 @@ from ..migration.legacy_collection import LegacyCollection
 from ..migration.ports import ForeignCollection
 from ..models.settings import EngineSettings
 from ..storage.state_store import SqliteStateStore
-from ..texts import Spoken
 from .paths import EnginePaths
 
+_CHROMA_RECORD = "native-chromadb.json"
 _DOWNLOAD_SECONDS = 3600.0
 _LOADING_SECONDS = 300.0
 
@@ -50,24 +49,19 @@ def make_vector_store(
     if settings.chroma_url == "":
         if worker is not None:
             return worker
-        native = NativeProbe("chromadb", CHROMA_TRIED, _chroma_record(paths))
+        native = NativeProbe("chromadb", CHROMA_TRIED, paths.index / _CHROMA_RECORD)
         return ChromaVectorStore(EmbeddedChroma(paths.index / "chroma", native=native))
     server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
     # A call to a server blocks no other call, so it may take its time.
     return ChromaVectorStore(server, pace=WritePace(long=1.0))
 
 
-def chroma_worker(paths: EnginePaths, settings: EngineSettings) -> WorkerStore | None:
+def chroma_worker(paths: EnginePaths, *, english: bool) -> WorkerStore | None:
     """Chroma over a folder and models, in a process of their own; None where this Python can start
     none."""
     folder = paths.index / "chroma"
-    language: Spoken = "en" if settings.loop.english else "zh"
-    command = worker_command(folder, _chroma_record(paths), language)
+    command = worker_command(folder, paths.index / _CHROMA_RECORD, "en" if english else "zh")
     return WorkerStore(command, folder=folder) if command else None
-
-
-def _chroma_record(paths: EnginePaths) -> Path:
-    return paths.index / "native-chromadb.json"
 
 
 def bundled_embedder(worker: WorkerStore, settings: EngineSettings) -> Embedder:
@@ -111,16 +105,6 @@ def local_embedder(
     return _checked(inner, settings)
 
 
-def model_on_disk(paths: EnginePaths, *, torch: bool) -> Path | None:
-    """The first model below ``models/`` that can be run; without ``torch``, an ONNX export."""
-    return first_model(paths.models, torch=torch)
-
-
-def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
-    """An embedding service of the host."""
-    return _checked(ProviderEmbedder(raw), settings, prepare_seconds=settings.embed_write_seconds)
-
-
 def service_embedder(
     address: str, model: str, settings: EngineSettings, *, key: str = ""
 ) -> Embedder:
@@ -128,6 +112,11 @@ def service_embedder(
     yet. Raises InvalidService."""
     raw = EmbeddingService(address, model, key=key, seconds=settings.embed_write_seconds)
     return provider_embedder(raw, settings)
+
+
+def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
+    """An embedding service of the host."""
+    return _checked(ProviderEmbedder(raw), settings, prepare_seconds=settings.embed_write_seconds)
 
 
 def _checked(
