@@ -13,14 +13,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
-from ...models.data_models import (
-    MAX_STRENGTH,
-    MIN_STRENGTH,
-    Memory,
-    MemoryDraft,
-    Reason,
-    Refused,
-)
+from ...models.data_models import MAX_STRENGTH, MIN_STRENGTH, Memory, MemoryDraft, Reason, Refused
 from ...text.normalising import clean, one_line
 from ...text.numerals import narrowed
 from ...text.scripts import WIDE, fold
@@ -40,11 +33,8 @@ _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
 
 
 def tidy(draft: MemoryDraft) -> MemoryDraft | Refused:
-    """Returns the draft as it may be stored: visible characters only, lengths bounded.
-
-    A text that is too long is rejected rather than cut: half a memory is a wrong memory. Tags,
-    questions and names are only labels, and are cut.
-    """
+    """Returns the draft as it may be stored: visible characters only, lengths bounded. A text that
+    is too long is rejected, for half a memory is a wrong one; labels are cut."""
     judgment, reasoning = clean(draft.judgment), clean(draft.reasoning)
     for text, most in ((judgment, MAX_JUDGMENT), (reasoning, MAX_REASONING)):
         if len(text) > most:
@@ -93,24 +83,25 @@ def passing(text: str) -> dict[str, str]:
 
 def is_off_the_record(text: str) -> bool:
     """True if the words ask that they, or those before, are not kept."""
-    plain = _plain(text)
-    asks = any(GATE[name].search(plain) for name in ("unkept_zh", "unkept_en"))
-    return asks or drops_the_last(text)
+    return _asks_for(text, "unkept_zh", "unkept_en") or drops_the_last(text)
 
 
 def drops_the_last(text: str) -> bool:
     """True if they ask it of what was said just before."""
+    asked = GATE["unkept_zh"].search(_plain(text))
+    of_past = asked is not None and GATE["past"].search(asked[0]) is not None
+    return of_past or _asks_for(text, "last_unkept_zh", "last_unkept_en")
+
+
+def _asks_for(text: str, *names: str) -> bool:
     plain = _plain(text)
-    asked = GATE["unkept_zh"].search(plain)
-    if asked is not None and GATE["past"].search(asked[0]):
-        return True
-    return any(GATE[name].search(plain) for name in ("last_unkept_zh", "last_unkept_en"))
+    return any(GATE[name].search(plain) for name in names)
 
 
 def asks_to_forget(text: str) -> bool:
     """True if the words hold a wish that something is forgotten or deleted. What is asked for
     besides is the model's to read."""
-    return GATE["to_be_forgotten"].search(_plain(text).casefold()) is not None
+    return _asks_for(text.casefold(), "to_be_forgotten")
 
 
 _SENTENCES: Final = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
@@ -133,17 +124,13 @@ _CLAUSE: Final = re.compile(r"[，。！？；,.!?;:：\n]")
 
 
 def is_confidence(text: str) -> bool:
-    """True if the speaker of ``text`` asks to keep it secret.
-
-    What was said in confidence is never stored where others read, see ``ScopeBook.no_confidence``.
-    A false positive costs a sentence that has to be said again, so a text that reads like a request
-    for silence counts as one; a text that names secrecy without asking for it (保密协议, 不用保密,
-    a title) does not.
-    """
+    """True if the speaker of ``text`` asks to keep it secret. A false positive costs a sentence
+    that has to be said again, so a text that reads like a request for silence counts as one; a text
+    that names secrecy without asking for it (保密协议, 不用保密, a title) does not."""
     if len(text) > 2 * _EACH_END:  # a request for silence is before or after its subject
         text = f"{text[:_EACH_END]}\n{text[-_EACH_END:]}"
     plain = GATE["work_title"].sub(" ", simplified(_seen(text).replace("’", "'")))
-    return any(_asks(language, plain) for language in ("zh", "en"))
+    return _asks("zh", plain) or _asks("en", plain)
 
 
 def told_in_confidence(memory: Memory) -> bool:
@@ -166,15 +153,12 @@ def _seen(text: str) -> str:
 
 
 class OrderLike(StrEnum):
-    """What a text is trying.
-
-    TAKEOVER would override existing rules, assume another role, forge our marks or extract secrets:
-    no owner keeps such a rule, so not even a trusted speaker's becomes one. STANDING would be
-    obeyed from now on: it is a rule if a trusted speaker says it.
-    """
+    """What a text is trying."""
 
     TAKEOVER = "takeover"
+    """To override rules, assume another role, forge our marks or extract secrets: never a rule."""
     STANDING = "standing"
+    """To be obeyed from now on: it is a rule if a trusted speaker says it."""
 
 
 def order_like(text: str) -> OrderLike | None:
@@ -184,14 +168,9 @@ def order_like(text: str) -> OrderLike | None:
 
 
 def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
-    """True if a speaker's text is shown as a quotation: an order that is not vouched for.
-
-    An order's origin keeps it from being obeyed: only a trusted speaker reaches the instructions,
-    and all recalled text is inside the data fence with its speaker's name. The label only decides
-    that the words are shown as a quotation. An order inside quotation marks is reported speech and
-    not an order. From a trusted speaker, whose order would become a rule, it counts as one all the
-    same.
-    """
+    """True if a speaker's text is shown as a quotation: an order that is not vouched for. A label:
+    its origin keeps it from being obeyed. An order inside quotation marks is reported speech; from
+    a trusted speaker, whose order would become a rule, it counts as one all the same."""
     said = "\n".join(texts)
     unquoted = said if trusted else GATE["reported"].sub(" ", said)
     like = order_like(unquoted if unquoted.strip() else said)

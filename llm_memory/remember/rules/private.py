@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ...models.data_models import MemoryDraft, PrivateKind, Reason, Refused
 from ...models.settings import PrivacyMode
+from ...text.numerals import narrowed
 from . import GATE
 
 Span = tuple[PrivateKind, int, int]
@@ -27,7 +28,6 @@ HIDDEN = {
     PrivateKind.PHONE: ("[电话号码已隐藏]", "[phone number hidden]"),
 }
 """The placeholder of each kind, in Chinese and in English."""
-_RANK = {kind: rank for rank, kind in enumerate(PrivateKind)}
 _HAN = re.compile("[\u3400-\u9fff]")
 
 
@@ -37,10 +37,9 @@ def find(text: str) -> tuple[Span, ...]:
     merged: list[Span] = []
     for kind, start, end in sorted(_found(searchable(text)), key=lambda span: span[1]):
         if merged and start < merged[-1][2]:
-            known, since, until = merged[-1]
-            merged[-1] = (min(known, kind, key=_RANK.__getitem__), since, max(until, end))
-        else:
-            merged.append((kind, start, end))
+            known, since, until = merged.pop()
+            kind, start, end = min(known, kind, key=[*PrivateKind].index), since, max(until, end)
+        merged.append((kind, start, end))
     return tuple(merged)
 
 
@@ -97,15 +96,13 @@ def _says_more(judgment: str) -> bool:
     return any(letter.isalnum() for letter in GATE["names_of_private"].sub(" ", judgment))
 
 
-# Full-width forms to ASCII, the many dashes and blanks that people put between digits, and Chinese
-# numerals to digits.
 _PLAIN = str.maketrans(
-    {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
-    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u30fc", "-")
-    | dict.fromkeys("\u00a0\u2002\u2003\u2009\u202f\u3000", " ")
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u30fc", "-")
+    | dict.fromkeys("\u00a0\u2002\u2003\u2009\u202f", " ")
     | dict.fromkeys("“”„", '"')
     | dict.fromkeys("‘’", "'")
 )
+"""The many dashes and blanks that people put between digits."""
 _NUMERALS = "零〇一幺壹二贰两三叁四肆五伍六陆七柒八捌九玖"
 _SPOKEN = str.maketrans(_NUMERALS, "0011122233445566778899")
 _RUN = re.compile(f"[{_NUMERALS}]{{6,}}")
@@ -114,71 +111,50 @@ _RUN = re.compile(f"[{_NUMERALS}]{{6,}}")
 def searchable(text: str) -> str:
     """Returns ``text`` in ASCII as far as it has an ASCII form; Chinese numerals in a row become
     digits."""
-    return _RUN.sub(lambda match: match[0].translate(_SPOKEN), text.translate(_PLAIN))
+    plain = narrowed(text).translate(_PLAIN)
+    return _RUN.sub(lambda match: match[0].translate(_SPOKEN), plain)
 
 
 def _found(text: str) -> Iterator[Span]:
-    """What the patterns find in a searchable text: their last group, or all that they match."""
+    """What the patterns find in a searchable text: their last group, or all that they match; of a
+    password not what ends the sentence."""
     for kind, names, is_one in _FORMS:
         for match in (match for name in names for match in GATE[name].finditer(text)):
             if is_one(match):
-                group = match.lastindex or 0
-                yield kind, match.start(group), match.start(group) + _length(kind, match[group])
+                start, end = match.span(match.lastindex or 0)
+                if kind is PrivateKind.PASSWORD:
+                    end = start + len(text[start:end].rstrip(_EDGE))
+                yield kind, start, end
 
 
-def _length(kind: PrivateKind, value: str) -> int:
-    """How much of a value is private: of a password not what ends the sentence."""
-    if kind is PrivateKind.PASSWORD:
-        ends = _EDGE.replace("!", "") if GATE["secret_sign"].search(value[:-1]) else _EDGE
-        return len(value.rstrip(ends) or value)
-    return len(value)
-
-
-_EDGE = "\"'`,.;:!?()[]{}<>"
-
-
-def _core(match: re.Match[str]) -> str:
-    """A value without the signs around it; empty where it only stands for one that is not told."""
-    return "" if GATE["masked"].fullmatch(match["v"].strip(",.;")) else match["v"].strip(_EDGE)
-
-
-def _behind(match: re.Match[str], name: str) -> bool:
-    return GATE[name].match(match.string, match.end("v")) is not None
+_EDGE = "\"'`,.;:?()[]{}<>"
 
 
 def _is_said(match: re.Match[str]) -> bool:
     """After "密码是" or "password is": True for a value with a digit or a sign, or for a word that
     ends the sentence and is no ordinary one there."""
-    core, said = _core(match), match.groupdict()
-    least = 4 if said.get("is", ":") in (":", "=") else 5
+    text, end, said = match.string, match.end("v"), match.groupdict()
+    core = "" if GATE["masked"].fullmatch(said["v"].strip(",.;")) else said["v"].strip(_EDGE + "!")
     if len(core) < 3 or GATE["no_secret"].fullmatch(core.lower()):
         return False
     if core.isdigit():
-        return len(core) >= 4 and not _behind(match, "units")
+        return len(core) >= 4 and GATE["units"].match(text, end) is None
     if said.get("q") or GATE["secret_sign"].search(core):
         return True
+    least = 4 if said.get("is", ":") in (":", "=") else 5
     ordinary = GATE["no_name_of_secret"].match(said.get("name", "")) or core.endswith(("ed", "ing"))
-    return len(core) >= least and not ordinary and _behind(match, "sentence_end")
-
-
-def _is_beside(match: re.Match[str]) -> bool:
-    """Right after "密码", without a word between: True for four digits, or digits with letters."""
-    return GATE["code_beside"].fullmatch(_core(match)) is not None and not _behind(match, "units")
+    ends = GATE["sentence_end"].match(text, end) is not None
+    return len(core) >= least and not ordinary and ends
 
 
 _WEIGHTS = tuple(pow(2, 17 - place, 11) for place in range(17))
 
 
-def has_luhn(digits: str) -> bool:
-    """True if the last digit is the Luhn check digit of the others (ISO/IEC 7812-1, annex B)."""
-    doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
-    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
-
-
-def has_id_checksum(number: str) -> bool:
+def _is_identity(match: re.Match[str]) -> bool:
     """True if the 18th character fits the 17 digits before it (GB 11643, ISO 7064 MOD 11-2)."""
-    total = sum(weight * int(digit) for weight, digit in zip(_WEIGHTS, number[:17], strict=True))
-    return "10X98765432"[total % 11] == number[17].upper()
+    plain = re.sub(r"[ -]", "", match[0])
+    total = sum(weight * int(digit) for weight, digit in zip(_WEIGHTS, plain[:17], strict=True))
+    return "10X98765432"[total % 11] == plain[17].upper()
 
 
 def _is_iban(match: re.Match[str]) -> bool:
@@ -187,67 +163,54 @@ def _is_iban(match: re.Match[str]) -> bool:
     return int("".join(str(int(one, 36)) for one in plain[4:] + plain[:4])) % 97 == 1
 
 
-def _is_identity(match: re.Match[str]) -> bool:
-    plain = re.sub(r"[ -]", "", match[0])
-    return GATE["provinces"].match(plain) is not None and has_id_checksum(plain)
-
-
 def _is_card(match: re.Match[str]) -> bool:
-    digits, ahead = re.sub(r"\D", "", match[0]), _before(match.string, match.start())
-    if len(set(digits)) < 2 or not has_luhn(digits):
+    """True if the last digit is the Luhn check digit of the others (ISO/IEC 7812-1, annex B), and
+    words or an issuer's number tell of a card."""
+    digits, ahead = re.sub(r"\D", "", match[0]), _before(match)
+    doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
+    if sum(value - 9 if value > 9 else value for value in doubled) % 10:
         return False
     if GATE["card_words"].search(ahead):
         return True
-    if GATE["other_number"].search(ahead) or GATE["money_before"].search(ahead):
-        return False
-    in_groups = GATE["card_in_groups"].fullmatch(match[0]) is not None
-    return in_groups and GATE["card_issuer"].match(digits) is not None
-
-
-def _is_own(match: re.Match[str]) -> bool:
-    """True unless the words around it call the number something else."""
-    return not match[0].endswith("0000000") and not _is_other(match.string, *match.span())
+    return not GATE["other_number"].search(ahead) and bool(GATE["card_issuer"].match(digits))
 
 
 def _is_phone(match: re.Match[str]) -> bool:
     """True unless it is a day, a public hotline, or nothing around it calls it a telephone: without
     a ``+`` many other numbers look the same."""
-    digits, text = re.sub(r"\D", "", match[0]), match.string
+    digits = re.sub(r"\D", "", match[0])
     if GATE["date_like"].match(match[0]) or GATE["free_call"].match(digits):
         return False
-    if not 7 <= len(digits) <= 15 or _is_other(text, *match.span()):
+    if not 7 <= len(digits) <= 15 or not _is_own(match):
         return False
-    said = GATE["phone_words"].search(_before(text, match.start())) is not None
+    said = GATE["phone_words"].search(_before(match)) is not None
     return said or "+" in match[0] or GATE["american"].fullmatch(match[0]) is not None
 
 
-def _is_other(text: str, start: int, end: int) -> bool:
-    """True if the words call the number something else, it is an amount, or a name in an
-    address."""
-    ahead = _before(text, start)
-    if GATE["money_before"].search(ahead) or GATE["money_behind"].match(text, end):
-        return True
-    named = GATE["other_number"].search(ahead) is not None
-    return text[end : end + 1] == "@" or (named and not GATE["phone_words"].search(ahead))
+def _is_own(match: re.Match[str]) -> bool:
+    """True unless the words around it call the number something else, it is an amount, or a name in
+    an address."""
+    ahead, text, end = _before(match), match.string, match.end()
+    if GATE["money_before"].search(ahead) or GATE["not_own_behind"].match(text, end):
+        return False
+    return not GATE["other_number"].search(ahead) or bool(GATE["phone_words"].search(ahead))
 
 
-def _before(text: str, at: int) -> str:
-    """Returns the text before ``at`` in the same sentence: at most sixteen characters."""
-    return re.split(r"[。！!？?；;\n]", text[max(at - 16, 0) : at])[-1]
+def _before(match: re.Match[str]) -> str:
+    """Returns the text before it in the same sentence: at most sixteen characters."""
+    at = match.start()
+    return re.split(r"[。！!？?；;\n]", match.string[max(at - 16, 0) : at])[-1]
 
 
-def _has_digit(match: re.Match[str]) -> bool:
-    return any(map(str.isdigit, match[match.lastindex or 0]))
-
-
-_INSIDE = tuple(f"key_inside_{number}" for number in range(1, 7))
 _FORMS: tuple[tuple[PrivateKind, tuple[str, ...], Callable[[re.Match[str]], bool]], ...] = (
     (PrivateKind.PRIVATE_KEY, ("private_key",), bool),
-    (PrivateKind.TOKEN, ("token", "named_key"), bool),
-    (PrivateKind.TOKEN, _INSIDE, _has_digit),
+    (PrivateKind.TOKEN, ("token", "named_key", "key_inside"), bool),
     (PrivateKind.PASSWORD, ("password_said", "password_named"), _is_said),
-    (PrivateKind.PASSWORD, ("password_beside",), _is_beside),
-    (PrivateKind.PASSWORD, ("pin", "cvv", "pin_beside", "pass_phrase", "login"), bool),
+    (
+        PrivateKind.PASSWORD,
+        ("password_beside", "pin", "cvv", "pin_beside", "pass_phrase", "login"),
+        bool,
+    ),
     (PrivateKind.ID_NUMBER, ("identity",), _is_identity),
     (PrivateKind.ID_NUMBER, ("ssn",), _is_own),
     (PrivateKind.ID_NUMBER, ("document",), bool),

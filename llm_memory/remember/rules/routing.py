@@ -12,7 +12,7 @@ from .gate import OrderLike, order_like
 
 _YEAR = re.compile("[0-9]{4}")
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001  (asked is only whether there is a day)
-_LONGEST_ORDER, _LONGEST_RULE = 400, 160
+_LONGEST = 200
 """Characters. A longer text is a forwarded page, which has a 必须 somewhere."""
 _BY_SUBJECT = frozenset({Topic.ENTITIES, Topic.PREFERENCES, Topic.DECISIONS, Topic.PATTERNS})
 _BY_KIND = {
@@ -32,8 +32,8 @@ def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
 
     Tasks, skills and feelings are routed by kind. Events are routed to the journal unless they
     state a decision or a recurring time. Knowledge is routed by its words; without a more specific
-    word it describes a person or a thing and is routed to the entities, unless it has a day. A text
-    that would override existing rules is no rule, with any speaker.
+    word it describes a lasting state of a person or a thing and is routed to the entities, unless
+    it has a day. A text that would override existing rules is no rule, with any speaker.
     """
     if kind in _BY_KIND:
         return _BY_KIND[kind]
@@ -41,13 +41,22 @@ def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
         if GATE["decision"].search(text):
             return Topic.DECISIONS
         return Topic.ENTITIES if GATE["schedule"].search(text) else Topic.JOURNAL
-    if trusted and _is_rule(text):
+    like = order_like(text)
+    plain = len(text) <= _LONGEST and like is not OrderLike.TAKEOVER
+    asks = "?" in text or "？" in text
+    rules = like is OrderLike.STANDING or (not asks and GATE["instruction"].search(text))
+    if trusted and plain and rules:
         return Topic.INSTRUCTIONS
     for words, topic in _BY_WORDS.items():
         if GATE[words].search(text):
             return topic
-    names_a_thing = GATE["entity"].search(GATE["not_a_thing"].sub(" ", text)) is not None
-    return Topic.ENTITIES if names_a_thing or _is_lasting(text) else Topic.JOURNAL
+    lasts = plain and GATE["nobody"].match(text) is None and not _is_dated(text)
+    return Topic.ENTITIES if lasts else Topic.JOURNAL
+
+
+def _is_dated(text: str) -> bool:
+    days = (one for one in find_times(text, _ANY_TIME) if one.precision is Precision.DAY)
+    return any(day.relative or _YEAR.search(day.words) for day in days)
 
 
 def topic_for(memory: Memory, former: Topic | None = None, wanted: Topic | None = None) -> Topic:
@@ -63,22 +72,3 @@ def topic_for(memory: Memory, former: Topic | None = None, wanted: Topic | None 
         own = wanted
     stays = former in _BY_SUBJECT and own not in (Topic.INSTRUCTIONS, Topic.TASKS)
     return former if former is not None and stays else own
-
-
-def _is_rule(text: str) -> bool:
-    like = order_like(text)
-    if like is OrderLike.TAKEOVER or len(text) > _LONGEST_ORDER:
-        return False
-    if like is OrderLike.STANDING:
-        return True
-    asks = "?" in text or "？" in text
-    return not asks and len(text) <= _LONGEST_RULE and bool(GATE["instruction"].search(text))
-
-
-def _is_lasting(text: str) -> bool:
-    """Returns whether a text describes a lasting state of a person or a thing, not an event."""
-    if not text.strip() or len(text) > _LONGEST_RULE or order_like(text) is OrderLike.TAKEOVER:
-        return False
-    days = (one for one in find_times(text, _ANY_TIME) if one.precision is Precision.DAY)
-    dated = any(day.relative or _YEAR.search(day.words) for day in days)
-    return GATE["nobody"].match(text) is None and not dated
