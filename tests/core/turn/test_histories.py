@@ -43,14 +43,11 @@ async def turn(rig: Rig, words: str, cid: str, history: str = FILLED) -> None:
 
 
 async def test_astrbots_conversation_tells_its_id_and_whether_anything_is_in_it(rig: Rig) -> None:
-    events, event = FakePlugin(rig).events, cast("Any", FakeEvent.in_group(777))
+    plugin, event = FakePlugin(rig), cast("Any", FakeEvent.in_group(777))
     for history, empty in (("[]", True), ("", True), (" [] ", True), (FILLED, False)):
-        said = await events.read(event, conversation("c1", history))
+        said = await plugin.events.read(event, conversation("c1", history))
         assert (said.history, said.empty) == ("c1", empty)
-
-
-async def test_where_no_conversation_is_at_hand_it_is_the_current_one(rig: Rig) -> None:
-    plugin, event = FakePlugin(rig), cast("Any", FakeEvent.in_group(1))
+    # Where none is at hand it is the current one.
     for current, found in (("c7", "c7"), ("", "unknown")):
         plugin.histories[event.unified_msg_origin] = current
         assert (await plugin.events.read(event)).history == found
@@ -63,27 +60,18 @@ async def test_replies_after_a_switch_are_kept_back_until_astrbots_conversation_
 ) -> None:
     async with running(tmp_path, MAP) as rig:
         await turn(rig, "一", "c1", "[]")
-    async with running(tmp_path, ELSEWHERE) as rig:
-        await turn(rig, "二", "c1")
-        await turn(rig, "三", "c2", "[]")
-        await turn(rig, "四", "c1")
-        await turn(rig, "五", "c1", "[]")
-    assert [one.history for one in queued(tmp_path)] == ["c1", "c1", "c2", "c1", "c1"]
-    assert [words for words, reply in said(tmp_path) if not reply] == ["二", "四"]
-
-
-async def test_a_timers_agent_leaves_its_scope_in_the_history_too(tmp_path: Path) -> None:
-    umo = group(777).umo
-    async with running(tmp_path, MAP) as rig:
+        # A timer's agent leaves its scope in the history, too.
         plugin = FakePlugin(rig)
-        plugin.histories[umo] = "c1"
-        event = FakeEvent(umo, "看看冰箱", sender="777", platform="cron")
+        plugin.histories[group(777).umo] = "c3"
+        event = FakeEvent(group(777).umo, "看看冰箱", sender="777", platform="cron")
         result = await RecallTool(source=holding(plugin)).call(tool_context(event), query="冰箱")
         assert not result.startswith("error")
+    later = {"二": ("c1",), "三": ("c2", "[]"), "四": ("c1",), "五": ("c1", "[]"), "六": ("c3",)}
     async with running(tmp_path, ELSEWHERE) as rig:
-        await turn(rig, "一", "c1")
-        await turn(rig, "二", "c2", "[]")
-    assert [words for words, reply in said(tmp_path) if not reply] == ["一"]
+        for words, history in later.items():
+            await turn(rig, words, *history)
+    assert [one.history for one in queued(tmp_path)] == ["c1", "c1", "c2", "c1", "c1", "c3"]
+    assert [words for words, reply in said(tmp_path) if not reply] == ["二", "四", "六"]
 
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
