@@ -31,7 +31,7 @@ type Person = tuple[str, str]
 
 
 class By(TypedDict):
-    """Where and by whom the service is asked."""
+    """What most verbs of the service take."""
 
     conversation_id: ConversationId
     actor: Actor
@@ -39,10 +39,7 @@ class By(TypedDict):
 
 class Asked(NamedTuple):
     """What a person's yes does, until when (monotonic seconds), and whether an admin was asked.
-
-    ``short``: the deed in a few words, as it stands behind "to" in a sentence. ``refused`` is done
-    where the person says no.
-    """
+    ``short``: the deed, as it stands behind "to" in a sentence. ``refused``: what a no does."""
 
     do: Handler
     until: float
@@ -50,20 +47,12 @@ class Asked(NamedTuple):
     short: str
     refused: Callable[[], Awaitable[object]] | None = None
 
-    @property
-    def late(self) -> bool:
-        return monotonic() >= self.until
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Where and by whom a command was given, and the words after its name.
-
-    Attributes:
-        lists: The ids that a person was shown last, by number. No words: who may see and change
-            them is asked when a number is used.
-        asked: What waits for a person's yes, in memory: it names what was shown, not its words.
-    """
+    """Where and by whom a command was given, and the words after its name. ``lists`` has the ids
+    that a person was shown last, by number, and ``asked`` what waits for a yes; neither has words:
+    who may see and change them is asked when they are used."""
 
     plugin: PluginContext
     where: ConversationId
@@ -74,7 +63,6 @@ class Call:
 
     @property
     def by(self) -> By:
-        """What most verbs of the service take."""
         return {"conversation_id": self.where, "actor": self.actor}
 
     @property
@@ -99,13 +87,13 @@ class Call:
         return self.lists.get(self.person, {})
 
     def list_of(self, ids: Sequence[str], first: int = 1) -> None:
-        """Note that a list is shown, numbered from ``first`` on. An empty one leaves the last."""
+        """Note that a list is shown. An empty one leaves the last."""
         if ids:
             self.lists.note(self.person, dict(enumerate(ids, start=first)))
 
     def ask(self, lines: list[str], do: Handler, *, short: str) -> Reply:
-        """Have this person's next yes in this conversation do something, in place of what waited.
-        What an admin was asked, only an admin does. Returns the lines with how to say yes."""
+        """Have this person's next yes here do something, in place of what waited. Returns the lines
+        with how to say yes."""
         until = monotonic() + ASKED_SECONDS
         self.asked.note(self.person, Asked(do, until, self.actor.admin, short))
         return [*lines, self.say("asked.how", deed=short)]
@@ -158,7 +146,6 @@ class Call:
         return first_word(self.rest)
 
     def with_rest(self, words: str) -> Call:
-        """The same call with other words."""
         return replace(self, rest=words)
 
 
@@ -169,13 +156,13 @@ async def yes(call: Call) -> Reply:
         call.for_admins()
     if asked is None:
         return await _confirm(call)
-    return call.say("asked.late") if asked.late else await asked.do(call)
+    return call.say("asked.nothing") if monotonic() >= asked.until else await asked.do(call)
 
 
 async def no(call: Call) -> str:
     """Drop what waits for this person's yes, and say what it was."""
     asked = call.asked.pop(call.person, None)
-    if asked is None or asked.late:
+    if asked is None or monotonic() >= asked.until:
         return call.say("asked.nothing")
     if asked.refused is not None:
         await asked.refused()

@@ -12,15 +12,14 @@ class Row(NamedTuple):
     """A command.
 
     Attributes:
-        name: What stands behind ``/memory``; AstrBot keeps by it what an owner changed in its
-            panel.
+        name: AstrBot keeps by it what an owner changed in its panel.
         aliases: Further names, divided by blanks; the first one is the Chinese one.
         doc: What the panel says of it.
         english: The alias that English texts use in place of ``name``.
         others: What people write who mean it, and AstrBot does not know.
         refusal: For a command of admins alone, the code of what others are told.
         bare: Nothing stands behind it.
-        usage: The code of what is said where nothing stands behind it, or fewer than ``words``.
+        usage: The code of what is said where fewer than ``words`` stand behind it.
     """
 
     name: str
@@ -62,9 +61,8 @@ COMMANDS = (
     Row("resume", "继续 取消暂停 unpause", "暂停以后接着记",
         others="开启 打开 开始 开 start on enable", bare=True),
     Row("reflect", "反思", "马上读这里等着读的对话，从中学习（管理员）", refusal=ADMINS, bare=True),
-    Row("letters", "搁置 failed",
-        "读不成的对话（管理员）：/memory failed [retry [批号] | drop <批号>]", english="failed",
-        refusal=ADMINS),
+    Row("letters", "搁置 failed", "读不成的对话（管理员）：/memory failed [retry]",
+        english="failed", refusal=ADMINS),
     Row("edit", "改写 修改", "改写一条（管理员，能撤销）：/memory edit <号> <内容>",
         others="编辑 改 更改 更正 change update", refusal=ADMINS, usage="edit.usage", words=2),
     Row("move", "移动", "移到另一个域（管理员，能撤销）：/memory move <号> <域>",
@@ -88,7 +86,7 @@ COMMANDS = (
     Row("soul", "语气 人格",
         "这里的人格学到的说话习惯；管理员改它：/memory soul [propose <想要的>|apply|undo]"),
     Row("sleep", "整理 tidy",
-        "现在就做一次夜间整理，再发一次看结果（管理员）：/memory tidy [now|status]", english="tidy",
+        "现在就做一次夜间整理（管理员）：/memory tidy [status]", english="tidy",
         others="睡觉 清理 clean", refusal=ADMINS),
     Row("migrate", "迁移",
         "旧记忆收进来得怎样（管理员）：/memory migrate [start|undo|take-back <批次>]",

@@ -19,9 +19,8 @@ from .command_table import COMMANDS
 
 HELP = "help"
 _WIDE_SLASH = "／"
-"""What a Chinese input method writes for the mark of a command."""
+"""As a Chinese input method writes the mark of a command."""
 _WIDE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
-_SIMILAR = 0.6
 _SUGGESTED = 3
 
 PUBLIC = "public"
@@ -57,14 +56,9 @@ def is_command_word(word: str) -> bool:
 
 
 def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool) -> str | None:
-    """``text`` as AstrBot understands it; None for what it understands, and for what is no command
-    of ours.
-
-    Args:
-        groups: The names of the group; the first one stands in what is returned.
-        commanded: A command's mark stood before it. Without one, a word that is no command of ours
-            is talk.
-    """
+    """``text`` as AstrBot understands it, by the first of the group's names; None for what it
+    understands, and for what is no command of ours. ``commanded``: a command's mark stood before
+    it. Without one, a word that is no command of ours is talk."""
     first, rest = first_word(text)
     group = next((one for one in groups if folded_word(first).startswith(one.casefold())), "")
     glued = first[len(group) :]
@@ -96,28 +90,20 @@ def nearest(word: str, names: Names) -> list[str]:
     """The commands that a word may mean, the likeliest first."""
     folded = folded_word(word)
     meant = [row.name for row in COMMANDS if folded in row.others.split() and row.name in names]
-    scored = {
-        key: max(difflib.SequenceMatcher(None, folded, name.casefold()).ratio() for name in some)
-        for key, some in names.items()
-        if some
-    }
-    alike = sorted((key for key in scored if scored[key] >= _SIMILAR), key=lambda k: -scored[k])
-    return list(dict.fromkeys([*meant, *alike]))[:_SUGGESTED]
+    keys = {name.casefold(): key for key, some in names.items() for name in some}
+    alike = difflib.get_close_matches(folded, keys, _SUGGESTED)
+    return list(dict.fromkeys([*meant, *(keys[name] for name in alike)]))[:_SUGGESTED]
 
 
 class CommandWords(CustomFilter):
     """Lets no event through. It comes before the commands and respells what was meant for them:
     otherwise AstrBot answers the bare group with its own tree, and the model what it does not know.
-
-    AstrBot makes the filter when it reads the decorator of the handler; the group is told to the
-    class once it is complete.
-    """
+    AstrBot makes the filter when it reads the decorator, so the class is told the group later."""
 
     _group: ClassVar[CommandGroupFilter | None] = None
 
     @classmethod
     def use(cls, group: CommandGroupFilter) -> None:
-        """The group whose commands these are."""
         cls._group = group
 
     @classmethod
@@ -131,10 +117,9 @@ class CommandWords(CustomFilter):
         }
 
     def filter(self, event: AstrMessageEvent, cfg: AstrBotConfig) -> bool:
-        """Whatever is raised here, AstrBot sends into the chat: so nothing is."""
         try:
             self._respell(event, cfg)
-        except Exception:  # noqa: BLE001  (the words stay as they were written)
+        except Exception:  # noqa: BLE001  (what is raised, AstrBot sends into the chat)
             logger.exception("CommandWords")
         return False
 

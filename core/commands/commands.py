@@ -50,20 +50,18 @@ _ASKED = 100
 _PATIENCE_SECONDS = 15.0
 """A model takes its time, and most answers come within this."""
 
-_MORE = {
-    **dict.fromkeys(("管理", "manage"), "manage"),
-    **dict.fromkeys(("维护", "upkeep"), "upkeep"),
-    **dict.fromkeys(("搬家", "moving", "move"), "moving"),
-}
+_MORE = {"管理": "manage", "维护": "upkeep", "搬家": "moving"}
+_PAGES = frozenset(_MORE.values())
 _NO_MATTER = frozenset({"", "一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
 
 
 async def help_(call: Call) -> Reply:
     """List the commands; for an unknown word, suggest the nearest ones."""
-    if call.actor.admin and (page := _MORE.get(call.rest.lower())):
-        alone = page == "moving" and call.where.kind is ConversationKind.PRIVATE
+    page = _MORE.get(call.rest, call.rest.lower())
+    if call.actor.admin and page in _PAGES:
         python, folder = shlex.quote(sys.executable), shlex.quote(str(ROOT))
         line = f"cd {folder} && {python} -m llm_memory restore"
+        alone = page == "moving" and call.where.kind is ConversationKind.PRIVATE
         return [call.say(f"help.{page}"), call.say("help.moving_line", line=line) if alone else ""]
     if call.rest and (said := unknown_text(call.texts, call.rest, admin=call.actor.admin)):
         return said

@@ -3,8 +3,6 @@ reflect``, ``letters``, ``sleep`` and ``migrate``."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from ...llm_memory import Postponed, SleepReport
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
@@ -14,10 +12,8 @@ from .command_words import folded_word
 
 _SHOWN = 10
 """Letters and errors."""
-_JUST_NOW = timedelta(minutes=10)
-"""Asked again so soon after one, the admin wants to know how it went."""
-_SLEEP = {"": "", "status": "status", "状态": "status", "now": "now", "再来": "now"}
-_LETTER = {"": "list", "retry": "retry", "重试": "retry", "drop": "drop", "丢弃": "drop"}
+_STATUS = frozenset({"status", "状态"})
+_RETRY = frozenset({"retry", "重试"})
 _MIGRATE = {
     "": "status", "状态": "status", "开始": "start", "撤销": "undo", "reverse": "undo",
     "收回": "take-back",
@@ -58,40 +54,34 @@ async def reflect(call: Call) -> Reply:
 
 
 async def letters(call: Call) -> Reply:
-    """What was given up; ``retry [id]`` reads it again, ``drop <id>`` forgets it."""
+    """What was given up; ``retry`` reads it again."""
     await call.plugin.engine.life.ready()
-    reflection, (word, named) = call.plugin.engine.reflection, call.split()
-    action = _LETTER.get(folded_word(word))
-    if action == "retry" or (action == "drop" and named):
-        count = await (reflection.retry(named) if action == "retry" else reflection.drop(named))
-        return call.say(f"letters.{action if count else 'unknown'}", count=count)
-    if action != "list":
-        return call.say("letters.usage")
+    reflection, say = call.plugin.engine.reflection, call.say
+    if (word := folded_word(call.rest)) in _RETRY:
+        return say("letters.retry", count=await reflection.retry())
+    if word:
+        return say("outcome.unread_words", words=cut(call.rest))
     found = await reflection.letters()
-    lines = [call.say("letters.head" if found else "letters.none", count=len(found))]
-    for letter in found[:_SHOWN]:
-        about = {"id": letter.batch_id, "count": letter.count, "time": moment(letter.made_at)}
-        about["error"] = fault_words(call.texts, letter.error)
-        lines.append(call.say("letters.line", conversation=cut(letter.conversation), **about))
+    lines = [say("letters.head" if found else "letters.none", count=len(found))]
+    for one in found[:_SHOWN]:
+        about = {"conversation": cut(one.conversation), "time": moment(one.made_at)}
+        error = fault_words(call.texts, one.error)
+        lines.append(say("letters.line", count=one.count, error=error, **about))
     more = max(0, len(found) - _SHOWN)
     return lines + call.texts.counted("letters", more=more, usage=bool(found))
 
 
 async def sleep(call: Call) -> Reply:
-    """Nothing: begin one, or tell of the one that goes on or was just made. ``status``: tell of it.
-    ``now``: begin one all the same."""
-    schedule, say = call.plugin.schedule, call.say
-    report, word = schedule.report, _SLEEP.get(folded_word(call.rest))
-    if word is None:
+    """Begin one, or tell of the one that goes on. ``status``: tell of the last one."""
+    schedule, say, word = call.plugin.schedule, call.say, folded_word(call.rest)
+    if word and word not in _STATUS:
         return say("outcome.unread_words", words=cut(call.rest))
     if schedule.waiting is not Postponed.NO:
         return say("sleep.waiting", why=say(f"postponed.{schedule.waiting}"))
     if schedule.going:
-        return say("sleep.going", numbers=_done_at_night(call, report))
-    if word == "status":
-        return _last_night(call, report)
-    if not word and report.ended and call.plugin.clock() - report.ended < _JUST_NOW:
-        return [*_last_night(call, report), say("sleep.again")]
+        return say("sleep.going", numbers=_done_at_night(call, schedule.report))
+    if word:
+        return _last_night(call, schedule.report)
     return say("sleep.started" if schedule.ask() else "sleep.unready")
 
 

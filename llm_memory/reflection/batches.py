@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -189,21 +189,12 @@ class Batches:
             for batch in self._dead()
         ]
 
-    def retry(self, batch_id: str = "") -> int:
-        """Queue one dead letter again, or all. Returns how many there were."""
-        chosen = [batch for batch in self._dead() if batch_id in ("", batch.batch_id)]
+    def retry(self) -> int:
+        """Queue all dead letters again. Returns how many there were."""
+        chosen = list(self._dead())
         for batch in chosen:
             self._turns.put_batch(_as_new(batch))
         return len(chosen)
-
-    def drop(self, batch_id: str) -> int:
-        """Delete a dead letter with its turns. Returns how many there were."""
-        tickets: Sequence[str] = []
-        for batch in self._dead():
-            if batch.batch_id == batch_id:
-                tickets = [turn.ticket_id for turn in self._turns.of_batch(batch_id)]
-                self._turns.drop(tickets)
-        return len(tickets)
 
     def gone(self) -> set[str]:
         """Returns the scopes of dead letters whose folder was deleted."""

@@ -122,15 +122,11 @@ class ReflectionService:
         """Returns the dead letters. Raises StateUnavailable."""
         return await asyncio.to_thread(self._batches.letters)
 
-    async def retry(self, batch_id: str = "") -> int:
-        """Queue dead letters again, one or all. Returns how many. Raises StateUnavailable."""
-        count = await asyncio.to_thread(self._batches.retry, batch_id)
+    async def retry(self) -> int:
+        """Queue dead letters again. Returns how many. Raises StateUnavailable."""
+        count = await asyncio.to_thread(self._batches.retry)
         self.wake()
         return count
-
-    async def drop(self, batch_id: str) -> int:
-        """Delete a dead letter with its turns. Returns how many. Raises StateUnavailable."""
-        return await asyncio.to_thread(self._batches.drop, batch_id)
 
     def _resting(self) -> Resting:
         if not self._learns:

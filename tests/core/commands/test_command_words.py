@@ -48,21 +48,12 @@ MEANT = {
 }
 UNDERSTOOD = ("memory list", "memory  list 2", "记忆 列表 小雯", "memorylane", "memories", "天气")
 MEANT_IN_TALK = {
-    "记忆": "memory help",
-    "memory STATUS": "memory status",
-    "記憶 列表": "memory 列表",
-}
+    "记忆": "memory help", "memory STATUS": "memory status", "記憶 列表": "memory 列表",
+}  # fmt: skip
 TALK = (
-    *(
-        "记忆状态",
-        "记忆 里最早的事是什么",
-        "记忆力不好怎么办",
-        "Memory list",
-        "Memory",
-        "记忆 状态",
-    ),
-    *("memory foam is nice", "Memory status of the phone"),
-)
+    "记忆状态", "记忆 里最早的事是什么", "记忆力不好怎么办", "Memory list", "Memory", "记忆 状态",
+    "memory foam is nice", "Memory status of the phone",
+)  # fmt: skip
 
 
 def test_a_command_is_respelled_as_it_was_meant_and_talk_stays_talk() -> None:
