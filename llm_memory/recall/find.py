@@ -69,6 +69,13 @@ SCAN_LIMIT: Final = 10_000
 """The newest that a scan looks at, those of the reader's own scope first."""
 _SOONER: Final = 0.45
 """Of the floor."""
+_ARMS: Final = {
+    (True, True): Arm.HYBRID,
+    (True, False): Arm.LEXICAL,
+    (False, True): Arm.DENSE,
+    (False, False): Arm.SCAN,
+}
+"""By whether the index of words answered, and that of vectors."""
 
 
 @dataclass(slots=True)
@@ -90,13 +97,6 @@ class Found:
     vector: Sequence[float] = ()
     candidates: list[Candidate] = field(default_factory=list)
     others: list[Candidate] = field(default_factory=list)
-
-    @property
-    def arm(self) -> Arm:
-        """Which index answered."""
-        if self.words is None:
-            return Arm.SCAN if self.similarities is None else Arm.DENSE
-        return Arm.LEXICAL if self.similarities is None else Arm.HYBRID
 
 
 @dataclass(eq=False)
@@ -142,18 +142,18 @@ class CandidateFinder:
             await asyncio.sleep(0)
         return found
 
+    def trusts(self, ask: Ask) -> bool:
+        """True where the embedder is asked beside the words."""
+        return self._trust.weight(ask.language) > 0
+
     async def _ask(self, found: Found) -> None:
         """The index of words, and beside it the embedder's where it is trusted, or where nothing
         else can answer."""
         trusted = self.trusts(found.ask)
-        near = [self._near(found)] if trusted else []
-        await asyncio.gather(self._worded(found), *near)
+        await asyncio.gather(self._worded(found), *([self._near(found)] if trusted else []))
         if found.words is None and not trusted:
             await self._near(found)
-
-    def trusts(self, ask: Ask) -> bool:
-        """True where the embedder is asked beside the words."""
-        return self._trust.weight(ask.language) > 0
+        found.trace.arm = _ARMS[found.words is not None, found.similarities is not None]
 
     async def _worded(self, found: Found) -> None:
         ask = found.ask
@@ -181,13 +181,11 @@ class CandidateFinder:
     async def _described(self, found: Found, lag: Lag) -> None:
         """Leaves as candidates what may answer, with what is known of each, and its score."""
         ask, whole, trace = found.ask, found.whole, found.trace
-        trace.arm = found.arm
         # Before the texts are looked through: what is written meanwhile is known to the index.
         waiting = lag.living() if trace.arm is Arm.DENSE else ()
-        matches = found.words.found if found.words else ()
-        unknown = {one.key for one in matches if one.key in lag} | {key_of(one) for one in waiting}
         named, covered = await self._named(found, waiting)
         # They were waited for: what was forgotten or moved meanwhile is not shown.
+        best = {key_of(one): at for at, one in enumerate(whole.best)}
         sure = {key_of(one): one for one in (*whole.best, *whole.beside)}
         sure = {key: one for key, one in sure.items() if self._passages.get(key) is one}
         if found.words is not None:
@@ -195,15 +193,16 @@ class CandidateFinder:
             of_words = not (ask.request.topic or ask.request.on)
             trace.holding = found.words.holding if of_words else 0
         visible = self._visible(ask, named | sure, trace.dropped)
-        answering = [one for one in visible if self._answers(ask, one)]
-        features = self._features(found, covered, unknown)
-        found.candidates = [Candidate(one, features=features(one)) for one in answering]
+        features = self._features(found, covered, {key for key in named if key in lag})
+        found.candidates = [
+            Candidate(one, place=best.get(key_of(one)), features=features(one))
+            for one in visible
+            if self._answers(ask, one)
+        ]
         self._decide(found)
-        places = {key_of(one): at for at, one in enumerate(whole.best)}
-        for candidate in found.candidates:
-            candidate.place = places.get(candidate.key)
-            if candidate.key in sure:
-                candidate.relevance, candidate.weak = max(candidate.relevance, 0.0), False
+        for one in found.candidates:
+            if one.key in sure:
+                one.relevance, one.weak = max(one.relevance, 0.0), False
 
     async def _named(
         self, found: Found, waiting: Sequence[Passage]
@@ -213,13 +212,13 @@ class CandidateFinder:
         ask, seen = found.ask, found.ask.request.scope_filter
         covered = {one.key: one.coverage for one in found.words.found} if found.words else {}
         named = {key: self._passages.get(key) for key in (*covered, *(found.similarities or ()))}
-        if found.arm is Arm.SCAN:
-            others = self._passages.visible(seen)
-        elif found.arm is Arm.DENSE:
-            others = chain(filter(None, named.values()), waiting)
-        else:
+        if found.words is not None:
             # Of what was said on the days asked for, all may stand behind newer words alike.
             others = (one for one in self._whole.said_on(ask) if key_of(one) not in covered)
+        elif found.similarities is not None:
+            others = chain(filter(None, named.values()), waiting)
+        else:
+            others = self._passages.visible(seen)
         if found.words is None or ask.times:
             for passage, share in await self._scan(ask.words, seen, others):
                 named[key_of(passage)] = passage
@@ -329,16 +328,16 @@ class CandidateFinder:
         told_first(ask.words, ask.text, candidates, folded)
 
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
-        """What the index of words finds for a name, of its speaker or in a text."""
+        """What the index of words finds for a name, of its speaker or in a text; nothing where it
+        cannot answer, and the question is answered as any other."""
         query, seen = LexicalQuery(text := " ".join(names), text), ask.request.scope_filter
         try:
-            matches = (await self._lexical.search(query, seen, DEEP)).found
-            named = {one.key: self._passages.get(one.key) for one in matches}
-            passages = self._visible(ask, named, Counter())
+            matches = await self._lexical.search(query, seen, DEEP)
         except IndexUnavailable:
-            scanned = await self._scan(query, seen, self._passages.visible(seen))
-            passages = [one for one, _ in scanned]
-        return [one for one in passages if isinstance(one, StoredMemory)]
+            return []
+        named = {one.key: self._passages.get(one.key) for one in matches.found}
+        visible = self._visible(ask, named, Counter())
+        return [one for one in visible if isinstance(one, StoredMemory)]
 
     async def _scan(
         self, query: LexicalQuery, scope_filter: ScopeFilter, passages: Iterable[Passage]

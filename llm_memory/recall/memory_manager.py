@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import chain, zip_longest
@@ -52,11 +52,9 @@ class MemoryManager:
     _weights: RecallWeights
 
     async def comprehensive_recall(self, request: RecallRequest) -> Recall:
-        """The best visible passages for a query, within limit and budget. Never raises for a
-        broken index or embedder: then another arm answers, and at last a scan.
-
-        Where the query asks for several things, each is looked for beside the whole.
-        """
+        """The best visible passages for a query, within limit and budget; of a query that asks for
+        several things, for each beside the whole. Never raises for a broken index or embedder:
+        then another arm answers, and at last a scan."""
         began, seen = time.perf_counter(), request.scope_filter
         asked = read(request, self._clock(), self._settings.identity_links)
         if not asked or request.limit < 1:
@@ -75,8 +73,10 @@ class MemoryManager:
             query=asked[0].request.query,
             each_day=trace.arm is Arm.DATES,
         )
-        told = _once([[*_traced(best), *found.others]])
-        trace.considered = tuple(map(_considered, told[:TRACED]))
+        told = _once([[*chain.from_iterable((one, *one.also) for one in best), *found.others]])
+        trace.considered = tuple(
+            Considered(*one.key, one.score, one.dropped, one.terms) for one in told[:TRACED]
+        )
         trace.dropped.update(one.dropped for one in told if one.dropped)
         trace.dropped = +trace.dropped
         trace.milliseconds = (time.perf_counter() - began) * 1000
@@ -149,18 +149,6 @@ def _once(ranked: Iterable[Sequence[Candidate]]) -> list[Candidate]:
 def _without(candidates: Sequence[Candidate], others: Sequence[Candidate]) -> list[Candidate]:
     keys = {one.key for one in others}
     return [one for one in candidates if one.key not in keys]
-
-
-def _traced(best: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Behind each that is shown those that its line tells of, too."""
-    for one in best:
-        yield one
-        if one.dropped is None:
-            yield from (replace(other, dropped=DropReason.SAID) for other in one.also)
-
-
-def _considered(one: Candidate) -> Considered:
-    return Considered(*one.key, one.score, one.dropped, one.terms)
 
 
 def _order(one: Candidate) -> tuple[float, float, float]:

@@ -112,15 +112,14 @@ def reordered(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candid
     and salience make of the odds, for a reranker knows none of these. Among equals the order stays.
 
     Scores from 0 to 1 are probabilities; others are logits, and become what such a model is trained
-    to give. Logits that differ where their probabilities no longer do still tell what is better.
+    to give.
     """
-    are_shares = all(0.0 <= score <= 1.0 for score in scores)
-
-    def judged(one: Candidate, score: float) -> tuple[float, float]:
-        # Of a logit 1 / (1 + e^-x), without overflow.
-        share = score if are_shares else (1.0 + math.tanh(score / 2.0)) / 2.0
-        return share * math.exp(sum(one.terms.get(name, 0.0) for name in BESIDE)), score
-
-    order = {id(one): judged(one, score) for one, score in zip(best, scores, strict=False)}
-    first = sorted(best[: len(scores)], key=lambda one: order[id(one)], reverse=True)
-    return [*first, *best[len(scores) :]]
+    if not all(0.0 <= score <= 1.0 for score in scores):
+        # 1 / (1 + e^-x), without overflow.
+        scores = [(1.0 + math.tanh(score / 2.0)) / 2.0 for score in scores]
+    judged = [
+        (score * math.exp(sum(one.terms.get(name, 0.0) for name in BESIDE)), one)
+        for one, score in zip(best, scores, strict=False)
+    ]
+    judged.sort(key=lambda each: -each[0])
+    return [*(one for _, one in judged), *best[len(judged) :]]

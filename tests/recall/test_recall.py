@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import EmbedderTrust, probes
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
@@ -62,29 +62,12 @@ class Concepts(FakeEmbedder):
         return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
-class Random(FakeEmbedder):
-    """Every text anywhere."""
-
-    def one(self, text: str) -> Vector:
-        vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dim)
-        return (vector / np.linalg.norm(vector)).astype(np.float32)
-
-
-async def until_ready(rig: Rig) -> None:
-    """Both indexes hold everything, and the embedder is examined."""
-    await rig.until_indexed()
-    await rig.until_words()
-    await until(lambda: rig.engine.parts.trust.cohorts)
-
-
 async def right(rig: Rig, only: Collection[Arm] | None) -> int:
     """How many questions find their memory among the first five."""
     count = 0
     for fact, *questions in FACTS:
         for question in questions:
-            recall = await recall_by(
-                rig.engine, only, question, conversation_id=HERE, limit=5, token_budget=9999
-            )
+            recall = await recall_by(rig.engine, only, question, HERE)
             count += fact in [hit.preview for hit in recall.hits]
     return count
 
@@ -92,7 +75,7 @@ async def right(rig: Rig, only: Collection[Arm] | None) -> int:
 @pytest.mark.parametrize(
     ("embedder", "trusted"),
     [
-        (Random("random"), False),
+        (Concepts(share=1.0), False),
         (FakeEmbedder("hashing"), False),
         (Concepts(), True),
         (Concepts(share=0.08), True),
@@ -108,8 +91,10 @@ async def test_both_arms_together_are_never_worse_than_the_better_one(
             await rig.remember(fact, HERE)
         for number in range(40):
             await rig.remember(f"柜子{number}号抽屉里放着旧报纸和第{number}封信", HERE)
-        await until_ready(rig)
-        weight = rig.engine.parts.trust.weight(Language.CHINESE)
+        await rig.until_indexed()
+        await rig.until_words()
+        await until(lambda: trust.cohorts)
+        weight = trust.weight(Language.CHINESE)
         assert (weight > 0) is trusted
         assert 0 <= weight <= 1
         words = await right(rig, {Arm.LEXICAL})
@@ -120,17 +105,14 @@ async def test_both_arms_together_are_never_worse_than_the_better_one(
             assert both == words
 
 
-async def test_until_it_is_examined_words_decide_alone_and_it_is_not_asked(tmp_path: Path) -> None:
-    class Unexamined(FakeEmbedder):
-        """Works, and never ends its examination."""
+class Unexamined(EmbedderTrust):
+    async def run(self, *_: object) -> None:
+        await asyncio.Event().wait()
 
-        async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-            if {answer for pairs in probes().values() for _, answer in pairs}.intersection(texts):
-                await asyncio.Event().wait()
-            return await super().embed_documents(texts)
 
-    unknown = EmbedderTrust(tmp_path / "trust.json", QUICK.pace)
-    for embedder, trust in ((Unexamined(), unknown), (FakeEmbedder("known"), FixedTrust(0.0))):
+async def test_until_it_is_trusted_words_decide_alone_and_it_is_not_asked(tmp_path: Path) -> None:
+    for trust in (Unexamined(tmp_path / "trust.json", QUICK.pace), FixedTrust(0.0)):
+        embedder = FakeEmbedder(type(trust).__name__)
         async with running(tmp_path / embedder.label, embedder=embedder, trust=trust) as rig:
             await rig.remember("小明对猫毛过敏", HERE)
             await rig.until_indexed()

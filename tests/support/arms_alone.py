@@ -22,10 +22,10 @@ async def recall_by(
     engine: Engine,
     arms: Collection[Arm] | None,
     query: str,
-    *,
     conversation_id: ConversationId,
-    limit: int,
-    token_budget: int,
+    *,
+    limit: int = 5,
+    token_budget: int = 9999,
     context: Sequence[ContextLine] = (),
     in_talk: bool = False,
 ) -> Recall:

@@ -19,6 +19,7 @@ from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, Source, StoredMemory
 from ...models.passages import Key, NoteChunk, Passage, place_name
+from ...models.recall import DropReason
 from ...text.overlap import content
 from ...text.statements import agree, statement
 from ..patterns import says
@@ -107,7 +108,7 @@ def merge_same_facts(best: Sequence[Candidate]) -> list[Candidate]:
     told = []
     for group in _grouped(best[:_FIRST], _same):
         first = next((one for one in group if _is_vouched(one.passage)), group[0])
-        also = [one for one in group if one is not first]
+        also = [replace(one, dropped=DropReason.SAID) for one in group if one is not first]
         told.append(replace(first, relevance=group[0].relevance, score=group[0].score, also=also))
     return [*told, *best[_FIRST:]]
 

@@ -23,7 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     is_of,
     salience,
     stated,
-    terms,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import Linear, RecallWeights, shipped
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import ids_of
@@ -61,15 +60,6 @@ def decided(
     of_question = QUESTION | {"asks": float(asks)}
     decide(weights or shipped(), trust, of_question, found, floor_of=lambda _: floor, **more)
     return found
-
-
-@given(DRAWN, st.sampled_from(FEATURES), SHARE, st.floats(0, 2))
-def test_more_of_what_speaks_for_an_answer_never_lowers_it(
-    row: dict[str, float], name: str, trust: float, more: float
-) -> None:
-    weights = shipped().order.at(trust).weights
-    better = row | {name: row[name] + more}
-    assert sum(terms(weights, better).values()) >= sum(terms(weights, row).values())
 
 
 @given(st.lists(DRAWN, min_size=1, max_size=8), SHARE, SHARE, st.booleans())
@@ -114,11 +104,13 @@ def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
     assert found[1].weak is not shown
 
 
-def test_every_weight_is_of_something_that_is_known() -> None:
+def test_every_weight_is_of_something_that_is_known_and_speaks_for_an_answer() -> None:
     chance, told = decide(shipped(), 1.0, QUESTION, [], floor_of=lambda _: 0.5)
     assert chance == 0.0
     for pair, known in ((shipped().order, FEATURES), (shipped().speak, told)):
         assert pair.words.weights.keys() | pair.both.weights.keys() <= set(known)
+    order = shipped().order
+    assert min(*order.words.weights.values(), *order.both.weights.values()) >= 0
 
 
 def test_a_text_that_states_more_counts_more_up_to_a_bound_and_what_it_asks_not() -> None:
@@ -150,11 +142,9 @@ def test_what_speaks_of_the_time_meets_it_whenever_it_was_said() -> None:
 def test_a_person_is_known_under_every_id_that_is_linked() -> None:
     links = {"aiocqhttp:1": "小明", "telegram:5": "小明", "telegram:6": "小红"}
     assert ids_of("telegram:5", links) == {"aiocqhttp:1", "telegram:5", "小明"}
-    assert ids_of("telegram:7", links) == {"telegram:7"}
     # An id may be linked to another id instead of a name.
     assert ids_of("aiocqhttp:1", {"telegram:5": "aiocqhttp:1"}) == {"aiocqhttp:1", "telegram:5"}
     # Who is unknown is not another who is unknown.
-    assert ids_of("", links) == frozenset()
     assert not is_of(stored(account="", who=""), ids_of("", {"": "小明"}))
 
 

@@ -103,41 +103,28 @@ def test_one_fact_of_two_speakers_is_one_line_with_both_names(
     assert len(rest) == len(others) - 1
 
 
-def test_the_same_is_told_once() -> None:
+def test_the_same_is_listed_once() -> None:
     pair = once([told("小雯"), told("阿杰"), told("老何", "老何管仓库")])
     assert [[one.memory.who for one in group] for group in pair] == [["小雯", "阿杰"], ["老何"]]
-    # No name reads like the names of two.
-    assert "小雯 阿杰 · 未核实" in lines(told("小雯、阿杰"))[0]
+    assert "小雯 阿杰 · 未核实" in lines(told("小雯、阿杰"))[0]  # no name reads like two
+
+
+OF_ONESELF = "我对花生过敏|用户喜欢喝普洱茶|本人的生日是五月三日|女儿今年三岁了|wife is ill today"
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("text", "other"),
     [
-        told("阿杰", "供应商的联系人换成了王小姐"),
-        told("阿杰", "供应商的联系人没换成林小姐"),
-        told("阿杰", "林小姐换成了供应商的联系人"),
-        told("阿杰", FACT, quoted=True),
-        told("阿杰", FACT, kind=MemoryKind.TASK),
-        replace(told("阿杰"), memory=closed(told("阿杰").memory, "m-00000001")),
-        told("小雯", FACT + "。"),
+        (FACT, told("阿杰", "供应商的联系人换成了王小姐")),
+        (FACT, told("阿杰", "供应商的联系人没换成林小姐")),
+        (FACT, told("阿杰", "林小姐换成了供应商的联系人")),
+        (FACT, told("阿杰", quoted=True)),
+        (FACT, told("阿杰", kind=MemoryKind.TASK)),
+        (FACT, replace(told("阿杰"), memory=closed(told("阿杰").memory, "m-00000001"))),
+        (FACT, told("小雯", FACT + "。")),
+        ("明天盘点", told("阿杰", "明天盘点", at=NOW + timedelta(days=1))),
+        *((text, told("阿杰", text)) for text in OF_ONESELF.split("|")),
     ],
 )
-def test_whatever_differs_stays_a_line_of_its_own(other: StoredMemory) -> None:
-    assert len(lines(told("小雯"), other)) == 2
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "我对花生过敏", "用户喜欢喝普洱茶", "本人的生日是五月三日", "女儿今年三岁了",
-        "家里的猫叫团团", "wife is ill today",
-    ],
-)  # fmt: skip
-def test_what_is_told_of_the_speaker_without_a_name_is_nobody_elses_line(text: str) -> None:
-    assert len(lines(told("小雯", text), told("阿杰", text))) == 2
-    assert len(lines(told("小雯", "奶奶对花生过敏"), told("阿杰", "奶奶对花生过敏"))) == 1
-
-
-def test_tomorrow_is_another_day_for_who_says_it_a_day_later() -> None:
-    tomorrow = told("阿杰", "明天盘点", at=NOW + timedelta(days=1))
-    assert len(lines(told("小雯", "明天盘点"), tomorrow)) == 2
+def test_whatever_differs_stays_a_line_of_its_own(text: str, other: StoredMemory) -> None:
+    assert len(lines(told("小雯", text), other)) == 2
