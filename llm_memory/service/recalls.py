@@ -91,15 +91,10 @@ class Recalls(Door):
             known = self.parts.bylines.names(asked.asker.person, view.seen)
             names = (asked.asker.name, *known)
         heard = fold(" ".join((asked.query, *(one.text for one in asked.context))))
-        # What was heard while the conversation saw what it sees now, or put up with the question.
-        # An answer that may carry words of another scope is none.
+        now = (one for one in asked.context if one.voice is Voice.QUOTED or one.view == view.mark)
+        # An answer that may carry words of another scope is no context.
         mixed = self.parts.histories.current_is_mixed(umo)
-        context = [
-            one
-            for one in asked.context
-            if one.voice is Voice.QUOTED
-            or (one.view == view.mark and not (mixed and one.voice is Voice.BOT))
-        ]
+        context = [one for one in now if not (mixed and one.voice is Voice.BOT)]
         asked = replace(
             asked,
             names=names,
@@ -168,15 +163,13 @@ class Recalls(Door):
     async def _newest(
         self, view: View, limit: int | None, person: str | None, naming: str = ""
     ) -> list[StoredMemory]:
-        visible, same = (
-            self.parts.catalogue.visible_with_text(view.seen),
-            self.parts.book.same_person,
-        )
+        visible = self.parts.catalogue.visible_with_text(view.seen)
         several = {names[0]: names for names in self.parts.bylines.named(fold(naming), view.seen)}
         called = [several.get(word, (word,)) for word in fold(naming).split()]
 
         def is_meant(one: StoredMemory, text: str) -> bool:
-            if person is not None and not same(person, one.memory.provenance.person):
+            speaker = one.memory.provenance.person
+            if person is not None and not self.parts.book.same_person(person, speaker):
                 return False
             # The text begins with its speaker's name; people point to what they were shown.
             return all(
@@ -202,8 +195,8 @@ class Recalls(Door):
 
     async def ids_said_by(self, person: str, *, conversation_id: ConversationId) -> list[str]:
         """The ids of these."""
-        said = await self._said_by(person, await self.parts.gate.open(conversation_id))
-        return [one.memory.memory_id for some in said for one in some]
+        memories, turns = await self._said_by(person, await self.parts.gate.open(conversation_id))
+        return [one.memory.memory_id for one in memories + turns]
 
     async def speakers(self, name: str, *, conversation_id: ConversationId) -> list[str]:
         """Who of the speakers whom the conversation sees is called so, or has this account: one

@@ -13,7 +13,7 @@ from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...catalogue.rules.timeline import is_digest
-from ...models.data_models import NO_TIME, StoredMemory
+from ...models.data_models import NO_TIME, Memory, StoredMemory
 from ...models.passages import Key, NoteChunk, Passage, moment_of, passage_id, place_name, said_by
 from ...models.recall import DropReason, Hit
 from ...text.normalising import one_line, preview
@@ -60,6 +60,11 @@ class Candidate:
     def key(self) -> Key:
         """Place and id."""
         return Key(place_name(self.passage), passage_id(self.passage))
+
+    @property
+    def memory(self) -> Memory | None:
+        """None for a piece of a note."""
+        return self.passage.memory if isinstance(self.passage, StoredMemory) else None
 
 
 def choose(

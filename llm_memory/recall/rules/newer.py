@@ -18,7 +18,7 @@ from typing import Final
 from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
-from ...models.data_models import Memory, StoredMemory
+from ...models.data_models import Memory
 from ...models.passages import Passage, place_name
 from ...text.numerals import number
 from ...text.overlap import content
@@ -177,9 +177,7 @@ def newer_first(
 
 def _read(candidates: Iterable[Candidate]) -> dict[int, Statement]:
     """Memories alone, none that is a quotation, sums a day up, or is settled."""
-    memories = {
-        id(one): one.passage.memory for one in candidates if isinstance(one.passage, StoredMemory)
-    }
+    memories = {id(one): one.memory for one in candidates if one.memory}
     names = frozenset(memory.provenance.who for memory in memories.values()) - {""}
     return {
         key: Statement.of(memory, names)

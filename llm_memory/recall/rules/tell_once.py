@@ -70,8 +70,8 @@ def closed_last(
     behind: dict[Key, Candidate] = {}
     for one in best:
         passage = one.passage
-        if isinstance(passage, StoredMemory) and is_accepted(passage.memory):
-            passage = record(proposal_key(passage.memory.memory_id)) or passage
+        if one.memory and is_accepted(one.memory):
+            passage = record(proposal_key(one.memory.memory_id)) or passage
         it, holds = replace(one, passage=passage), _holding(passage, find)
         if holds is not passage:
             behind.setdefault(it.key, known.get(it.key, it))
@@ -106,8 +106,9 @@ def merge_same_facts(best: Sequence[Candidate]) -> list[Candidate]:
     """Each fact once, where the best of what tells it stands. What is vouched for leads: it is that
     speaker's line."""
     told = []
-    for group in _grouped(best[:_FIRST], _same):
-        first = next((one for one in group if _is_vouched(one.passage)), group[0])
+    for group in _grouped(best[:_FIRST], _tell_one_fact):
+        vouched = (one for one in group if one.memory and one.memory.provenance.vouched)
+        first = next(vouched, group[0])
         also = [replace(one, dropped=DropReason.SAID) for one in group if one is not first]
         told.append(replace(first, relevance=group[0].relevance, score=group[0].score, also=also))
     return [*told, *best[_FIRST:]]
@@ -133,22 +134,28 @@ def standing_first(best: Sequence[Candidate], stands: Callable[[Passage], bool])
         turns |= dict.fromkeys(map(id, told), iter(told))
         told.sort(key=lambda one: not stands(one.passage))
         if not stands(told[-1].passage):
-            again += [one for at, one in enumerate(told) if _has_spoken(one, told[:at])]
+            said = [one.memory for one in told if one.memory]
+            again += [
+                one
+                for at, one in enumerate(told)
+                if any(same_speaker(said[at], before) for before in said[:at])
+            ]
     behind = {id(one) for one in again}
     ordered = [next(turns[id(one)]) for one in first]
     return [*(one for one in ordered if id(one) not in behind), *again, *best[_FIRST:]]
 
 
 def _grouped(
-    best: Sequence[Candidate], same: Callable[[Passage, Passage], bool]
+    best: Sequence[Candidate], same: Callable[[Memory, Memory], bool]
 ) -> list[list[Candidate]]:
-    """Those together whose texts are of one matter, and that are the ``same``."""
+    """Those memories together whose texts are of one matter, and that are the ``same``."""
     groups: list[tuple[frozenset[str], list[Candidate]]] = []
     for one in best:
-        passage = one.passage
-        about = content(passage.memory.judgment if isinstance(passage, StoredMemory) else "")
+        about = content(one.memory.judgment if one.memory else "")
         for others, group in groups:
-            if _alike(about, others) and same(group[0].passage, passage):
+            first, shared = group[0].memory, len(about & others)
+            alike = shared and shared >= _ALIKE * (len(about) + len(others) - shared)
+            if alike and first and one.memory and same(first, one.memory):
                 group.append(one)
                 break
         else:
@@ -156,41 +163,18 @@ def _grouped(
     return [group for _, group in groups]
 
 
-def _has_spoken(one: Candidate, before: Sequence[Candidate]) -> bool:
-    return any(
-        isinstance(one.passage, StoredMemory)
-        and isinstance(other.passage, StoredMemory)
-        and same_speaker(one.passage.memory, other.passage.memory)
-        for other in before
-    )
-
-
-def _is_vouched(passage: Passage) -> bool:
-    return isinstance(passage, StoredMemory) and passage.memory.provenance.vouched
-
-
-def _same(first: Passage, second: Passage) -> bool:
-    """Whether two speakers tell one fact. What reads like an order, or speaks of 我, is nobody
-    else's line."""
-    if not (isinstance(first, StoredMemory) and isinstance(second, StoredMemory)):
-        return False
-    one, other = first.memory, second.memory
+def _tell_one_fact(one: Memory, other: Memory) -> bool:
+    """Whether two speakers do. What reads like an order, or speaks of 我, is nobody else's line."""
     if one.memory_id == other.memory_id or same_speaker(one, other) or one.kind is not other.kind:
         return False
-    if any(map(_is_ones_own, (one, other))) or _noted(one) != _noted(other):
-        return False  # where the notes differ, one is settled, or done, and the other is not
+    for memory in (one, other):
+        if memory.quoted or is_digest(memory) or speaks_of_own(memory.judgment):
+            return False
+    if _noted(one) != _noted(other):
+        return False  # one is settled, or done, and the other is not
     said = statement(one.judgment, one.created_at)
     again = statement(other.judgment, other.created_at)
     return not (said.vague or again.vague or not said.words) and agree(said.words, again.words)
-
-
-def _is_ones_own(memory: Memory) -> bool:
-    return memory.quoted or is_digest(memory) or speaks_of_own(memory.judgment)
-
-
-def speaks_of_own(text: str) -> bool:
-    """Whether a statement is of its speaker's own: 我的工位, 用户的工位, 女儿."""
-    return is_first_person(text) or says("of_speaker", text)
 
 
 def _noted(memory: Memory) -> set[str]:
@@ -198,9 +182,9 @@ def _noted(memory: Memory) -> set[str]:
     return {one for one in without_anchor(memory).extra if not one.startswith(worded)}
 
 
-def _alike(about: frozenset[str], others: frozenset[str]) -> bool:
-    shared = len(about & others)
-    return shared > 0 and shared >= _ALIKE * (len(about) + len(others) - shared)
+def speaks_of_own(text: str) -> bool:
+    """Whether a statement is of its speaker's own: 我的工位, 用户的工位, 女儿."""
+    return is_first_person(text) or says("of_speaker", text)
 
 
 def replacing(reasoning: str, old_id: str) -> str:
