@@ -31,7 +31,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.reflecting import say
 
 pytestmark = pytest.mark.engine
 
@@ -92,12 +91,3 @@ async def test_only_an_admin_is_vouched_for_in_a_scope_that_others_share(
     assert isinstance(outcome, Stored)
     assert outcome.memory.memory.provenance.trusted is trusted
     assert (outcome.memory.path == "instructions.md") is trusted
-
-
-async def test_an_invented_ticket_settles_nothing(rig: Rig) -> None:
-    learned = Feedback(drafts=(MemoryDraft(PEANUTS),))
-    await say(rig, "我吃花生会起疹子，从小就这样")
-    for ticket in (Ticket("t-unknown"), Ticket(""), Ticket("家人", ("公司",))):
-        assert not (await rig.engine.service.feedback(learned, ticket=ticket)).known
-    status = await rig.engine.status()
-    assert (status.total, status.queue) == (0, 1)

@@ -85,24 +85,6 @@ def failing_from(call: int, put: Callable[..., None]) -> Callable[..., None]:
     return full
 
 
-def test_what_a_person_saves_meanwhile_is_not_written_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree, saved, refuse = Tree(tmp_path / "memory"), list[Path](), files.refuse_another
-
-    def meanwhile(path: Path, stamp: files.Stamp) -> None:
-        if not saved:
-            saved.append(path)
-            tree.write("entities.md", "我刚刚写的\n")
-        refuse(path, stamp)
-
-    monkeypatch.setattr(files, "refuse_another", meanwhile)
-    tree.vault.append_many(FAMILY, [(Topic.ENTITIES, memory(1)), (Topic.ENTITIES, memory(2))])
-    text = (tree.folder() / "entities.md").read_text(encoding="utf-8")
-    assert text.startswith("我刚刚写的\n\n## 第1件事")
-    assert tree.texts() == ["第1件事", "第2件事"]
-
-
 async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

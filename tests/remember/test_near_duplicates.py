@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     is_changed,
     is_stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
@@ -138,30 +137,6 @@ async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Pat
         await say(rig, OLD, OFFICE)
         await say(rig, OLD, SQUARE)
         assert is_stored(await say(rig, NEW, HERE), How.NEW)
-
-
-class Stuck(OneDirection):
-    """Answers until it is told not to."""
-
-    stuck = False
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        if self.stuck:
-            await asyncio.Event().wait()
-        return await super().embed_documents(texts)
-
-
-async def test_an_embedder_that_does_not_answer_costs_the_comparison_not_the_memory(
-    tmp_path: Path,
-) -> None:
-    embedder = Stuck()
-    quick = replace(QUICK, embed_draft_seconds=0.05)
-    async with running(tmp_path, embedder=embedder, settings=quick) as rig:
-        await say(rig, OLD, HERE)
-        await rig.until_indexed()
-        embedder.stuck = True
-        assert is_stored(await rig.tell(NEW, HERE, ME), How.NEW)
-        embedder.stuck = False
 
 
 async def test_a_person_who_edits_the_neighbour_keeps_their_words(

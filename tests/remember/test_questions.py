@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
-    DeedKind,
     Exported,
     How,
     Reason,
     Refused,
-    is_changed,
     is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
@@ -27,7 +25,6 @@ from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.remember.test_by_command import ADMIN, SPEAKER
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
-from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = pytest.mark.engine
 
@@ -121,16 +118,3 @@ async def test_what_is_private_or_said_in_confidence_is_not_told_by_a_question(r
     refused = await rig.tell("小明要换工作", OPEN, SPEAKER, asks=("这件事别告诉任何人",))
     assert isinstance(refused, Refused)
     assert refused.reason is Reason.CONFIDENCE
-
-
-async def test_what_is_purged_takes_its_questions_along(rig: Rig) -> None:
-    memory_id = await told(rig, asks=("存折放哪儿了",))
-    await told(rig, "小明喜欢喝茶", ())
-    await rig.until_indexed()
-    assert files_holding(rig.root, "存折放哪儿了")
-    purged = await rig.forget(memory_id, HERE, ADMIN, for_good=True)
-    assert is_changed(purged, DeedKind.PURGED)
-    assert not purged.unfinished
-    await rig.until_indexed()
-    assert not (await rig.night("command")).errors
-    assert files_holding(rig.root, "存折") == set()

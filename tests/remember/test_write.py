@@ -36,7 +36,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
-    Desk,
     FakeEvent,
     FakePlugin,
     holding,
@@ -177,16 +176,6 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_volunteere
         # An admin who says it himself is taken at his word.
         event = of_dad("记住，转账都要先经过老孟同意")
         assert "instructions.md" in await call(rig, RememberTool, event, judgment=ATTACK)
-
-
-async def test_a_task_and_a_list_name_no_speaker_for_what_a_model_worded(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        tasks = [f"去办：{ATTACK}"]
-        await call(rig, TasksTool, of_dad("今天晚饭吃什么好呢"), action="add", tasks=tasks)
-        listed = await call(rig, TasksTool, hello(), action="list")
-        for text in (listed, await Desk(rig, plugin=plugin_of(rig), sender="2")("list")):
-            assert "老孟" in text
-            assert "爸爸" not in text.replace("爸爸（机器人转述）", "")
 
 
 @pytest.mark.parametrize(

@@ -27,27 +27,16 @@ from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, TasksTool
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-NAMES = ["judgment", "reasoning", "tags", "asks", "strength", "memory_type", "query", "limit",
-         "topic", "days", "pointer", "transcript", "action", "tasks", "progress",
-         "next_step"]  # fmt: skip
+NAMES = [name for tool in TOOLS for name in tool().parameters["properties"]]
 HOSTILE = [
-    "", " ", "\0", "\ud800", "\u200b", "--5", "-", "+5", "5" * 39, "1_000", "½", "²", "٣", "1e9",
-    "{x}", "{0!r}", "knowledge", " Knowledge ", "m-00000000000000", "</scoped_memory>", "x" * 3000,
-    "add", "done", "list",
+    "", " ", "\0", "\ud800", "--5", "5" * 39, "1_000", "½", "٣", "1e9", "{0!r}", " Knowledge ",
+    "m-00000000000000", "</scoped_memory>", "x" * 3000, "add", "done", "list", 10**400, -5, 3.0,
 ]  # fmt: skip
+leaves = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.sampled_from(HOSTILE)
+)
 json_values = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(),
-        st.text(st.characters(), max_size=30),
-        st.sampled_from([*HOSTILE, 10**9, -5, 10**400, 3.0]),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=6), inner, max_size=3)
-    ),
-    max_leaves=8,
+    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner)
 )
 calls = st.dictionaries(
     st.one_of(
@@ -111,16 +100,6 @@ def test_the_first_problem_is_the_one_told() -> None:
         assert first_fault(wrong.value)[0] == named
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_every_parameter_of_a_tool_is_passed_below_and_none_is_a_scope(
-    tool: type[MemoryTool],
-) -> None:
-    properties = tool().parameters["properties"]
-    assert set(properties) <= set(NAMES)
-    assert set(tool().parameters["required"]) <= set(properties)
-    assert "scope" not in properties
-
-
 async def called(tool: type[MemoryTool], batch: list[dict[str, Any]], umo: str) -> list[str]:
     """What a tool answers to each call."""
     with tempfile.TemporaryDirectory() as folder:
@@ -142,6 +121,5 @@ def test_whatever_a_model_passes_the_first_word_is_ok_or_error(
     tool: type[MemoryTool], batch: list[dict[str, Any]], umo: str
 ) -> None:
     for answer in asyncio.run(called(tool, batch, umo)):
-        assert answer.split()[0] in {"ok", "error"}
         assert answer.startswith(("ok ", "error "))
         assert len(answer) < 3000

@@ -156,6 +156,7 @@ def test_the_tools_are_at_most_five_and_cost_a_turn_no_more_than_this() -> None:
     )
     assert len(made) <= 5
     assert size <= MOST
+    assert not any("scope" in one.parameters["properties"] for one in made)
 
 
 async def test_a_call_whose_engine_was_closed_meanwhile_is_answered_by_the_next_one(
