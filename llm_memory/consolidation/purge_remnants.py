@@ -98,9 +98,12 @@ class PurgeRemnants:
             await self._clear_logs()
             if not self._corrected.unsealed():  # nothing waits for it
                 self._left = left
-        done = 0
-        if await self._attempt(self._corrected.clear_log, "state/state.sqlite"):
+        done, left = 0, self._left.copy()
+        # What was sealed, perhaps before the last start, stands in the log until then.
+        if await self._attempt(partial(asyncio.to_thread, self._state.checkpoint_wal), _STATE[0]):
             done, self._sealed = self._sealed, 0
+        elif not self._sealed:
+            self._left = left
         if done:
             logger.info("purged", count=done)
         self._tell_what_is_left()

@@ -23,7 +23,7 @@ from ..models.passages import Key
 from ..models.scope import Scope
 from ..runtime.identifiers import Clock
 from .deeds import Deeds
-from .edit import MemoryEditor
+from .edit import Made, MemoryEditor
 
 _EMPTIED: Final = Actor("", "空了的日记")
 
@@ -54,27 +54,35 @@ class CorrectionFollower:
         else:
             self._followed = changes
 
-    async def _unwritten(self, name: str, new: Sequence[Deed]) -> list[Refused]:
-        """Update what was derived in a scope. Returns what could not be written."""
-        entries = self._catalogue.of_scope(Scope.parse(name, derived=True))
-        settled, journals = await asyncio.to_thread(_derived, entries, new)
-        outcomes: list[StoredMemory | Refused | None] = []
-        for stored, by in settled:
-            if self._is_gone(stored.scope, by):
-                outcomes.append(await self._editor.annotate(stored, partial(_reopened, by=by)))
-        for stored, left in journals:
-            wording = partial(replace, judgment=left or NOTHING)
-            written = await self._editor.annotate(stored, wording)
-            outcomes.append(written)
-            if not left and isinstance(written, StoredMemory):
+    async def _unwritten(self, name: str, new: Sequence[Deed]) -> bool:
+        """Update what was derived in a scope. Returns True if not all of it could be written."""
+        entries, failed = self._catalogue.of_scope(Scope.parse(name, derived=True)), False
+        for stored, made in await asyncio.to_thread(self._outdated, name, entries, new):
+            written = await self._editor.annotate(stored, made)
+            failed |= isinstance(written, Refused) and not is_absent(written)
+            if isinstance(written, StoredMemory) and written.memory.judgment == NOTHING:
                 at = self._clock().replace(microsecond=0)
-                outcomes.append((await self._editor.archive([written], _EMPTIED, at))[1])
-        return [one for one in outcomes if isinstance(one, Refused) and not is_absent(one)]
+                _, refused = await self._editor.archive([written], _EMPTIED, at)
+                failed |= refused is not None
+        return failed
 
-    def _is_gone(self, scope: Scope, memory_id: str) -> bool:
-        """True for an entry that a person has taken out of the scope."""
-        there = self._catalogue.get(Key(scope.name, memory_id)) is not None
-        return not there and self._deeds.was_taken_out(scope.name, memory_id)
+    def _outdated(
+        self, scope: str, entries: Sequence[StoredMemory], new: Sequence[Deed]
+    ) -> list[tuple[StoredMemory, Made]]:
+        """Returns the entries whose settling statement a person has taken out of the scope, and
+        the journals that tell of something corrected; each with how it is to be. Blocks."""
+        found: list[tuple[StoredMemory, Made]] = []
+        for stored in entries:
+            memory, by = stored.memory, closed_by(stored.memory)
+            gone = by and self._catalogue.get(Key(scope, by)) is None
+            if gone and self._deeds.was_taken_out(scope, by):
+                found.append((stored, partial(_reopened, by=by)))
+            if is_digest(memory) and is_journal(stored):
+                words = {one.words for one in new if one.at >= memory.created_at}
+                left = journal_without(memory.judgment, words)
+                if left not in (None, memory.judgment):
+                    found.append((stored, partial(replace, judgment=left or NOTHING)))
+        return found
 
 
 def _by_scope(deeds: Sequence[Deed]) -> dict[str, list[Deed]]:
@@ -83,24 +91,6 @@ def _by_scope(deeds: Sequence[Deed]) -> dict[str, list[Deed]]:
         for name in deed.hidden_in:
             found.setdefault(name, []).append(deed)
     return found
-
-
-def _derived(
-    entries: Sequence[StoredMemory], new: Sequence[Deed]
-) -> tuple[list[tuple[StoredMemory, str]], list[tuple[StoredMemory, str]]]:
-    """Returns the settled entries, each with the id of what settled it, and the journals that tell
-    of something corrected, each with what is left of it."""
-    settled, journals = [], []
-    for stored in entries:
-        memory = stored.memory
-        if by := closed_by(memory):
-            settled.append((stored, by))
-        if is_digest(memory) and is_journal(stored):
-            words = {one.words for one in new if one.at >= memory.created_at}
-            left = journal_without(memory.judgment, words)
-            if left not in (None, memory.judgment):
-                journals.append((stored, left))
-    return settled, journals
 
 
 def _reopened(memory: Memory, by: str) -> Memory:

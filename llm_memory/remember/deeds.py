@@ -29,8 +29,6 @@ from .rules.corrected import Removed, marks_of
 
 TYPING: Final = timedelta(minutes=10)
 """An entry that a person changes in its file again within this time counts as still being typed."""
-_LOG: Final = "sealed_in_log"
-"""In the state, the mark of a log that may hold what was sealed."""
 
 
 def lost(kind: DeedKind, scope: str, memory: Memory) -> Deed:
@@ -56,7 +54,6 @@ class Deeds:
     """
 
     def __init__(self, state: SqliteStateStore, clock: Clock) -> None:
-        self._state = state
         self._table = DeedTable(state)
         self._clock = clock
         self._key = b""
@@ -233,8 +230,7 @@ class Deeds:
     async def seal(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         """Replace the words of these, and those ids that are ``gone``, by keyed hashes.
 
-        Raises StateUnavailable: they may still be in the log of the state's file. They are out of
-        it once ``clear_log`` returns True.
+        They may still be in the log of the state's file. Raises StateUnavailable.
         """
         ids = {memory_id: self.mark(memory_id) for memory_id in gone}
         sealed = [
@@ -253,20 +249,10 @@ class Deeds:
             for one in self._all.values()
             if one.kind not in kept and (one.memory_id in ids or one.before in ids)
         ]
-        await asyncio.to_thread(self._state.set_mark, _LOG)
         await asyncio.to_thread(self._table.change, sealed)
         for one in sealed:
             self._put(one.number, one)
         await self.drop(others)
-
-    async def clear_log(self) -> bool:
-        """Take what was sealed out of the log of the state's file. Returns whether there was any.
-        Raises StateUnavailable: it is tried again at the next call."""
-        if not await asyncio.to_thread(self._state.has_mark, _LOG):
-            return False
-        await asyncio.to_thread(self._state.checkpoint_wal)
-        await asyncio.to_thread(self._state.set_mark, _LOG, there=False)
-        return True
 
     # What can be undone
 

@@ -125,7 +125,7 @@ class MemoryEditor:
         """Apply ``made`` to the fields of an entry as it is now. No undo takes it back."""
         return await self._change(stored, self._writing(made))
 
-    async def vouch(self, stored: StoredMemory, *, trusted: bool) -> StoredMemory | Refused:
+    async def vouch(self, stored: StoredMemory, *, trusted: bool) -> Changed | Refused:
         """Vouch for an entry, or take that back: a standing instruction moves to those, or leaves
         them. What would override others stays a quotation."""
         made = partial(as_vouched, trusted=trusted)
@@ -139,7 +139,11 @@ class MemoryEditor:
                 return self._writing(made)(current)
             return self._vault.refile(current, topic, wanted)
 
-        return await self._change(stored, step)
+        vouched = await self._change(stored, step)
+        if isinstance(vouched, Refused):
+            return vouched
+        # A home has vouchers of its own, whatever the file says.
+        return Changed(DeedKind.AMENDED, self._catalogue.get(entry_key(vouched)) or vouched)
 
     async def close(self, former: StoredMemory, by: StoredMemory) -> bool:
         """Mark an entry as settled by another one with the same readers. Returns False if that

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..catalogue.catalogue import entry_key, key_of
@@ -84,10 +84,10 @@ class Corrections(Door):
         named = pointed_id(memory_id) or ""
         stored = view.find(memory_id) or self.parts.unread.find(named, view.seen)
         if stored is None:
-            archived = await self._archived(memory_id, view)
-            if archived is None or not for_good:
+            archived = await self._forgotten([named], view)
+            if not archived or not for_good:
                 return _gone(memory_id, archived)
-            stored = archived
+            stored = archived[0]
         return stored if view.may_forget(stored) else view.refusal(stored)
 
     async def _forget(
@@ -142,22 +142,15 @@ class Corrections(Door):
                 left[scope] = left[scope] or str(error)
         return left
 
-    async def _archived(self, memory_id: str, view: View) -> StoredMemory | None:
-        """A forgotten entry or turn that the conversation sees."""
-        named = pointed_id(memory_id)
-        for scope in view.changeable if named else ():
-            for archived in filter(view.sees, await self._forgotten(scope, [named or ""])):
-                return archived
-        return None
-
-    async def _forgotten(self, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
-        """Those of these that were forgotten in the scope: entries of the archive, and turns that
-        are not read yet."""
-        taken_out = (
-            one for one in memory_ids if self.parts.corrected.was_taken_out(scope.name, one)
-        )
-        turns = (self.parts.unread.waiting(Key(scope.name, one)) for one in taken_out)
-        return [*await self.parts.handlers.archived(scope, memory_ids), *filter(None, turns)]
+    async def _forgotten(self, ids: Collection[str], view: View) -> list[StoredMemory]:
+        """Those of these that were forgotten where the conversation sees them: entries of the
+        archive, and turns that are not read yet."""
+        found = list[StoredMemory]()
+        for scope in view.changeable if any(ids) else ():
+            found += await self.parts.handlers.archived(scope, ids)
+            gone = (one for one in ids if self.parts.corrected.was_taken_out(scope.name, one))
+            found += filter(None, (self.parts.unread.waiting(Key(scope.name, one)) for one in gone))
+        return [one for one in found if view.sees(one)]
 
     @deed
     async def edit(
@@ -165,35 +158,32 @@ class Corrections(Door):
     ) -> ChangeOutcome:
         """Give an entry other words. Admins only: of the conversation's own scope, and in their
         own private chat whatever they see there."""
-        view = await self.parts.gate.open(conversation_id, actor)
-        stored = await self._governed(memory_id, view)
-        if isinstance(stored, Refused):
-            return stored
-        edited = await self.parts.handlers.edit(stored, text, view.requester, own=view.said(stored))
-        await self.parts.corrections.follow()
-        return edited
+
+        async def change(stored: StoredMemory, view: View) -> ChangeOutcome:
+            own = view.said(stored)
+            return await self.parts.handlers.edit(stored, text, view.requester, own=own)
+
+        return await self._govern(memory_id, conversation_id, actor, change)
 
     @deed
     async def move(
         self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
     ) -> ChangeOutcome:
         """Move an entry to another scope, by whom it may be edited."""
-        view = await self.parts.gate.open(conversation_id, actor)
-        stored = await self._governed(memory_id, view)
-        if isinstance(stored, Refused):
-            return stored
-        known = {*self.parts.book.mapped(), *await self.parts.handlers.folders()}
-        target = target_scope(scope_name, known)
-        if target is None:
-            return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
-        if target == stored.scope:
-            return Changed(DeedKind.MOVED, stored, before=target.name)
-        refused = self.parts.book.no_confidence(target)
-        if refused and told_in_confidence(stored.memory):
-            return refused
-        moved = await self.parts.handlers.move(stored, target, view.requester)
-        await self.parts.corrections.follow()
-        return moved
+
+        async def change(stored: StoredMemory, view: View) -> ChangeOutcome:
+            known = {*self.parts.book.mapped(), *await self.parts.handlers.folders()}
+            target = target_scope(scope_name, known)
+            if target is None:
+                return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
+            if target == stored.scope:
+                return Changed(DeedKind.MOVED, stored, before=target.name)
+            refused = self.parts.book.no_confidence(target)
+            if refused and told_in_confidence(stored.memory):
+                return refused
+            return await self.parts.handlers.move(stored, target, view.requester)
+
+        return await self._govern(memory_id, conversation_id, actor, change)
 
     @deed
     async def vouch(
@@ -205,20 +195,29 @@ class Corrections(Door):
         actor: Actor,
     ) -> ChangeOutcome:
         """Vouch for an entry, or take that back, by whom it may be edited."""
-        view = await self.parts.gate.open(conversation_id, actor)
-        stored = await self._governed(memory_id, view)
+
+        async def change(stored: StoredMemory, _: View) -> ChangeOutcome:
+            return await self.parts.handlers.vouch(stored, trusted=not withdrawn)
+
+        return await self._govern(memory_id, conversation_id, actor, change)
+
+    async def _govern(
+        self,
+        memory_id: str,
+        where: ConversationId,
+        who: Actor,
+        change: Callable[[StoredMemory, View], Awaitable[ChangeOutcome]],
+    ) -> ChangeOutcome:
+        """Do what an admin may do to an entry from there."""
+        view = await self.parts.gate.open(where, who)
+        stored = view.governed(memory_id)
+        if is_absent(stored):
+            return _gone(memory_id, await self._forgotten([pointed_id(memory_id) or ""], view))
         if isinstance(stored, Refused):
             return stored
-        vouched = await self.parts.handlers.vouch(stored, trusted=not withdrawn)
-        if isinstance(vouched, Refused):
-            return vouched
-        return Changed(DeedKind.AMENDED, self.parts.catalogue.get(entry_key(vouched)) or vouched)
-
-    async def _governed(self, memory_id: str, view: View) -> StoredMemory | Refused:
-        found = view.governed(memory_id)
-        if not is_absent(found):
-            return found
-        return _gone(memory_id, await self._archived(memory_id, view))
+        outcome = await change(stored, view)
+        await self.parts.corrections.follow()
+        return outcome
 
     @deed
     async def restore(
@@ -243,8 +242,8 @@ class Corrections(Door):
             if last.kind is DeedKind.MOVED and not actor.admin:
                 return absent(memory_id)  # whether it still lives there is not for everybody
             return await self._undo(last, view)
-        archived = await self._archived(memory_id, view)
-        return await self._bring_back([archived], view) if archived else absent(memory_id)
+        archived = await self._forgotten([named], view)
+        return await self._bring_back(archived[:1], view) if archived else absent(memory_id)
 
     async def _undo_last(self, view: View) -> UndoOutcome:
         person, door = view.who.person, view.where.umo
@@ -279,49 +278,42 @@ class Corrections(Door):
         return undone
 
     async def _swap_back(self, done: Deed, new: StoredMemory, view: View) -> UndoOutcome:
-        """Take back that an entry replaced another one."""
+        """Take back that an entry replaced another one: the new one is forgotten, and stays so
+        whatever turn that is not read yet says it."""
         former = next(iter(await self.parts.handlers.archived(new.scope, [done.before])), None)
         if former is None:
             return absent(done.memory_id)
         if not (view.may_forget(new) and view.may_forget(former)):
             return view.refusal(new)
-        # It stays taken back, whatever turn that is not read yet says it.
-        forgotten = lost(DeedKind.FORGOTTEN, new.scope.name, new.memory)
-        numbers = await self.parts.corrected.note([forgotten], view.requester)
         outcome = await self._bring_back([former], view)
-        if not isinstance(outcome, Changed):
-            await self.parts.corrected.drop(numbers)
-            return outcome
-        await self.parts.corrected.undone([done])
-        if await self.parts.handlers.supersede(new, outcome.memory):
-            outcome = replace(outcome, kind=DeedKind.REPLACED)
-        else:
-            await self.parts.corrected.drop(numbers)
-        await self.parts.corrections.follow()
+        if isinstance(outcome, Changed):
+            (forgotten,) = (await self._forget({done.memory_id: new}, view)).values()
+            await self.parts.corrected.no_undo(new.scope.name, [done.memory_id])
+            if isinstance(forgotten, Changed):
+                outcome = replace(outcome, kind=DeedKind.REPLACED)
         return outcome
 
     async def _recover(self, done: Deed, view: View) -> UndoOutcome:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
         found, deeds = list[StoredMemory](), self.parts.corrected.together(done)
-        for scope in view.changeable:
-            ids = [one.memory_id for one in deeds if one.scope == scope.name]
-            async for one in unhurried(await self._forgotten(scope, ids)):
-                living = self.parts.catalogue.get(Key(scope.name, _id(one)))
-                if living is None and _is_left(one, done):
-                    found.append(one)
+        keys = {Key(one.scope, one.memory_id) for one in deeds}
+        async for one in unhurried(await self._forgotten({key.memory_id for key in keys}, view)):
+            key = entry_key(one)
+            if key in keys and self.parts.catalogue.get(key) is None and _is_left(one, done):
+                found.append(one)
         outcome = await self._bring_back(found, view) if found else absent()
         if isinstance(outcome, Changed):
             await self.parts.corrected.undone(deeds)
         return outcome
 
-    async def _bring_back(self, archived: Sequence[StoredMemory], view: View) -> UndoOutcome:
-        """Out of the archive, what this person may take back here; what comes of it for the first
-        one, if that is nothing."""
-        first = archived[0]
-        mine = [one async for one in unhurried(archived) if view.may_forget(one)]
+    async def _bring_back(self, forgotten: Sequence[StoredMemory], view: View) -> UndoOutcome:
+        """What this person may take back here; what comes of it for the first one, if that is
+        nothing."""
+        first = forgotten[0]
+        mine = [one async for one in unhurried(forgotten) if view.may_forget(one)]
         if not mine:
-            return view.refusal(first) if view.sees(first) else absent(_id(first))
+            return view.refusal(first)
         back, turns, refused = list[StoredMemory](), list[StoredMemory](), None
         for scope, found in _by_scope(mine).items():
             unread = [one for one in found.values() if one.path != ARCHIVE]
@@ -337,9 +329,9 @@ class Corrections(Door):
         return Changed(DeedKind.FORGOTTEN, told[0], undone=True, more=len(told) - 1)
 
 
-def _gone(memory_id: str, archived: StoredMemory | None) -> Refused:
+def _gone(memory_id: str, forgotten: Collection[StoredMemory]) -> Refused:
     """No such memory lives here: it may have been forgotten."""
-    return Refused(Reason.FORGOTTEN if archived else Reason.NOT_VISIBLE, detail=memory_id)
+    return Refused(Reason.FORGOTTEN if forgotten else Reason.NOT_VISIBLE, detail=memory_id)
 
 
 def _by_scope(found: Iterable[StoredMemory]) -> dict[Scope, dict[str, StoredMemory]]:
