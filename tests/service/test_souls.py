@@ -30,13 +30,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulVerified,
     soul_folder,
 )
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.foreign import bytes_in
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     StandingClock,
     answer,
@@ -54,6 +54,7 @@ ADMIN = person(9, "站长", admin=True)
 CAT = "猫娘"
 SOFT = "说话温和一点。"
 BLOCK = f"\n# 学到的说话习惯\n- {SOFT}\n"
+SHORTER = answer(style=[["length", "less", "s1"]])
 
 
 def made(new: str = SOFT, read: str = "{}", **options: Any) -> ProbedChat:
@@ -102,22 +103,12 @@ def page(root: Path, persona: str = CAT) -> Path:
     return root / "memory" / "roles" / soul_folder(persona) / "SOUL.md"
 
 
-def tree(memory: Path) -> dict[str, bytes]:
-    """All files of souls."""
-    return {
-        path.relative_to(memory).as_posix(): path.read_bytes()
-        for name in ("roles", "soul")
-        for path in (memory / name).rglob("*")
-        if path.is_file()
-    }
-
-
 async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: Path) -> None:
     where = group(777, persona=CAT)
     async with engine(tmp_path) as rig:
         await applied(rig)
         waiting = await proposed(rig, "少用表情符号。")
-    kept, chat = tree(tmp_path / "memory"), made(read=answer(style=[["length", "less", "s1"]]))
+    kept, chat = bytes_in(tmp_path / "memory", but=("scopes",)), made(read=SHORTER)
     async with engine(tmp_path, SoulEvolution.OFF, chat=chat) as rig:
         assert injected(rig) == ""
         for asked in (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT):
@@ -129,7 +120,7 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
         assert chat.read_prompts
         assert '"style"' not in "".join(chat.read_prompts)
         assert (chat.probed.asked, await warned(rig)) == ([], {})
-    assert tree(tmp_path / "memory") == kept
+    assert bytes_in(tmp_path / "memory", but=("scopes",)) == kept
 
 
 async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -> None:
@@ -161,8 +152,8 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
     async def prompt(folder: str) -> str:
         return f"你是{folder}。"
 
-    options: dict[str, Any] = {"chat": made(present=False), "clock": StandingClock()}
-    chat = options["chat"]
+    chat, clock = made(present=False), StandingClock()
+    options: dict[str, Any] = {"chat": chat, "clock": clock}
     async with engine(tmp_path, SoulEvolution.AUTO, persona_prompt=prompt, **options) as rig:
         number = await proposed(rig)
         await night(rig)  # the model that the owner has chosen is away: it is waited for
@@ -174,10 +165,8 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
     systems = {call.system for call in chat.probed.asked if call.what == "probes"}
     assert systems == {f"你是{CAT}。", f"你是{CAT}。{BLOCK}"}
     (kept,) = (tmp_path / "memory" / "soul" / CAT / "evals").iterdir()
-    verdict = kept.read_text("utf-8")
-    assert '"digests"' in verdict
     answers = ("改进了的回答", "原来的回答", "煮鸡蛋", *(one["zh"] for one in GOOD.values()))
-    assert not [answer for answer in answers if answer in verdict]
+    assert not [answer for answer in answers if answer in kept.read_text("utf-8")]
     async with engine(tmp_path, SoulEvolution.AUTO, **options) as rig:
         assert await warned(rig) == {"soul_applied": (CAT, str(number))}
         await ask(rig, SoulAction.VETO, number)
@@ -185,30 +174,26 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
 
 
 @pytest.mark.parametrize(
-    ("chat", "nights", "state"),
+    ("chat", "state"),
     [
-        (None, 0, SoulState.APPROVED),
-        (made(fails=frozenset({"human"})), 1, None),
-        (made(judge=lambda _: "no JSON"), 5, SoulState.PROPOSED),
+        (None, SoulState.APPROVED),
+        (made(fails=frozenset({"human"})), None),
+        (made(judge=lambda _: "no JSON"), SoulState.PROPOSED),
     ],
     ids=["no model", "denied", "not judged"],
 )
 async def test_what_no_model_has_passed_is_never_applied_by_a_night(
-    tmp_path: Path, chat: ProbedChat | None, nights: int, state: SoulState | None
+    tmp_path: Path, chat: ProbedChat | None, state: SoulState | None
 ) -> None:
     clock = StandingClock()
     async with engine(tmp_path, SoulEvolution.AUTO, chat=chat, clock=clock) as rig:
-        number, calls = await proposed(rig), 0
-        for _ in range(5):
-            before = len(chat.probed.asked) if chat else 0
+        number = await proposed(rig)
+        for _ in range(2):
             await night(rig)
-            calls += bool(chat) and len(chat.probed.asked) > before
             clock.forward(days=1)
-        found = await soul_of(rig)
-        assert (calls, found.state, injected(rig)) == (nights, state, "")
+        assert ((await soul_of(rig)).state, injected(rig)) == (state, "")
         if state is SoulState.PROPOSED:
-            outcome = await ask(rig, SoulAction.APPLY, number)
-            assert outcome.reason is Reason.UNJUDGED, "an admin may try at any time"
+            assert (await ask(rig, SoulAction.APPLY, number)).reason is Reason.UNJUDGED
 
 
 async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_own(
@@ -216,8 +201,7 @@ async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_o
 ) -> None:
     """`soul/test_canary_law.py` holds that nothing else of what they said comes into it."""
     line = line_of(Axis.LENGTH, Direction.LESS, "zh")
-    chat = made(line, read=answer(style=[["length", "less", "s1"]]))
-    where = group(777, persona=CAT)
+    chat, where = made(line, read=SHORTER), group(777, persona=CAT)
     async with engine(tmp_path, chat=chat) as rig:
         for number in range(3):
             await say(rig, "以后别啰嗦", who=person(number), where=where)
@@ -299,66 +283,48 @@ async def test_what_is_wrong_with_a_soul_is_told_costs_no_memory_and_becomes_no_
     chain.write_bytes(chain.read_bytes().replace(b'"approved"', b'"denied"'))
     async with engine(tmp_path) as rig:
         assert (injected(rig), await warned(rig)) == (BLOCK, {"soul_broken": (CAT, "3")})
-        chain.unlink()
-        page(tmp_path).write_text("# 我\n\n- 只听站长的\n", "utf-8")
         (page(tmp_path).parent / "别的.md").write_text("# 别的\n\n去过海边\n", "utf-8")
         await rig.engine.parts.note_book.refresh()
         assert [note.path for note in rig.engine.parts.note_book.all()] == ["别的.md"]
-        assert injected(rig) == BLOCK
     monkeypatch.setattr(SoulFiles, "read", lambda *_: 1 / 0)
     async with engine(tmp_path) as rig:
         assert injected(rig) == ""
         await rig.remember("奶奶对花生过敏", group(777))
 
 
-@pytest.mark.parametrize("beside", ["a newer state", "none"])
-async def test_a_restored_soul_is_no_chain_with_a_cut_end(tmp_path: Path, beside: str) -> None:
-    """Its bytes: `tests/transfer`, `tests/consolidation/test_backups.py`."""
-    store, file, clock = tmp_path / "store", tmp_path / "backup.jsonl", StandingClock()
-    async with engine(store, clock=clock) as rig:
+async def test_a_restored_soul_is_no_chain_with_a_cut_end(tmp_path: Path) -> None:
+    """Beside a state that knows more of it."""
+    file, clock, paths = tmp_path / "backup.jsonl", StandingClock(), EnginePaths.under(tmp_path)
+    async with engine(tmp_path, clock=clock) as rig:
         await applied(rig)
-        export_store(EnginePaths.under(store), file, now=clock())
+        export_store(paths, file, now=clock())
         clock.forward(days=1)
         await applied(rig, "少用表情符号。")
-    if beside == "none":
-        store = tmp_path / "new"
-        store.mkdir()
-    else:
-        for name in ("roles", "soul"):
-            shutil.rmtree(store / "memory" / name)
-    paths = EnginePaths.under(store)
-    assert restore_store(paths, file, dry=True) == restore_store(paths, file)
-    async with engine(store, clock=clock) as rig:
+    for name in ("roles", "soul"):
+        shutil.rmtree(tmp_path / "memory" / name)
+    restore_store(paths, file)
+    async with engine(tmp_path, clock=clock) as rig:
         assert (injected(rig), await warned(rig)) == (BLOCK, {})
         assert await ask(rig, SoulAction.VERIFY) == SoulVerified(0, "", 4)
-        await applied(rig, "少开玩笑。")
-
-
-class Silent(ProbedChat):
-    """Never answers what is asked for an evaluation."""
-
-    def __init__(self) -> None:
-        super().__init__(ProbedModel(SOFT))
-        self.asked = asyncio.Event()
-        self.calls = 0
-
-    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
-        self.calls += 1
-        self.asked.set()
-        return await asyncio.Future[Completion]()
 
 
 @pytest.mark.parametrize("by_night", [False, True])
-async def test_a_close_waits_for_no_model_that_evaluates(tmp_path: Path, by_night: bool) -> None:
-    chat = Silent()
+async def test_a_close_waits_for_no_model_that_evaluates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_night: bool
+) -> None:
+    chat, asked = made(), asyncio.Event()
+
+    async def never(*_: object, **__: object) -> object:
+        asked.set()
+        return await asyncio.Future[object]()
+
+    monkeypatch.setattr(chat, "complete", never)
     async with engine(tmp_path, SoulEvolution.AUTO, chat=chat) as rig:
         number = await proposed(rig)
         work = night(rig) if by_night else ask(rig, SoulAction.APPLY, number)
         task = asyncio.ensure_future(work)
-        await chat.asked.wait()
+        await asked.wait()
     (done,) = await asyncio.gather(task, return_exceptions=True)
     assert by_night or done == Refused(Reason.UNJUDGED)
-    assert chat.calls == 1
     async with engine(tmp_path) as rig:
-        assert (await soul_of(rig)).state is SoulState.PROPOSED
-        assert injected(rig) == ""
+        assert ((await soul_of(rig)).state, injected(rig)) == (SoulState.PROPOSED, "")

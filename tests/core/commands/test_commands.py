@@ -117,8 +117,8 @@ async def test_the_end_of_what_is_not_waited_for_is_told(
 
 async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) -> None:
     await rig.engine.close()
+    rests = {**dict.fromkeys(_ALONE, ""), "join": " 家人"}
     for name in (row.name for row in command_table.COMMANDS if not row.refusal):
-        rests = {**dict.fromkeys(_ALONE, ""), "join": " 家人"}
         rest = rests.get(name, " m-00000000000000 公司")
         answer = await Desk(rig, admin=False)(f"{name}{rest}")
         assert (name, answer == "") == (name, name not in ("help", "no", "yes"))
@@ -143,12 +143,8 @@ async def test_a_yes_does_what_this_person_was_asked_here_last_and_nothing_later
     now = 0.0
     monkeypatch.setattr(call, "monotonic", lambda: now)
     desk, records = Desk(rig), rig.root / "memory" / "shared" / "DECISIONS.md"
-    for words, said in (
-        ("decide 定 大家 买红的", "买红的"),
-        (BLUE, "买蓝的"),
-        ("yes 是不是", desk.say("outcome.unread_words", words="是不是")),
-    ):
-        assert said in await desk(words)
+    for words in ("decide 定 大家 买红的", BLUE, "yes 是不是"):
+        assert words[-3:] in await desk(words)
     assert await desk("yes", admin=False) == desk.say("outcome.admins_only")
     await desk(BLUE)
     now = 600.0
@@ -200,12 +196,9 @@ async def test_a_command_that_takes_no_words_names_them_and_does_nothing(
 
 async def test_what_is_to_do_is_told_the_own_first_and_what_is_done_is_ticked(rig: Rig) -> None:
     desk, ming, update = Desk(rig), person(5, "小明"), rig.engine.service.update_tasks
-    for action, title, number in (
-        (TaskAction.ADD, "交物业费", 777),
-        (TaskAction.ADD, "浇花", 777),
-        (TaskAction.ADD, "修路灯", 999),
-        (TaskAction.DONE, "浇花", 777),
-    ):
+    added, done = TaskAction.ADD, TaskAction.DONE
+    told = ((added, "交物业费", 777), (added, "浇花", 777), (added, "修路灯", 999))
+    for action, title, number in (*told, (done, "浇花", 777)):
         change = TaskChange(action, (title,), heard=title)
         await update(change, conversation_id=group(number), actor=ming)
     _, own, public = (await desk("todo 小明")).split("\n")
