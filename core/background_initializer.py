@@ -42,13 +42,13 @@ async def own(plugin: PluginContext) -> None:
     plugin.spawn(engine.reflection.run(), "reader")
     for text in plugin.unusable():
         logger.warning(text)
-    config, parts = plugin.config, engine.parts
-    embedder = choose_embedder(plugin.astrbot, config, plugin.paths, parts.bundled, parts.local)
+    wanted = plugin.config.embedding
+    embedder = choose_embedder(plugin.astrbot, wanted, engine.parts)
     plugin.spawn(plugin.schedule.run(), "nights")
     if embedder is not None:
         logger.info(say("log.embedder", label=embedder.label))
     else:
-        code = "log.words_alone" if config.embedding == LEXICAL else "log.no_model"
+        code = "log.words_alone" if wanted == LEXICAL else "log.no_model"
         logger.info(say(code, name=bundled_model_for_here()))
     await engine.run(embedder)
 

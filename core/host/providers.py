@@ -5,12 +5,12 @@ providers come after plugins, and a reload replaces the object, or takes it away
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import batched
 from typing import Any
 
-from ...llm_memory import EnginePaths
+from ...llm_memory.composition.parts import Parts
 from ...llm_memory.errors import ChatFailed, RerankFailed
 from ...llm_memory.index.embedding.local.model_folder import first_model
 from ...llm_memory.index.embedding.ports import Embedder
@@ -130,36 +130,25 @@ def missing_providers(context: Any, config: PluginConfig) -> list[ConfigWarning]
     ]
 
 
-def choose_embedder(
-    context: Any,
-    config: PluginConfig,
-    paths: EnginePaths,
-    bundled: Embedder | None,
-    local: Callable[[str], Embedder],
-) -> Embedder | None:
+def choose_embedder(context: Any, wanted: str, parts: Parts) -> Embedder | None:
     """The one that the setting names; ``auto`` takes the best that is there, None for words alone.
     It stays until the configuration changes: an outage is no reason to compare with other vectors.
-
-    Args:
-        bundled: None where it has no process to live in.
-        local: Makes the embedder of a model by its folder or name.
-    """
-    wanted = config.embedding
+    The bundled one is None, too, where it has no process to live in."""
     known = [str(one.meta().id) for one in context.get_all_embedding_providers()]
     if wanted == LEXICAL:
         return None
     if wanted in known or (wanted == AUTO and known):
         provider_id = wanted if wanted in known else known[0]
-        return provider_embedder(AstrBotEmbedding(context, provider_id), config.engine)
+        return provider_embedder(AstrBotEmbedding(context, provider_id), parts.settings)
     if wanted == BUNDLED:
-        return bundled
+        return parts.bundled
     if wanted != AUTO:
-        return local(wanted)
+        return parts.local(wanted)
     # The slim zip does not name the package; the owner may have installed it all the same.
-    model = first_model(paths.models, torch=is_installed(_LOCAL_MODELS_NEED))
+    model = first_model(parts.paths.models, torch=is_installed(_LOCAL_MODELS_NEED))
     if model is not None:
-        return local(str(model))
-    return bundled if any(map(is_installed, BUNDLED_MODELS)) else None
+        return parts.local(str(model))
+    return parts.bundled if any(map(is_installed, BUNDLED_MODELS)) else None
 
 
 def answers_itself(context: Any, umo: str) -> bool:

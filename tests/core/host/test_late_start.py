@@ -15,7 +15,6 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.core.plugin import Plugin
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, chosen_language
 from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop, turned
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -220,12 +219,6 @@ async def test_who_closes_while_it_is_made_anew_waits_for_the_old_and_nothing_ne
     await asyncio.gather(closing, *two)
     await late.again()
     assert (old.closings, len(late.parts), late.here) == (1, 1, None)
-
-
-def test_a_text_can_be_said_before_the_config_is_read() -> None:
-    for config in (None, {}, {"language": "克林贡语"}, {"language": ["en-US"]}):
-        assert chosen_language(config) == LANGUAGES[0]
-    assert chosen_language({"language": "en-US"}) == "en-US"
 
 
 def test_the_plugins_own_module_leaves_the_engine_for_later() -> None:

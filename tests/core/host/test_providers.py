@@ -1,5 +1,5 @@
-"""AstrBot's providers: which embedder a setting means, one that AstrBot replaces under way, and the
-chat model that was named or the conversation's own, never another."""
+"""What AstrBot offers: which embedder a setting means, one that AstrBot replaces under way, the
+chat model that was named or the conversation's own, personas' prompts, and bot accounts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
+from astrbot.api.star import Context
+from astrbot.core.persona_mgr import PersonaManager
 from astrbot.core.provider.entities import LLMResponse, ProviderType, TokenUsage
 
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host import providers
+from astrbot_plugin_scoped_memory.core.host.bot_facts import PersonaReader, bot_accounts
 from astrbot_plugin_scoped_memory.core.host.providers import (
     AstrBotChat,
     AstrBotEmbedding,
@@ -21,13 +24,16 @@ from astrbot_plugin_scoped_memory.core.host.providers import (
     choose_embedder,
     missing_providers,
 )
+from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     ChatFailed,
     EmbeddingFailed,
     RerankFailed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import soul_folder
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -134,13 +140,15 @@ def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
     def model(_: object, *, torch: bool) -> Path | None:
         return Path("bge") if on_disk and torch else None
 
-    monkeypatch.setattr(providers, "model_on_disk", model)
+    monkeypatch.setattr(providers, "first_model", model)
     monkeypatch.setattr(providers, "is_installed", packages.__contains__)
-    config, context = replace(read_config(), embedding=embedding), FakeContext()
-    context.held = [*map(FakeProvider, named)]
-    embedder = choose_embedder(
-        context, config, cast("Any", None), BUNDLED, lambda name: FakeEmbedder(f"local:{name}")
+    parts: Any = SimpleNamespace(
+        settings=EngineSettings(),
+        paths=SimpleNamespace(models=None),
+        bundled=BUNDLED,
+        local=lambda name: FakeEmbedder(f"local:{name}"),
     )
+    embedder = choose_embedder(FakeContext(*map(FakeProvider, named)), embedding, parts)
     assert (embedder.label if embedder is not None else None) == label
 
 
@@ -263,3 +271,57 @@ async def test_whatever_goes_wrong_is_a_chat_failed_that_quotes_nothing(
     with pytest.raises(ChatFailed) as failed:
         await ask(FakeContext(BIG, answer=error))
     assert str(failed.value) == told
+
+
+CAT = {"name": "猫娘", "prompt": "你是猫娘。"}
+ODD = {"name": "a/b", "prompt": "你是斜线。"}
+OWN_DEFAULT = {"name": "default", "prompt": "主人改过的。"}
+
+
+def reader(*personas: dict[str, str]) -> PersonaReader:
+    """Over AstrBot's own manager, without its database."""
+    manager: Any = object.__new__(PersonaManager)
+    manager.personas_v3 = list(personas)
+    context: Any = object.__new__(Context)
+    context.persona_manager = manager
+    return PersonaReader(context, Texts("zh-CN"))
+
+
+async def test_a_personas_prompt_is_found_by_its_folder(caplog: pytest.LogCaptureFixture) -> None:
+    for persona in (CAT, ODD, OWN_DEFAULT):
+        found = await reader(CAT, ODD, OWN_DEFAULT).prompt(soul_folder(persona["name"]))
+        assert found == persona["prompt"]
+    assert "helpful" in await reader(CAT).prompt(soul_folder("default"))  # it is not listed
+    for gone in ("", "犬娘"):
+        assert await reader(CAT).prompt(soul_folder(gone)) == ""
+    # Whatever AstrBot raises is logged, and no more.
+    assert await PersonaReader(object.__new__(Context), Texts("zh-CN")).prompt("猫娘") == ""
+    assert "AttributeError" in caplog.text
+
+
+def context(platforms: Any, running: tuple[str, ...] = ()) -> Any:
+    """What AstrBot hands to a plugin."""
+    insts = [SimpleNamespace(meta=lambda name=name: SimpleNamespace(id=name)) for name in running]
+    return SimpleNamespace(
+        get_config=lambda: {"platform": platforms},
+        platform_manager=SimpleNamespace(platform_insts=insts),
+    )
+
+
+def test_what_is_switched_on_or_runs_is_an_account_and_the_web_chat_always_is() -> None:
+    platforms = [
+        {"id": "qq", "type": "aiocqhttp", "enable": True},
+        {"id": "old", "type": "aiocqhttp", "enable": False},
+        {"id": "", "enable": True},
+    ]
+    assert bot_accounts(context(platforms)) == {"qq", "webchat"}
+    made = context(platforms, ("telegram",))
+    assert bot_accounts(made) == {"qq", "telegram", "webchat"}
+    platforms[0] = {"id": "xiaobao", "enable": True}  # a renamed account is seen at once
+    assert bot_accounts(made) == {"xiaobao", "telegram", "webchat"}
+
+
+@pytest.mark.parametrize("platforms", [None, ["qq"], 7, [{"enable": True}]])
+def test_what_cannot_be_read_tells_nothing_or_no_account(platforms: Any) -> None:
+    assert bot_accounts(context(platforms)) in (None, {"webchat"})
+    assert bot_accounts(SimpleNamespace()) is None

@@ -21,8 +21,6 @@ from astrbot.api.message_components import (
 )
 from astrbot.core.platform.astrbot_message import AstrBotMessage
 from astrbot.core.platform.message_type import MessageType
-from astrbot.core.platform.platform_metadata import PlatformMetadata
-from astrbot.core.platform.sources.aiocqhttp.aiocqhttp_message_event import AiocqhttpMessageEvent
 from astrbot.core.platform.sources.aiocqhttp.aiocqhttp_platform_adapter import AiocqhttpAdapter
 from astrbot.core.platform.sources.lark.lark_adapter import LarkPlatformAdapter
 from astrbot.core.platform.sources.telegram.tg_adapter import TelegramPlatformAdapter
@@ -81,14 +79,9 @@ async def onebot(*segments: dict[str, object]) -> Any:
             return payload([at, onebot_segment("text", text="引用的话")])
         return {"card": CARDS[str(params["user_id"])]}
 
-    bot = SimpleNamespace(call_action=call_action)
-    adapter = made(AiocqhttpAdapter, bot=bot)
+    adapter = made(AiocqhttpAdapter, bot=SimpleNamespace(call_action=call_action))
     raw = Event.from_payload(payload(list(segments)))
-    message = await adapter._convert_handle_message_event(raw)
-    meta = PlatformMetadata("aiocqhttp", "", "qq1")
-    return AiocqhttpMessageEvent(
-        message.message_str, message, meta, message.session_id, cast("Any", bot)
-    )
+    return read_by("aiocqhttp", await adapter._convert_handle_message_event(raw))
 
 
 AT_BOT, AT_OTHER = (onebot_segment("at", qq=account) for account in (BOT, OTHER))
