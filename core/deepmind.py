@@ -50,6 +50,8 @@ class DeepMind:
         nothing is looked for."""
         plugin, config, notes = self._plugin, self._plugin.config, notes_of(event)
         persons = self._events.is_a_persons(event)
+        if said.who.spoke:
+            self._events.begins(event)
         notes.setdefault("began", plugin.clock())
         notes.setdefault("history", said.history)
         alone = not answers_itself(plugin.astrbot, said.where.umo)
@@ -104,6 +106,7 @@ class DeepMind:
         # A pause may be over before the event's turn has begun.
         if plugin.service.pause_of(self._events.place(event)) is not None:
             notes_of(event).setdefault("view", PAUSED_VIEW)
+        self._events.comes(event)
         in_group = bool(event.get_group_id()) and not event.is_private_chat()
         heard = config.observe_groups and config.engine.loop.reads_turns and in_group
         unaddressed = heard and not event.is_at_or_wake_command
@@ -146,7 +149,7 @@ class DeepMind:
             return None
         return Turn(
             await self._events.who(event),
-            said_words(event),
+            read.all_words(event),
             reply,
             recalled,
             notes.get("began"),

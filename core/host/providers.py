@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import batched
 from typing import Any
 
-from ...llm_memory.composition.parts import Parts
 from ...llm_memory.errors import ChatFailed, RerankFailed
 from ...llm_memory.index.embedding.local.model_folder import first_model
 from ...llm_memory.index.embedding.ports import Embedder
 from ...llm_memory.reflection.chat_port import Completion
 from ...llm_memory.service.indexes import provider_embedder
+from ...llm_memory.service.parts import Parts
 from ..config import ConfigWarning, PluginConfig
 from .package_installer import BUNDLED_MODELS, is_installed
 

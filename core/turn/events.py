@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, TypedDict
+from weakref import WeakValueDictionary
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
@@ -26,6 +27,7 @@ from ...llm_memory import (
     InvalidConversationId,
 )
 from ...llm_memory.catalogue.rules.talk_history import anchor
+from ...llm_memory.models.turns import PAUSED_VIEW
 from ...llm_memory.texts import Texts
 from ..host.bot_facts import adapter_of
 from .spoken_words import said_words
@@ -37,8 +39,9 @@ _OPENING_SECONDS = 10.0
 """How long an agent waits for an engine that still opens. No person waits for such an agent."""
 
 # AstrBot's own: a timer's platform, and what it was set with, ``sender_id`` in it; the person has
-# told the turn to stop.
+# told the turn to stop; the message went into a turn that was going on.
 _SCHEDULER, _JOB, _STOPPING = "cron", "cron_payload", "agent_stop_requested"
+_CAPTURED = "_follow_up_captured"
 
 
 class TurnNotes(TypedDict, total=False):
@@ -52,6 +55,7 @@ class TurnNotes(TypedDict, total=False):
             whichever was noted first.
         history: The id of the chat history that the model is given, empty where it is given none.
         recalled: The memories that the model was shown.
+        follow_ups: What its speaker said while it went on.
     """
 
     conversation: tuple[object, Any]
@@ -61,6 +65,7 @@ class TurnNotes(TypedDict, total=False):
     recalled: tuple[str, ...]
     stored: tuple[str, ...]
     forgot: tuple[str, ...]
+    follow_ups: list[AstrMessageEvent]
     injected: bool
     kept: bool
 
@@ -112,6 +117,18 @@ class Events:
     personas: Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
     service: Callable[[], CognitiveService]
     texts: Texts
+    _going: WeakValueDictionary[str, AstrMessageEvent] = field(default_factory=WeakValueDictionary)
+
+    def begins(self, event: AstrMessageEvent) -> None:
+        """The model is asked for this turn."""
+        self._going[event.unified_msg_origin] = event
+
+    def comes(self, event: AstrMessageEvent) -> None:
+        """A message: it is noted with the turn of the same person that is going on there. Between
+        two tools AstrBot may put it into that turn, and no hook hears of it then."""
+        going = self._going.get(event.unified_msg_origin, event)
+        if going is not event and event.get_sender_id() == going.get_sender_id():
+            notes_of(going).setdefault("follow_ups", []).append(event)
 
     async def read(self, event: AstrMessageEvent, conversation: Any = None) -> Said:
         """``conversation``: AstrBot's own, None where it is not at hand. To ask for it is to read
@@ -228,6 +245,14 @@ def is_command(event: AstrMessageEvent) -> bool:
         for handler in handlers
         for event_filter in handler.event_filters
     )
+
+
+def all_words(event: AstrMessageEvent) -> str:
+    """What the person said, with what AstrBot has put into this turn while it went on; but not what
+    was off the record when it came."""
+    more = [one for one in notes_of(event).get("follow_ups", ()) if one.get_extra(_CAPTURED)]
+    kept = [one for one in more if notes_of(one).get("view") != PAUSED_VIEW]
+    return "\n".join(filter(None, map(said_words, (event, *kept))))
 
 
 def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | None:

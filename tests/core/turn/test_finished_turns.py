@@ -18,6 +18,7 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot_plugin_scoped_memory.core.turn.events import notes_of
 from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings, LoopSettings
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import (
     PEANUTS,
     QUESTION,
@@ -139,15 +140,27 @@ async def test_a_wish_to_forget_is_not_kept_once_it_was_done(
     assert [turn.user_text for turn in queued(rig.root)] == ["把核桃那条忘了", *kept]
 
 
-async def test_a_turn_was_said_when_it_began(tmp_path: Path) -> None:
-    """However long the answer takes."""
+async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it_and_when_it_began(
+    tmp_path: Path,
+) -> None:
+    """However long the answer takes; but not what was off the record."""
     clock = Ticker(datetime(2026, 11, 21, 23, 59, 50, tzinfo=UTC))
     async with running(tmp_path, clock=clock, follow=False) as rig:
         plugin, asked = TurnPlugin(rig), FakeEvent.in_group(777, QUESTION)
         await plugin.mind.before_request(asked, ProviderRequest(prompt=QUESTION))
+        into = [FakeEvent.in_group(777, words) for words in ("还有腰果", " ", "别说出去")]
+        notes_of(cast("Any", into[2]))["view"] = PAUSED_VIEW
+        stranger = FakeEvent.in_group(777, "我也问一句", sender="10002")
+        elsewhere, next_turn = FakeEvent.in_group(888, "别处"), FakeEvent.in_group(777, "那杏仁呢")
+        for event in (asked, *into, stranger, elsewhere, next_turn):
+            assert not plugin.mind.listens_to(event)
+        for event in (*into, stranger, elsewhere):
+            event.set_extra("_follow_up_captured", {"target_run_id": "1"})
         clock.now += timedelta(minutes=3)
-        await plugin.finished(asked, answer())
-    (first,) = queued(tmp_path)
+        for event in (asked, next_turn):
+            await plugin.finished(event, answer())
+    first, then = queued(tmp_path)
+    assert (first.user_text, then.user_text) == (f"{QUESTION}\n还有腰果", "那杏仁呢")
     assert first.observed_at.date() == date(2026, 11, 21)
 
 
