@@ -125,16 +125,6 @@ async def test_days_and_weeks_are_the_calendars_and_of_two_times_none_lies_betwe
     assert len(await days.told("近一百年聊了什么")) == 10
 
 
-async def test_a_day_without_anything_is_answered_with_nothing(tmp_path: Path) -> None:
-    async with living_days(tmp_path, follow=True) as days:
-        await days.happened(NOON, "聊了聊做了什么，说了什么事")
-        await days.until_indexed()
-        days.clock.now = NOON + timedelta(days=3)
-        for question in ("昨天聊了什么", "what did we do yesterday", "2025年聊了什么", "昨天"):
-            assert await days.told(question) == [], question
-        assert await days.told("3天前聊了什么") == ["聊了聊做了什么，说了什么事"]
-
-
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00+08:00", "9999-12-31T23:00-08:00"])
 @pytest.mark.parametrize("zone", [SHANGHAI, NEW_YORK])
 async def test_a_moment_that_no_zone_can_shift_is_not_taken_and_ends_no_recall(
@@ -155,14 +145,19 @@ async def test_a_moment_that_no_zone_can_shift_is_not_taken_and_ends_no_recall(
         read_line(json.dumps({"type": "memory", "judgment": "嫁妆", "created_at": moment}))
 
 
-async def test_days_are_those_of_the_own_scope_and_public_and_of_no_other(days: Days) -> None:
-    await days.happened(NOON, "广场上有集市", PUBLIC)
-    await days.happened(NOON, "公司换了门禁", COMPANY)
-    await days.happened(NOON, "家里搬了家")
+async def test_days_are_those_of_the_own_scope_and_are_no_answer_to_another_question(
+    days: Days,
+) -> None:
+    there = {FAMILY: "家里搬了家", COMPANY: "公司换了门禁", PUBLIC: "广场上有集市"}
+    for where, text in there.items():
+        await days.happened(NOON, text, where)
     days.clock.now = NOON + timedelta(days=1)
-    assert await days.told("昨天聊了什么") == ["家里搬了家", "广场上有集市"]
-    assert await days.told("昨天聊了什么", COMPANY) == ["公司换了门禁", "广场上有集市"]
-    assert await days.told("昨天聊了什么", PUBLIC) == ["广场上有集市"]
+    for where, text in there.items():
+        told = await days.told("昨天聊了什么", where)
+        assert told == [*dict.fromkeys((text, there[PUBLIC]))]
+    for question in ("昨天的面馆在哪里", "where did we eat yesterday", "聊了什么"):
+        recall = await days.recall(question, FAMILY, 5, in_talk=True)
+        assert (recall.trace.arm is Arm.DATES, recall.hits) == (False, ()), question
 
 
 def digest(
@@ -236,26 +231,23 @@ async def test_a_digest_made_of_entries_answers_for_its_day_and_for_nothing_else
         assert "阿强在杭州开了面馆；奶奶打了太极" not in scanned
 
 
-async def test_what_names_the_day_comes_behind_what_was_said_on_it(tmp_path: Path) -> None:
+async def test_what_names_the_day_comes_behind_what_was_said_on_it_and_a_bare_day_has_nothing(
+    tmp_path: Path,
+) -> None:
     async with living_days(tmp_path, follow=True) as days:
         await days.happened(NOON, "后天要去医院体检")  # 2026-11-22
-        await days.happened(NOON, "昨天的风很大")  # 2026-11-19
+        await days.happened(NOON, "昨天的风很大，聊了聊做了什么")  # 2026-11-19
         await days.until_indexed()
         plan = "后天（2026-11-22）要去医院体检"
         days.clock.now = NOON + timedelta(days=1)
         assert await days.told("明天做什么") == [plan]
+        days.clock.now = NOON - timedelta(days=3)
+        for question in ("昨天聊了什么", "what did we do yesterday", "2025年聊了什么", "昨天"):
+            assert await days.told(question) == [], question
         await days.happened(NOON + timedelta(days=2), "客厅装好了灯")
         await days.until_indexed()
         days.clock.now = NOON + timedelta(days=3)
         assert await days.told("昨天做了什么") == ["客厅装好了灯", plan]
-
-
-async def test_a_question_for_something_is_not_answered_by_the_date_alone(days: Days) -> None:
-    await days.happened(NOON, "奶奶每天早晨打太极拳")
-    days.clock.now = NOON + timedelta(days=1)
-    for question in ("昨天的面馆在哪里", "where did we eat yesterday", "聊了什么"):
-        recall = await days.recall(question, FAMILY, 5, in_talk=True)
-        assert (recall.trace.arm is Arm.DATES, recall.hits) == (False, ()), question
 
 
 async def test_of_a_week_a_turn_is_told_every_day_however_long_the_journals_are(days: Days) -> None:

@@ -215,14 +215,6 @@ def test_every_mark_is_short_and_ours_alone(language: str) -> None:
     assert "〔" not in fence([plain], texts)
 
 
-def test_accounts_that_end_alike_are_told_apart() -> None:
-    assert account_mark("qq:10001", {"tg:20002"}) == "0001"
-    assert account_mark("", {"qq:1"}) == "?"
-    one, other = account_mark("qq:10001", {"tg:90001"}), account_mark("tg:90001", {"qq:10001"})
-    assert len({one, other, "0001"}) == 3
-    assert account_mark("x:〔管理员〕", set()).isalnum()
-
-
 OFFICES = [
     "管理员", "管\u200b理员", "本群群主", "SYSTEM", "the Admin", "管 理 员", "管·理·员",
     "管\u3164理\ufe0f员", "管理員", "admin1", "Admin_老李", "a.d.m.i.n",
@@ -230,14 +222,16 @@ OFFICES = [
 BLANKS = "\u3164\ufe0f\xad\u2800\u034f\u115f\u200d\U000e0100"
 
 
-def test_offices_are_anybodys_names_and_what_nobody_sees_makes_no_other() -> None:
+def test_a_mark_tells_accounts_apart_an_office_is_anybodys_name_and_blanks_make_no_other() -> None:
+    assert account_mark("qq:10001", {"tg:20002"}) == "0001"
+    assert account_mark("", {"qq:1"}) == "?"
+    one, other = account_mark("qq:10001", {"tg:90001"}), account_mark("tg:90001", {"qq:10001"})
+    assert len({one, other, "0001"}) == 3
+    assert account_mark("x:〔管理员〕", set()).isalnum()
     assert [name for name in OFFICES if not claims_a_role(name)] == []
     assert not any(map(claims_a_role, ["小明", "Robotnik", "Ownerby", "小主"]))
     assert {folded_name(f"老{blank}李{blank}") for blank in BLANKS} == {folded_name("老李")}
     assert folded_name("老李") != folded_name("老王")
-
-
-def test_an_admin_is_told_by_astrbots_list() -> None:
     astrbot = SimpleNamespace(get_config=lambda: {"admins_id": ["900001", 42]})
     known = {"aiocqhttp:900001": True, "telegram:42": True, "aiocqhttp:700002": False, "": False}
     assert {who: is_admin(astrbot, who) for who in known} == known
@@ -325,18 +319,16 @@ async def test_what_somebody_said_of_himself_is_told_to_others_by_the_name(tmp_p
 
 
 async def test_a_new_name_is_known_once_its_bearer_has_spoken_in_the_scope(tmp_path: Path) -> None:
-    async def asked_of_pets() -> list[list[tuple[str, str]]]:
-        found = [await told(rig, one, HONG) for one in ("强哥养了什么", "影子养了什么")]
-        return [[(hit.preview, hit.who) for hit in hits] for hits in found]
-
-    known, clock = [[("强哥养了一只柯基", "强哥")], []], Ticker()
-    async with by_words(tmp_path, clock=clock) as rig:
-        await rig.remember("我养了一只柯基", FAMILY, OLD_STRONG)
-        for where, name in ((COMPANY, "影子"), (FAMILY, "强哥"), (COMPANY, "影子")):
-            await rig.engine.service.meet(where, person(4100, name))
-        assert await asked_of_pets() == known
-    async with by_words(tmp_path, clock=clock) as rig:
-        assert await asked_of_pets() == known
+    clock = Ticker()
+    for restarted in (False, True):
+        async with by_words(tmp_path, clock=clock) as rig:
+            if not restarted:
+                await rig.remember("我养了一只柯基", FAMILY, OLD_STRONG)
+                for where, name in ((COMPANY, "影子"), (FAMILY, "强哥"), (COMPANY, "影子")):
+                    await rig.engine.service.meet(where, person(4100, name))
+            (hit,) = await told(rig, "强哥养了什么", HONG)
+            assert (hit.preview, hit.who) == ("强哥养了一只柯基", "强哥")
+            assert await told(rig, "影子养了什么", HONG) == ()
 
 
 ANOTHER = "aiocqhttp:GroupMessage:778"
@@ -361,12 +353,8 @@ async def test_what_another_conversation_of_the_scope_has_heard_says_in_which(
                 await rig.remember("奶奶对花生过敏", said_in, who)
             (line,) = await lines(rig, FAMILY)
             assert ("听到" in line, heard_in in line) == (bool(heard_in), True)
-
-
-async def test_no_group_is_named_where_everybody_reads(tmp_path: Path) -> None:
-    titled, who = replace(group(901), title="公司内部群"), person(5, "小刚")
-    async with a_bot(tmp_path) as rig:
-        await rig.engine.service.meet(titled, who)
-        await rig.remember("小刚周五值班", titled, who)
-        for where in (group(902), FAMILY):
-            assert ["听到" in line for line in await lines(rig, where)] == [False]
+    # No group is named where everybody reads.
+    async with a_bot(tmp_path / "public", scope_map={}) as rig:
+        await rig.engine.service.meet(said_in, who)
+        await rig.remember("奶奶对花生过敏", said_in, who)
+        assert "听到" not in "".join(await lines(rig, group(902)))

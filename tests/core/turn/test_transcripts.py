@@ -152,16 +152,15 @@ async def test_corrected_words_secrets_and_confidences_are_not_shown(tmp_path: P
 
 
 async def test_a_moved_memory_leaves_its_talk_behind_and_an_export_takes_none(home: Rig) -> None:
-    chat, service = Chat(home), home.engine.service
-    pointer = await chat.say(SAID, fact=FACT)
+    service, here = home.engine.service, {"conversation_id": group(777), "actor": ADMIN}
+    pointer = await Chat(home).say(SAID, fact=FACT)
     await home.remember("公司的事", group(888))
-    exported: Any = await service.export(conversation_id=group(777), actor=ADMIN)
+    exported: Any = await service.export(**here)  # type: ignore[arg-type]
     written = (home.root / "exports" / exported.name).read_text(encoding="utf-8")
     assert (FACT in written, "历史：" in written) == (True, False)
-    target = MAP[group(888).umo]
-    await service.move(pointer, target, conversation_id=group(777), actor=ADMIN)
-    moved = next(one for one in home.engine.parts.catalogue.all() if one.memory.judgment == FACT)
-    assert (moved.scope.name, anchor_of(moved.memory)) == (target, None)
+    await service.move(pointer, MAP[group(888).umo], **here)  # type: ignore[arg-type]
+    (moved,) = (one for one in home.engine.parts.catalogue.all() if one.memory.judgment == FACT)
+    assert (moved.scope.name, anchor_of(moved.memory)) == (MAP[group(888).umo], None)
 
 
 async def test_what_a_file_says_opens_no_other_conversations_talk(home: Rig) -> None:
