@@ -26,6 +26,7 @@ async def own(plugin: PluginContext) -> None:
     """Open; keep up with the files from then on, whatever comes of the rest; once AstrBot has
     loaded its providers, choose an embedder, and keep the index up. Runs until cancelled."""
     engine, say, just_started = plugin.engine, plugin.texts.say, plugin.up.is_set()
+    _warn(told := plugin.unusable())
     await engine.open()
     plugin.spawn(engine.follow(), "files")
     total = (await engine.status()).total
@@ -40,8 +41,7 @@ async def own(plugin: PluginContext) -> None:
         await asyncio.sleep(_BREATH_SECONDS)
     plugin.spawn(bring_memories(engine), "migrations")
     plugin.spawn(engine.reflection.run(), "reader")
-    for text in plugin.unusable():
-        logger.warning(text)
+    _warn([text for text in plugin.unusable() if text not in told])
     wanted = plugin.config.embedding
     embedder = choose_embedder(plugin.astrbot, wanted, engine.parts)
     plugin.spawn(plugin.schedule.run(), "nights")
@@ -51,6 +51,11 @@ async def own(plugin: PluginContext) -> None:
         code = "log.words_alone" if wanted == LEXICAL else "log.no_model"
         logger.info(say(code, name=bundled_model_for_here()))
     await engine.run(embedder)
+
+
+def _warn(texts: list[str]) -> None:
+    for text in texts:
+        logger.warning(text)
 
 
 async def _share(plugin: PluginContext, address: str) -> None:

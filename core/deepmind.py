@@ -92,7 +92,8 @@ class DeepMind:
             request.extra_user_content_parts.append(TextPart(text=start.text).mark_as_temp())
         say, count = plugin.texts.say, len(hits) + len(start.primer.shown)
         if count:
-            logger.info(say("log.injected", count=count, id=said.where))
+            scope = start.scope_name or "-"
+            logger.info(say("log.injected", count=count, id=said.where, scope=scope))
         for fault in dict.fromkeys(start.faults):
             if isinstance(fault, TimeoutError):
                 logger.warning(say("log.deadline", ms=plugin.config.recall_deadline_ms))

@@ -68,6 +68,7 @@ class TurnStart:
     Attributes:
         text: All that the model is told, between fences; empty where that is nothing.
         view: The mark for ``Turn.view``; empty where it could not be told.
+        scope_name: The scope that the conversation reads beside public, for logs.
         contact: Goes on behind the turn: notes that the person's message came. None where no
             person spoke.
         faults: Why parts of it are missing: TimeoutError for one that came too late.
@@ -77,6 +78,7 @@ class TurnStart:
     view: str = ""
     recall: Recall = field(default_factory=Recall)
     primer: Primer = field(default_factory=Primer)
+    scope_name: str = ""
     contact: asyncio.Task[None] | None = None
     faults: tuple[Exception, ...] = ()
 
@@ -126,7 +128,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
             text = opening(primer, recall.hits, texts, recall.left_out)
         elif recall.hits:
             text = fence(recall.hits, texts, recall.left_out)
-        return TurnStart(text, mark, recall, primer, contact, faults)
+        return TurnStart(text, mark, recall, primer, view.scope_in_use, contact, faults)
 
     async def _meet(self, conversation_id: ConversationId, actor: Actor) -> None:
         with suppress(EngineClosed, EngineOff):  # a turn that was given up awaits it no more
