@@ -19,13 +19,7 @@ from ...llm_memory.models.decisions import (
     Draft,
     RecordFile,
 )
-from ...llm_memory.models.soul import (
-    SoulAction,
-    SoulEvolution,
-    SoulProposed,
-    SoulRequest,
-    SoulView,
-)
+from ...llm_memory.models.soul import SoulAction, SoulEvolution, SoulProposed, SoulRequest, SoulView
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import Enough, remembered_text
 from .call import Call, Reply

@@ -74,14 +74,15 @@ async def letters(call: Call) -> Reply:
 async def sleep(call: Call) -> Reply:
     """Begin one, or tell of the one that goes on. ``status``: tell of the last one."""
     schedule, say, word = call.plugin.schedule, call.say, folded_word(call.rest)
+    report = call.plugin.engine.sleep.report  # of the run that goes on, else of the last one
     if word and word not in _STATUS:
         return say("outcome.unread_words", words=cut(call.rest))
     if schedule.waiting is not Postponed.NO:
         return say("sleep.waiting", why=say(f"postponed.{schedule.waiting}"))
     if schedule.going:
-        return say("sleep.going", numbers=_done_at_night(call, schedule.report))
+        return say("sleep.going", numbers=_done_at_night(call, report))
     if word:
-        return _last_night(call, schedule.report)
+        return _last_night(call, report)
     return say("sleep.started" if schedule.ask() else "sleep.unready")
 
 

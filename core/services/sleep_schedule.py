@@ -12,7 +12,7 @@ from typing import Any
 
 from astrbot.api import logger
 
-from ...llm_memory import Engine, Postponed, ScopedMemoryError, SleepReport
+from ...llm_memory import Engine, Postponed, ScopedMemoryError
 from ...llm_memory.consolidation.rules.schedule import last_due
 
 NIGHTLY, COMMAND = "nightly", "command"
@@ -24,8 +24,7 @@ class SleepSchedule:
 
     Attributes:
         at: Local hour and minute; None for never but when asked.
-        first_look: Seconds after the start, when the bot is busy, until a run is made that was
-            missed or cut off.
+        first_look: Seconds after the start, when the bot is busy.
         look: Seconds between two looks at the clock, beside the alarm, which a machine may sleep
             through, and a clock be set across. A run that was postponed is tried again then.
         patience: So often it is postponed because the index is built; then it runs without.
@@ -49,11 +48,6 @@ class SleepSchedule:
         """A run goes on, or waits to be tried again, or was just asked for."""
         waits = self.waiting is not Postponed.NO
         return self.engine.sleep.sleeping or waits or self._asked
-
-    @property
-    def report(self) -> SleepReport:
-        """Of the run that goes on, else of the last one."""
-        return self.engine.sleep.report
 
     def ask(self) -> bool:
         """Make a run now, or as soon as may be. False where no task can make it."""

@@ -34,13 +34,7 @@ from ..catalogue.rules.proposals import (
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.data_models import Memory, Reason, Refused, StoredMemory
-from ..models.decisions import (
-    DecisionChange,
-    Draft,
-    Recorded,
-    RecordFile,
-    record_name,
-)
+from ..models.decisions import DecisionChange, Draft, Recorded, RecordFile, record_name
 from ..models.scope import Scope
 from ..models.status import Notice
 from ..remember.edit import MemoryEditor

@@ -10,12 +10,7 @@ from typing import Final
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Objection, Reason, Refused
-from ..models.roles import (
-    Noted,
-    NoteOutcome,
-    RoleLease,
-    RoleNote,
-)
+from ..models.roles import Noted, NoteOutcome, RoleLease, RoleNote
 from ..models.scope import Place
 from ..models.settings import PrivacyMode
 from ..models.vault_layout import MEMORY_PAGE

@@ -87,16 +87,8 @@ class DecisionDesk(Door):
         if reference is None or (self.parts.at_home and reference == Reference()):
             return Refused(Reason.REFERENCE)
         title, body = title_and_body(memory.judgment, memory.reasoning)
-        record = Record(
-            number=0,
-            title=title,
-            at=None,
-            by=change.by or _name_of(view.who),
-            reference=reference,
-            supersedes=change.number,
-            proposal=proposal_key(memory.memory_id),
-            body=body,
-        )
+        by, key = change.by or _name_of(view.who), proposal_key(memory.memory_id)
+        record = Record(0, title, None, by, reference, change.number, proposal=key, body=body)
         refused = await self._unfit(stored, record, here=to is None, anyway=change.anyway)
         return refused or await self.parts.recorder.publish(record, to, stored, change)
 
@@ -123,18 +115,12 @@ class DecisionDesk(Door):
         if is_published(stored.memory) or (here and is_accepted(stored.memory)):
             return None  # they were
         if not here:
-            if named := account_in(stored.memory):
-                return Refused(Reason.NOT_PUBLIC, detail=named)
-            if found := await asyncio.to_thread(self._private, record):
+            found = account_in(stored.memory) or await asyncio.to_thread(_private, record)
+            if found:
                 return Refused(Reason.NOT_PUBLIC, detail=found)
         found_against = () if anyway else objections(stored.memory, stored.scope)
         against = tuple(one for one in found_against if not (here and one.code == "names_speaker"))
         return Refused(Reason.OBJECTION, objections=against) if against else None
-
-    def _private(self, record: Record) -> str:
-        """Returns the kind of private data in what would be published, empty for none."""
-        text = f"{record.title}\n{record.body}\n{record.by}"
-        return next((kind.value for kind, _, _ in find(text)), "")
 
     async def _reject(self, change: DecisionChange, view: View) -> DecisionOutcome:
         stored = await self._named(change, view)
@@ -149,19 +135,19 @@ class DecisionDesk(Door):
         own = await self._asked(view, partial(decided_here, number=change.number))
         if own is not None and not view.governs(own.scope):
             return Refused(Reason.NO_SUCH_RECORD)
-        named = record_name(change.number)
-        record = Record(
-            number=0,
-            title=f"Withdraws {named}" if self.parts.settings.loop.english else f"撤回 {named}",
-            at=None,
-            by=change.by or _name_of(view.who),
-            withdraws=change.number,
-            body=change.why,
-        )
-        if own is None and (found := await asyncio.to_thread(self._private, record)):
+        verb = "Withdraws" if self.parts.settings.loop.english else "撤回"
+        title, by = f"{verb} {record_name(change.number)}", change.by or _name_of(view.who)
+        record = Record(0, title, None, by, withdraws=change.number, body=change.why)
+        if own is None and (found := await asyncio.to_thread(_private, record)):
             return Refused(Reason.NOT_PUBLIC, detail=found)
         to = RecordFile.DECISIONS if own is None else None
         return await self.parts.recorder.publish(record, to, own, change)
+
+
+def _private(record: Record) -> str:
+    """Returns the kind of private data in what would be published, empty for none."""
+    text = f"{record.title}\n{record.body}\n{record.by}"
+    return next((kind.value for kind, _, _ in find(text)), "")
 
 
 def _is_open(stored: StoredMemory) -> bool:

@@ -11,24 +11,14 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import (
-    MemoryDraft,
-    Refused,
-    Stored,
-)
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Refused, Stored
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import proposal_key
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import Draft, RecordFile, Reference
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import normalise
 from astrbot_plugin_scoped_memory.tests.support.deciding import Accept, Reject
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    group,
-    person,
-    running,
-)
-from astrbot_plugin_scoped_memory.tests.support.reflecting import (
-    StandingClock,
-)
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 from astrbot_plugin_scoped_memory.tests.support.words import stands_in
 
 pytestmark = pytest.mark.engine

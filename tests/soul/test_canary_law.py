@@ -57,11 +57,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     say,
     with_loop,
 )
-from astrbot_plugin_scoped_memory.tests.support.soul_models import (
-    AIMS,
-    ProbedModel,
-    prefers,
-)
+from astrbot_plugin_scoped_memory.tests.support.soul_models import AIMS, ProbedModel, prefers
 from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 
 pytestmark = pytest.mark.engine

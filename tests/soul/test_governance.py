@@ -38,14 +38,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul import soul_files
 from astrbot_plugin_scoped_memory.llm_memory.soul.chain import digest, written
 from astrbot_plugin_scoped_memory.llm_memory.storage.soul_heads import SoulHead, SoulHeads
 from astrbot_plugin_scoped_memory.tests.support.engines import person
-from astrbot_plugin_scoped_memory.tests.support.souls import (
-    ADMIN,
-    CAT,
-    DOG,
-    RULED,
-    SEED,
-    Souls,
-)
+from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, DOG, RULED, SEED, Souls
 
 pytestmark = pytest.mark.unit
 

@@ -6,12 +6,7 @@ import re
 from typing import Final
 
 from ...models.data_models import Refused, shown_day
-from ...models.decisions import (
-    DecisionItem,
-    Draft,
-    Recorded,
-    record_name,
-)
+from ...models.decisions import DecisionItem, Draft, Recorded, record_name
 from ...text.refusal_words import refusal_words
 from ...text.safe_text import safe
 from ...texts import Texts

@@ -15,16 +15,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner_words import ALONE, KINDS
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import (
-    Heard,
-    heard,
-    neutral,
-)
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
-    Section,
-    seed,
-    with_rule,
-)
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import Heard, heard, neutral
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import Section, seed, with_rule
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import LINES
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
