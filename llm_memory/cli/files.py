@@ -21,11 +21,8 @@ from ..text.refusal_words import line_words
 from ..texts import at
 from ..transfer.line_files import LineFile
 from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
-from .messages import DONE, PARTLY, Refusal, agrees, fail, say, say_counts, show, texts, words
+from .messages import DONE, PARTLY, Refusal, agrees, fail, say, say_counts, texts, words
 from .paths import BotStore, plugin_version, setting_defaults
-
-_SAID_AFTER = 10_000
-"""Lines."""
 
 
 def export(args: argparse.Namespace, store: BotStore) -> int:
@@ -61,19 +58,11 @@ def _scopes(args: argparse.Namespace, paths: EnginePaths) -> list[str] | None:
 
 
 def restore(args: argparse.Namespace, store: BotStore) -> int:
-    said = 0
-
-    def progress(number: int) -> None:
-        nonlocal said
-        if number // _SAID_AFTER > said:
-            said = number // _SAID_AFTER
-            show(f"… {number}")
-
     with owned(store.paths, version=plugin_version()):
         do = partial(restore_store, store.paths, args.file, scopes=args.scope, anyway=args.anyway)
         if sys.stdin.isatty() and not args.yes and not _agreed(do(dry=True), store):
             raise Refusal("cli.nothing_changed")
-        done = do(progress=progress)
+        done = do()
         whole = _put_back(done, store)
     say_counts("moving", restored=done.memories, files=done.files)
     if done.corrected:

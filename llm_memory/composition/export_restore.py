@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
@@ -69,12 +69,10 @@ def restore_store(
     scopes: Collection[str] | None = None,
     anyway: bool = False,
     dry: bool = False,
-    progress: Callable[[int], None] = lambda _: None,
 ) -> StoreRestored:
-    """What a file holds, back where it was, or of these scopes alone. Blocks. ``progress`` hears
-    how many lines were read. What was corrected since it was said stays out, unless it is wanted
-    ``anyway``. ``dry`` tells what would be done, by doing it to a copy: a bot may have the store
-    open. Raises TransferFailed."""
+    """What a file holds, back where it was, or of these scopes alone. Blocks. What was corrected
+    since it was said stays out, unless it is wanted ``anyway``. ``dry`` tells what would be done,
+    by doing it to a copy: a bot may have the store open. Raises TransferFailed."""
     corrected = None if anyway else _corrected(paths)
     with (
         closing(LineFile(source)) as lines,
@@ -82,7 +80,7 @@ def restore_store(
         closing(_writer(written)) as store,
     ):
         restoring = Restoring(store, now=local_now(), only=scopes, corrected=corrected)
-        return restoring.run(lines, progress=progress)
+        return restoring.run(lines)
 
 
 def _writer(paths: EnginePaths) -> StoreWriter:

@@ -41,7 +41,7 @@ class Header:
 class MemoryRecord:
     """One entry. Its scope and file were not checked, and are empty where the line does not say;
     ``topic`` is empty for a file that a person named. ``missing``: which of ``id`` and
-    ``created_at`` it does not say either; those are made up."""
+    ``created_at`` were made up."""
 
     scope: str
     path: str
@@ -97,15 +97,10 @@ class TransferFault(StrEnum):
 class LineFault(StrEnum):
     """What is wrong with a line. Each has a text in the i18n files; some name a field."""
 
-    NOT_UTF8 = "not_utf8"
     TOO_LONG = "too_long"
     NOT_JSON = "not_json"
-    NOT_AN_OBJECT = "not_an_object"
-    UNKNOWN_TYPE = "unknown_type"
-    MISSING = "missing"
     WRONG = "wrong"
-    ILLEGAL_SCOPE = "illegal_scope"
-    ILLEGAL_PATH = "illegal_path"
+    ILLEGAL_PLACE = "illegal_place"
     NOT_WRITTEN = "not_written"
 
 

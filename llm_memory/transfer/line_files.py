@@ -116,7 +116,7 @@ class LineFile:
             # Notepad puts a mark before the first line.
             text = raw.decode("utf-8-sig" if self._number == 1 else "utf-8").strip()
         except UnicodeDecodeError:
-            return Line(self._number, fault=LineFault.NOT_UTF8)
+            return Line(self._number, fault=LineFault.NOT_JSON)
         return Line(self._number, text) if text else None
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -89,7 +89,7 @@ def read_header(source: LineFile, *, known_format: int | None = None) -> Header:
     Raises TransferFailed: it is none of ours, or a later version's.
     """
     try:
-        header = next(iter(source), Line(0, fault=LineFault.MISSING)).record()
+        header = next(iter(source), Line(0, fault=LineFault.WRONG)).record()
     except LineBroken as error:
         raise TransferFailed(TransferFault.NO_HEADER) from error
     if not isinstance(header, Header):
@@ -128,9 +128,7 @@ class Restoring:
         self._groups: dict[tuple[str, str], list[tuple[int, MemoryRecord]]] = {}
         self._size = 0
 
-    def run(
-        self, source: LineFile, *, progress: Callable[[int], None] = lambda _: None
-    ) -> StoreRestored:
+    def run(self, source: LineFile) -> StoreRestored:
         """All of a file. Cut off in the middle and run again, it ends the same.
 
         Raises TransferFailed: nothing was touched, but for a file that cannot be read to its end.
@@ -138,7 +136,6 @@ class Restoring:
         self._latest = read_header(source, known_format=VAULT_FORMAT).latest(self._latest)
         for line in source:
             self._take(line)
-            progress(line.number)
         self._flush()
         return self._done
 
@@ -169,10 +166,10 @@ class Restoring:
     def _memory(self, number: int, record: MemoryRecord, size: int) -> None:
         for name in ("id", "created_at"):
             if name in record.missing:
-                self._refuse(number, LineFault.MISSING, name)
+                self._refuse(number, LineFault.WRONG, name)
                 return
         if not record.scope:
-            self._refuse(number, LineFault.MISSING, "scope")
+            self._refuse(number, LineFault.WRONG, "scope")
             return
         if not self._wanted(record.scope):
             return

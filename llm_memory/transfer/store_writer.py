@@ -131,7 +131,7 @@ class StoreWriter:
     def _put(self, scope: str, path: str, entries: Sequence[MemoryRecord], *, split: bool) -> int:
         place, target = self._target(scope, path)
         if place is None or not has_entries(path):
-            raise TransferFailed(LineFault.ILLEGAL_PATH, path[:80])
+            raise TransferFailed(LineFault.ILLEGAL_PLACE, path[:80])
         memories = [record.memory for record in entries]
         new = self._count_brought(scope, path, memories)
         missing = self._missing(place, path, memories)
@@ -222,22 +222,22 @@ class StoreWriter:
     def _target(self, name: str, path: str) -> tuple[Scope | None, Path]:
         """Where a file stands; no scope for one of a shelf. Raises TransferFailed."""
         if not _is_inside(path):
-            raise TransferFailed(LineFault.ILLEGAL_PATH, shown(path)[:80])
+            raise TransferFailed(LineFault.ILLEGAL_PLACE, shown(path)[:80])
         scope = self._tree.named(name)
         if scope is not None:
             folder = self._tree.folder(scope)
         elif (shelf := _shelf(name)) is not None:
             folder = self._root / shelf.folder
             if shelf == ROOT_NOTES and not may_be_note(shelf, path):
-                raise TransferFailed(LineFault.ILLEGAL_PATH, path[:80])
+                raise TransferFailed(LineFault.ILLEGAL_PLACE, path[:80])
         else:
-            raise TransferFailed(LineFault.ILLEGAL_SCOPE, shown(name)[:80])
+            raise TransferFailed(LineFault.ILLEGAL_PLACE, shown(name)[:80])
         if not path.lower().endswith(endings_of(folder.relative_to(self._root))):
-            raise TransferFailed(LineFault.ILLEGAL_PATH, shown(path)[:80])
+            raise TransferFailed(LineFault.ILLEGAL_PLACE, shown(path)[:80])
         target = folder.joinpath(*path.split("/"))
         way = [target, *target.parents]
         if any(is_link(step) for step in way[: way.index(self._root)]):
-            raise TransferFailed(LineFault.ILLEGAL_PATH, path[:80])
+            raise TransferFailed(LineFault.ILLEGAL_PLACE, path[:80])
         return scope, target
 
     def _tell(

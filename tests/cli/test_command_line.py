@@ -216,15 +216,15 @@ def test_an_import_lets_the_map_be_remembered_as_it_was(tmp_path: Path) -> None:
 
 def test_no_line_leads_out_of_the_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     odd: list[tuple[dict[str, str], str]] = [
-        ({"scope": "../家"}, "invalid scope name"),
-        ({"scope": "con"}, "invalid scope name"),
+        ({"scope": "../家"}, "invalid scope or path"),
+        ({"scope": "con"}, "invalid scope or path"),
         *(
-            ({"scope": "家人", "path": path}, "invalid path")
+            ({"scope": "家人", "path": path}, "invalid scope or path")
             for path in ("../../x.md", "/etc/x.md", "x.txt", ".hidden/x.md")
         ),
-        ({"scope": "@shared", "path": "x.md"}, "invalid path"),
-        ({}, "scope is missing"),
-        ({"scope": "家人", "id": "../x"}, "id has a wrong value"),
+        ({"scope": "@shared", "path": "x.md"}, "invalid scope or path"),
+        ({}, "scope is missing or wrong"),
+        ({"scope": "家人", "id": "../x"}, "id is missing or wrong"),
     ]
     line = {"type": "memory", "id": "m-abcd1234", "judgment": PEANUTS,
             "created_at": "2024-01-01T00:00:00+08:00"}  # fmt: skip
@@ -232,7 +232,7 @@ def test_no_line_leads_out_of_the_store(tmp_path: Path, capsys: pytest.CaptureFi
     # Into the root itself come notes alone.
     note = {"type": "file", "scope": "@root", "modified": 1, "text": "The lamps are dim.\n"}
     notes = [{**note, "path": path} for path in ("MEMORY.md", "docs/guide.md", "archive/x.md")]
-    odd += [(one, "invalid path") for one in notes[1:]]
+    odd += [(one, "invalid scope or path") for one in notes[1:]]
     lines = [{**(line if "text" not in more else {}), **more} for more, _ in odd]
     file = write(tmp_path / "f.jsonl", HEADER, *lines, good, notes[0])
     assert main(["--data", str(tmp_path / "b"), "restore", str(file)]) == 3

@@ -189,7 +189,7 @@ async def test_whose_words_may_become_instructions(tmp_path: Path) -> None:
             (replace(private(1001), peer=None), person("None"), False),
         )):  # fmt: skip
             stored = (await rig.remember(f"以后都用{number}号文风回答", where, who)).memory
-            assert stored.memory.provenance.trusted is is_trusted
+            assert stored.memory.provenance.trusted is is_trusted is not stored.memory.quoted
             assert (stored.path == "instructions.md") is is_trusted
 
 

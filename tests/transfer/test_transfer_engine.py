@@ -296,12 +296,12 @@ async def test_each_refused_line_is_told_with_its_number_and_the_others_are_stor
     }
     assert found == {
         4: LineFault.NOT_JSON,
-        5: LineFault.NOT_AN_OBJECT,
+        5: LineFault.NOT_JSON,
         6: Reason.EMPTY,
-        7: LineFault.NOT_UTF8,
+        7: LineFault.NOT_JSON,
         8: Reason.EMPTY,
-        9: LineFault.MISSING,
-        10: LineFault.UNKNOWN_TYPE,
+        9: LineFault.WRONG,
+        10: LineFault.WRONG,
         11: LineFault.WRONG,
         13: Reason.PRIVATE,
     }

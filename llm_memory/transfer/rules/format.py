@@ -123,13 +123,13 @@ def read_line(line: str) -> Record:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise LineBroken(LineFault.NOT_JSON, str(error)[:80]) from error
+        raise LineBroken(LineFault.NOT_JSON) from error
     if not isinstance(fields, dict):
-        raise LineBroken(LineFault.NOT_AN_OBJECT)
+        raise LineBroken(LineFault.NOT_JSON)
     name = fields.get("type")
     kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise LineBroken(LineFault.UNKNOWN_TYPE, repr(name)[:40])
+        raise LineBroken(LineFault.WRONG, "type")
     # Null is as good as nothing.
     return _read(kind, {name: value for name, value in fields.items() if value is not None})
 
@@ -151,9 +151,8 @@ def _read(kind: type[Record], said: dict[str, Any]) -> Record:
         record: Record = _adapter(kind).validate_python(said)  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        fault = LineFault.MISSING if first["type"] == "missing" else LineFault.WRONG
         names = [step for step in first["loc"] if isinstance(step, str)]
-        raise LineBroken(fault, names[-1]) from error
+        raise LineBroken(LineFault.WRONG, names[-1]) from error
     if isinstance(record, MemoryRecord):
         _sound(MIN_STRENGTH <= record.memory.strength <= MAX_STRENGTH, "strength")
     if isinstance(record, FileRecord):
@@ -191,7 +190,7 @@ def _nested(said: dict[str, Any]) -> dict[str, Any]:
 
 def _content(said: dict[str, Any]) -> bytes:
     if "base64" not in said and "text" not in said:
-        raise LineBroken(LineFault.MISSING, "text")
+        raise LineBroken(LineFault.WRONG, "text")
     try:
         if "base64" in said:
             return base64.b64decode(str(said["base64"]), validate=True)

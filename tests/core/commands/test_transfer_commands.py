@@ -60,9 +60,9 @@ class MovablePlugin(FakePlugin):
 
     frees = True
 
-    def __init__(self, rig: Rig, language: str, panel: Panel) -> None:
-        super().__init__(rig, language, panel=panel)
-        self.paths = EnginePaths.under(rig.root)
+    @property
+    def paths(self) -> EnginePaths:
+        return EnginePaths.under(self._rig.root)
 
     async def reopen(self, between: Callable[[], Awaitable[None]]) -> None:
         if self.frees:
@@ -77,7 +77,7 @@ async def moved(root: Path, rig: Rig, panel: Panel, settings: dict[str, Any]) ->
     (rig.root / "imports").mkdir()
     paths = EnginePaths.under(root / "old")
     export_store(paths, rig.root / "imports" / FILE, now=local_now(), settings=settings)
-    return MovablePlugin(rig, "en-US", panel)
+    return MovablePlugin(rig, "en-US", panel=panel)
 
 
 async def test_the_plan_names_what_changes_and_no_door_is_opened(tmp_path: Path) -> None:
