@@ -50,7 +50,7 @@ class SaidError(ScopedMemoryError):
 
 
 class InvalidScope(ScopedMemoryError):
-    """``name`` is no legal scope; ``reason`` is a stable code such as ``illegal_characters``."""
+    """``name`` is no legal scope; ``reason`` is a stable code such as ``illegal``."""
 
     def __init__(self, name: object, reason: str) -> None:
         super().__init__(f"illegal scope name {name!r}: {reason}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,15 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     ConversationKind,
+    EnginePaths,
+    Memory,
     Reason,
     Refused,
     WhyCode,
+)
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
+    export_store,
+    restore_store,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import QUARANTINE_NAME, Scope, ScopeFilter
@@ -30,6 +37,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 
 pytestmark = pytest.mark.engine
 
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
 TEXT = "书房的灯泡是三月换的"
 DERIVED = {
     "a mapped group": (group(777), "家人"),
@@ -57,14 +65,12 @@ NONSENSE = replace(NOWHERE, umo="nonsense")
 
 
 @pytest.mark.parametrize(
-    ("where", "scope_map", "settings", "refused", "why"),
+    ("where", "scope_map", "settings", "why"),
     [
-        (group(5), {group(5).umo: "家 人"}, {}, False, WhyCode.ILLEGAL_NAME),
-        (group(5), {group(5).umo: ""}, {}, False, WhyCode.ILLEGAL_NAME),
-        (group(5), {}, {"group_scope": None}, False, WhyCode.UNKNOWN_POLICY),
-        (private(5), {}, {"dm_scope": None}, False, WhyCode.UNKNOWN_POLICY),
-        (NONSENSE, {}, {}, True, WhyCode.MALFORMED_ID),
-        (NOWHERE, {}, {}, True, WhyCode.MALFORMED_ID),
+        (group(5), {group(5).umo: "家 人"}, {}, WhyCode.ILLEGAL_NAME),
+        (private(5), {}, {"dm_scope": None}, WhyCode.UNKNOWN_POLICY),
+        (NONSENSE, {}, {}, WhyCode.MALFORMED_ID),
+        (NOWHERE, {}, {}, WhyCode.MALFORMED_ID),
     ],
 )
 async def test_whatever_cannot_be_told_writes_nothing_and_sees_nothing_private(
@@ -72,19 +78,34 @@ async def test_whatever_cannot_be_told_writes_nothing_and_sees_nothing_private(
     where: ConversationId,
     scope_map: Mapping[str, object],
     settings: Mapping[str, object],
-    refused: bool,
     why: WhyCode,
 ) -> None:
     changed = replace(QUICK, **settings)  # type: ignore[arg-type]
     async with running(tmp_path, {**MAP, **scope_map}, settings=changed, follow=False) as rig:
         await rig.remember("奶奶对花生过敏", group(777))
         report = await rig.engine.service.describe(conversation_id=where)
-        assert (report.resolution.scope, report.resolution.refused) == (None, refused)
-        assert report.resolution.why.code is why
+        assert (report.resolution.scope, report.resolution.why.code) == (None, why)
+        assert report.resolution.refused is (why is WhyCode.MALFORMED_ID)
         outcome = await rig.tell(TEXT, where)
         assert isinstance(outcome, Refused)
         assert outcome.reason in (Reason.READ_ONLY, Reason.REFUSED)
         assert await rig.texts("奶奶能吃花生吗", where) == []
+
+
+@pytest.mark.parametrize("restored", [False, True])
+async def test_scopes_that_were_adopted_are_no_loss_and_ones_restored_without_their_map_are(
+    tmp_path: Path, restored: bool
+) -> None:
+    async with running(tmp_path / "bot", {}) as rig:
+        peanuts = Memory("m-01jd3q8z7k0000", "奶奶对花生过敏", NOW)
+        assert await rig.engine.parts.intake.take(Scope.parse("家人"), [peanuts])
+    place = tmp_path / ("new" if restored else "bot")
+    if restored:
+        export_store(EnginePaths.under(tmp_path / "bot"), tmp_path / "store.jsonl", now=NOW)
+        restore_store(EnginePaths.under(place), tmp_path / "store.jsonl")
+    async with running(place, {}) as rig:
+        report = await rig.engine.service.describe(conversation_id=group(5))
+        assert (report.resolution.scope is None) is restored is bool(rig.notices)
 
 
 def test_migration_mode_asks_for_unmarked_records_too_and_admits_no_more() -> None:

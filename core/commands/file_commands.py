@@ -140,7 +140,7 @@ async def _settings_put_back(call: Call, done: StoreRestored) -> list[str]:
         changes = await _changes(call, done)
         try:
             if changes:
-                await panel.save_all(with_changes(panel.all(), changes))
+                await panel.save(with_changes(panel.all(), changes))
         except NotSaved as error:
             return [call.say("moving.no_settings", why=error_text(call.texts, error))]
     return [call.say("moving.settings", names=tuple(changes))] if changes else []

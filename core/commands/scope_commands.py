@@ -9,11 +9,12 @@ from time import monotonic
 from ...llm_memory import ConversationId, ConversationKind, MapChange, Resolution
 from ...llm_memory.models.consent import is_private_chat
 from ...llm_memory.models.scope import is_mapped_name
-from ...llm_memory.scopes.rules.origins import is_no_stranger, named
+from ...llm_memory.scopes.rules.origins import named
 from ...llm_memory.scopes.rules.scope_map import entry_of, near_name, with_entry, with_renamed
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
 from ...llm_memory.text.safe_text import cut, safe
 from ..host.bot_facts import is_admin
+from ..host.panel_map import MAP_KEY
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import Enough
 from ..turn.telling import tell
@@ -135,10 +136,8 @@ async def _elsewhere(
     if len(which) > 1 or len({links.get(one, one) for one in found.persons}) > 1:
         raise Enough("\n".join([call.say("scope.which", who=shown), *which[:_MOST]]))
     ((where, called),) = found.places.values()
-    raw = call.plugin.panel_map.read()
-    sure = name in (None, PUBLIC) or is_no_stranger(
-        where, who, call.actor.person, met, lambda one: entry_of(raw, one) == name
-    )
+    by_id = who in (where.umo, where.map_key, where.group, where.peer, where.person)
+    sure = by_id or name in (None, PUBLIC)
     return where, called, [] if sure else [call.say("scope.anyone", who=shown), *which]
 
 
@@ -167,7 +166,7 @@ async def set_scope(
             return call.say(same, scope=place_text(call.texts, name or ""), place=place)
         changed = with_entry(raw, where, name)
         await call.check_scope(changed, where)
-        await panel_map.save(changed)
+        await panel_map.save({MAP_KEY: changed})
         outcome = await call.service.change_map(changed, conversation_id=where, actor=call.actor)
     change = call.done(outcome)
     if elsewhere:

@@ -14,7 +14,7 @@ from ...llm_memory.scopes.rules.scope_map import canonical_key, with_renamed
 from ...llm_memory.text.normalising import clean
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
-from ..host.panel_map import NotSaved
+from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_context import PluginContext
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import ENDS, error_text, refusal_text
@@ -78,7 +78,7 @@ async def _rename(call: Call, *, old: str, new: str) -> Reply:
     async with panel_map.changing:
         changed, moved = with_renamed(panel_map.read(), old, new)
         if moved:
-            await panel_map.save(changed)
+            await panel_map.save({MAP_KEY: changed})
         done = await call.service.rename(
             old, new, changed, moved, conversation_id=call.where, actor=call.actor
         )
@@ -117,7 +117,7 @@ async def _rebind(plugin: PluginContext, old: str, new: str, *, told: bool = Fal
             return refusal_text(texts, "", changed)
         try:
             if changed != raw:
-                await panel.save(changed)
+                await panel.save({MAP_KEY: changed})
         except NotSaved:
             if not (told or back):  # the platform will not say it again: it holds all the same
                 await service.apart(old, new)

@@ -40,18 +40,9 @@ class PanelMap:
         """Every setting as the panel has it now."""
         return dict(self._config or {})
 
-    async def save(self, changed: dict[str, object]) -> None:
-        """Put it in the place of the former map, for good. Raises NotSaved."""
-        await self.save_all({MAP_KEY: changed})
-
-    async def save_all(self, changed: Mapping[str, object]) -> None:
-        """Put these settings in the place of the former ones, for good.
-
-        The panel saves into the same object, all settings at once: its last word stands.
-
-        Raises:
-            NotSaved: nothing was changed.
-        """
+    async def save(self, changed: Mapping[str, object]) -> None:
+        """Put these settings in the place of the former ones, for good. The panel saves into the
+        same object, all settings at once: its last word stands. Raises NotSaved."""
         config = self._config
         if not hasattr(config, "save_config_async"):
             raise NotSaved(type(config).__name__)

@@ -35,10 +35,7 @@ NO_PERSONA: Final = "%none"
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9\u4e00-\u9fff_-]{1,64}", re.ASCII)
 _OURS: Final = ("dm-", "group-")
-_DEVICES: Final = frozenset(
-    {"con", "prn", "aux", "nul", "conin$", "conout$"}
-    | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
-)
+_DEVICE: Final = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
 _SHARED: Final = "@shared"
 _ROOT: Final = "@root"
 _ROLE: Final = "@role:"
@@ -50,12 +47,10 @@ _PERSON_NAME: Final = re.compile(f"{_PERSON}[0-9a-f]{{32}}")
 class ScopeFault(StrEnum):
     """Why a name is no legal scope."""
 
-    NOT_TEXT = "not_text"
-    EMPTY = "empty"
-    TOO_LONG = "too_long"
-    ILLEGAL_CHARACTERS = "illegal_characters"
-    RESERVED_DEVICE = "reserved_device"
-    RESERVED_PREFIX = "reserved_prefix"
+    ILLEGAL = "illegal"
+    """It is no text, empty, too long, or has other signs than a folder may have anywhere."""
+    RESERVED = "reserved"
+    """For devices of Windows, or for scopes of our own making."""
     CASE_CLASH = "case_clash"
 
 
@@ -72,13 +67,13 @@ class Place:
 
     def __post_init__(self) -> None:
         """Raises InvalidScope for what is neither a scope's name nor a shelf's."""
-        fault = _scope_fault(self.name, derived=True)
+        fault = _fault(self.name, derived=True)
         if fault is not None and not _is_shelf(self.name):
             raise InvalidScope(self.name, fault)
 
     @classmethod
     def parse(cls, name: object, *, derived: bool = False) -> Place:
-        """Check ``name`` and return its scope.
+        """The scope of a name.
 
         Args:
             name: What a person, a folder or a policy calls the scope.
@@ -88,9 +83,9 @@ class Place:
         Raises:
             InvalidScope: with a :class:`ScopeFault` as its reason.
         """
-        fault = _scope_fault(name, derived=derived)
+        fault = _fault(name, derived=derived)
         if fault is not None or not isinstance(name, str):
-            raise InvalidScope(name, fault or ScopeFault.NOT_TEXT)
+            raise InvalidScope(name, fault or ScopeFault.ILLEGAL)
         return cls(name)
 
     @classmethod
@@ -148,42 +143,41 @@ class Place:
 
     @property
     def folder(self) -> str:
-        """Where it stands under the memory root: ``scopes/<name>``, ``shared``, ``roles/<folder>``,
-        or ``.`` for what lies in the root itself. Empty for a person's shelf, whose memories stand
+        """Where it stands under the memory root. Empty for a person's shelf, whose memories stand
         in the files of their scope."""
         kind, _, inside = self.name.partition(":")
-        below = {"@role": ROLES_FOLDER, "@soul": SOUL_FOLDER}.get(kind)
-        if below is not None:
-            return f"{below}/{inside}"
-        alone = {_SHARED: SHARED_FOLDER, _ROOT: ".", "@person": ""}
-        return alone.get(kind, f"scopes/{self.name}")
+        shelves = {
+            "@role": f"{ROLES_FOLDER}/{inside}",
+            "@soul": f"{SOUL_FOLDER}/{inside}",
+            "@person": "",
+            _SHARED: SHARED_FOLDER,
+            _ROOT: ".",
+        }
+        return shelves.get(kind, f"scopes/{self.name}")
 
     @property
     def soul(self) -> Place | None:
         """Where the versions of a role's SOUL.md stand; nobody reads them as notes. None for what
         is no role's shelf."""
-        if not self.name.startswith(_ROLE):
-            return None
-        return Place(f"{_SOUL}{self.name.removeprefix(_ROLE)}")
+        role = self.name.removeprefix(_ROLE)
+        return None if role == self.name else Place(f"{_SOUL}{role}")
 
     def __str__(self) -> str:
         return self.name
 
 
-def _scope_fault(name: object, *, derived: bool) -> ScopeFault | None:
-    if not isinstance(name, str):
-        return ScopeFault.NOT_TEXT
+def _fault(name: object, *, derived: bool) -> ScopeFault | None:
+    if not isinstance(name, str) or not _LEGAL.fullmatch(name):
+        return ScopeFault.ILLEGAL
     folded = name.lower()
-    ours = folded.startswith(_OURS) or folded == QUARANTINE_NAME
-    faults = (
-        (not name, ScopeFault.EMPTY),
-        (len(name) > MAX_SCOPE_LENGTH, ScopeFault.TOO_LONG),
-        (_LEGAL.fullmatch(name) is None, ScopeFault.ILLEGAL_CHARACTERS),
-        (folded in _DEVICES, ScopeFault.RESERVED_DEVICE),
-        (ours and not derived, ScopeFault.RESERVED_PREFIX),
-        (folded in {PUBLIC_NAME, QUARANTINE_NAME} and name != folded, ScopeFault.CASE_CLASH),
-    )
-    return next((fault for is_so, fault in faults if is_so), None)
+    if _DEVICE.fullmatch(folded) or (_is_ours(folded) and not derived):
+        return ScopeFault.RESERVED
+    clash = folded in (PUBLIC_NAME, QUARANTINE_NAME) and name != folded
+    return ScopeFault.CASE_CLASH if clash else None
+
+
+def _is_ours(folded: str) -> bool:
+    return folded.startswith(_OURS) or folded == QUARANTINE_NAME
 
 
 def _is_shelf(name: object) -> bool:
@@ -207,13 +201,12 @@ ROOT_NOTES: Final = Place(_ROOT)
 def is_mapped_name(name: str) -> bool:
     """True for a scope that only the owner's map can name: neither public, nor derived by a policy
     for an unmapped conversation, nor quarantine."""
-    folded = name.lower()
-    return folded not in {PUBLIC_NAME, QUARANTINE_NAME} and not folded.startswith(_OURS)
+    return name.lower() != PUBLIC_NAME and not _is_ours(name.lower())
 
 
 def may_be_given(name: str) -> bool:
     """True for a name that a person may give a scope of one's own: a legal one, and not public."""
-    return _scope_fault(name, derived=False) is None and name != PUBLIC_NAME
+    return _fault(name, derived=False) is None and name != PUBLIC_NAME
 
 
 def role_scope(folder: str) -> str:
@@ -222,7 +215,7 @@ def role_scope(folder: str) -> str:
 
 
 def folder_of(place: str) -> str:
-    """Where the notes of a place stand under the memory root, by its name in the index."""
+    """See ``Place.folder``; by the place's name in the index."""
     return Place(place).folder
 
 
@@ -231,9 +224,8 @@ class ScopeFilter:
     """What a reader may see: scopes, and shelves of notes, by name, compared whole.
 
     ``everything`` is the emergency downgrade (``scope_filter_enabled: false``): all but quarantine.
-    ``migrating``: what asks a pre-scope plugin's collection, where a record that carries no scope
-    is public while the migration is unfinished. ``admits`` knows nothing of it: a record has its
-    scope by then.
+    ``migrating``: in a pre-scope plugin's collection a record that carries no scope is public while
+    the migration is unfinished; what ``admits`` is asked of has its scope.
     """
 
     scopes: tuple[Scope, ...]
@@ -243,16 +235,13 @@ class ScopeFilter:
 
     @classmethod
     def reading_as(cls, scope: Scope, *, shelves: tuple[Place, ...] = ()) -> ScopeFilter:
-        """A reader in ``scope`` sees that scope and public; a reader in public sees public.
-
-        ``shelves``: the notes outside all scopes that this reader sees.
-        """
+        """A reader in ``scope`` sees that scope, public, and these shelves."""
         return cls((scope,) if scope.is_public else (scope, PUBLIC), shelves=shelves)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The visible names as records are stored under them: the reader's own scope first, the
-        shelves last. Made once: a recall looks at hundreds of records."""
+        """As records are stored under them: the reader's own scope first, the shelves last. Made
+        once: a recall looks at hundreds of records."""
         return tuple(place.name for place in (*self.scopes, *self.shelves))
 
     def admits(self, name: object) -> bool:

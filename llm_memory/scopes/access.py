@@ -66,21 +66,18 @@ class View:
 
     @property
     def mark(self) -> str:
-        """A mark of what the conversation sees: another one once that has changed. It names
-        nothing, and is empty if the conversation is refused."""
+        """Of what the conversation sees: another one once that has changed; empty for nothing."""
         seen = self.seen
         return content_hash(repr((seen.names, seen.everything))) if seen.scopes else ""
 
     @property
     def scope_in_use(self) -> str:
-        """The name of the scope whose words the model may be shown; ``*`` for those of all scopes,
-        empty where it is shown public ones at most."""
+        """The scope whose words the model may be shown; ``*`` for all, empty for public ones."""
         return "*" if self.seen.everything else self.resolution.name
 
     @property
     def changeable(self) -> tuple[Scope, ...]:
-        """The scopes of which something may be changed from here, its own first: none while the
-        scope filter is switched off."""
+        """Of these something may be changed from here: none while the scope filter is off."""
         return () if self.seen.everything else self.seen.scopes
 
     @property
@@ -98,8 +95,8 @@ class View:
         return None if named is None else self._catalogue.find(named, self.seen)
 
     def governs(self, scope: Scope) -> bool:
-        """An admin changes what others said: in a conversation's own scope, and from his own
-        private chat all that he sees there."""
+        """An admin changes what others said in a conversation's own scope, and from his own private
+        chat all that he sees there."""
         own = scope == self.writes or self._is_his_chat
         return self.who.admin and own and scope in self.changeable
 
@@ -154,28 +151,19 @@ class Gate:
     _reads_root: bool
 
     async def open(self, where: ConversationId, who: Actor | None = None) -> View:
-        """Wait until the vault is read, and resolve what the conversation may see and do. Raises
-        EngineClosed, EngineOff."""
+        """Once the vault is read. Raises EngineClosed, EngineOff."""
         await self._life.ready()
         return self.look(where, who)
 
     def look(self, where: ConversationId, who: Actor | None = None) -> View:
         """The same at once, of what is read so far."""
         resolution = self._book.resolve(where)
-        return View(
-            where,
-            NOBODY if who is None else who,
-            resolution,
-            *self._rights(where, resolution),
-            self._paused.of(where),
-            self._book,
-            self._catalogue,
-        )
+        rights, pause = self._rights(where, resolution), self._paused.of(where)
+        return View(where, who or NOBODY, resolution, *rights, pause, self._book, self._catalogue)
 
     def _rights(
         self, where: ConversationId, resolution: Resolution
     ) -> tuple[ScopeFilter, Scope | Refused, ScopeFilter | Refused]:
-        """What the conversation sees, what it writes, and what it may take away."""
         off = None if self._settings.scope_filter_enabled else Refused(Reason.LEARNING_PAUSED)
         if resolution.refused:
             refused = Refused(Reason.REFUSED, resolution.why)

@@ -60,20 +60,13 @@ class Origins:
         return any(renamed(place_of(one).umo, name, name) is not None for one in met)
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
-        """``parsed`` with what its string hides, ``hidden`` if no person's message has told it.
-
-        Args:
-            adapter: The type of the account, None where it is unknown.
-        """
+        """``parsed`` with what its string hides, ``hidden`` if no person's message has told it."""
         return complete(parsed, adapter, await self._senders(parsed.umo))
 
     async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
         """For whom an agent acts in a completed conversation; None where it cannot be told. The
-        name is empty where it was told in another scope than the conversation has now.
-
-        Args:
-            sender: The id of the person who set the timer, empty if the job names none.
-        """
+        name is empty where it was told in another scope than the conversation has now. ``sender``:
+        who set the timer, as the job says."""
         resolution = self._book.resolve(conversation_id)
         if resolution.refused:
             return None

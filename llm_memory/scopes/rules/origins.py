@@ -7,7 +7,7 @@ true of it: neither the platform nor the group nor a sender. Persons' own messag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,11 +26,8 @@ class Named(NamedTuple):
 
 
 def named(name: str, met: Sequence[SeenSender], links: Mapping[str, str]) -> Named:
-    """Everything that ``name`` may mean among what was met.
-
-    Args:
-        links: ``identity_links``: the owner's names of persons, by their ids.
-    """
+    """Everything that ``name`` may mean among what was met. ``links``: the owner's names of
+    persons, by their ids."""
     folded = folded_name(name)
     persons = {
         one.person
@@ -52,23 +49,6 @@ def named(name: str, met: Sequence[SeenSender], links: Mapping[str, str]) -> Nam
     return Named(places, frozenset(persons))
 
 
-def is_no_stranger(
-    place: ConversationId,
-    name: str,
-    asker: str,
-    met: Sequence[SeenSender],
-    is_inside: Callable[[ConversationId], bool],
-) -> bool:
-    """True if a place that ``name`` means alone is certainly the one that is meant: anybody can
-    take a name. It is an id, or ``asker`` speaks in the group, or the person of the private chat
-    speaks in another place for which ``is_inside`` holds."""
-    if name in (place.umo, place.group, place.peer, place.person):
-        return True
-    if place.group:
-        return any(one.person == asker and place_of(one) == place for one in met)
-    return any(one.person == place.person and is_inside(place_of(one)) for one in met)
-
-
 def place_of(seen: SeenSender) -> ConversationId:
     """The private chat, or the group as a whole, in which a person has spoken."""
     parsed = ConversationId.parse(seen.umo)
@@ -82,12 +62,11 @@ def place_of(seen: SeenSender) -> ConversationId:
 def complete(
     parsed: ConversationId, adapter: str | None, seen: Sequence[SeenSender]
 ) -> ConversationId:
-    """``parsed`` with adapter, group and peer; ``hidden`` where they cannot be told for certain.
+    """What an origin's string tells, with adapter, group and peer; ``hidden`` where they cannot be
+    told for certain.
 
     Args:
-        parsed: From the origin's string alone.
-        adapter: The type of the origin's account as the platform manager knows it, None if it
-            does not.
+        adapter: The type of the origin's account, None where it is unknown.
         seen: Who has spoken under this origin.
     """
     seen = [one for one in seen if adapter in (None, one.adapter)]
@@ -97,39 +76,27 @@ def complete(
     if len(places) != 1 or len(peers) > 1:
         return replace(parsed, adapter=adapter, peer=None, hidden=True)
     ((platform, group),) = places
-    # A private chat with a group is none, as for a person's own message.
-    kind = ConversationKind.OTHER if parsed.kind is ConversationKind.PRIVATE else parsed.kind
-    peer = "".join(peers) or None
-    return replace(
-        parsed,
-        adapter=platform,
-        kind=parsed.kind if private else kind,
-        peer=peer,
-        group=group or None,
-    )
+    kind, peer = parsed.kind, "".join(peers) or None
+    if kind is ConversationKind.PRIVATE and not private:
+        kind = ConversationKind.OTHER  # as for a person's own message
+    return replace(parsed, adapter=platform, kind=kind, peer=peer, group=group or None)
 
 
 def on_behalf_of(
     conversation_id: ConversationId, seen: Sequence[SeenSender], sender: str
 ) -> SeenSender | None:
-    """The person for whom an agent acts; None where it cannot be told.
+    """The person for whom an agent acts in a completed conversation: whom the job names, else whose
+    private chat it is; None where that cannot be told.
 
     Args:
-        conversation_id: Completed.
         seen: Who has spoken under its origin.
-        sender: Who set the timer, as the job says; empty if it does not. A job that a woken agent
-            has made itself names the session instead of a person.
+        sender: Who set the timer, as the job says. A job that a woken agent has made itself names
+            the session instead of a person.
     """
-    session, adapter = conversation_id.session, conversation_id.adapter
-    by_peer = {one.peer: one for one in seen if one.peer and adapter in (None, one.adapter)}
-    if sender != session or conversation_id.peer == sender:
-        if sender in by_peer:
-            return by_peer[sender]
-        if sender and adapter:
-            return SeenSender(conversation_id.umo, "", adapter, "", sender, "")
-    if len(by_peer) != 1:
+    adapter = conversation_id.adapter
+    spoke = {one.peer: one for one in seen if one.peer and one.adapter == adapter}
+    named = sender in spoke or sender != conversation_id.session
+    person = (sender if named else "") or conversation_id.peer
+    if not person or not adapter:
         return None
-    ((peer, found),) = by_peer.items()
-    # A member's own session in a group that the platform splits: the id is in it.
-    of_one = session == peer or session.startswith((f"{peer}_", f"{peer}%"))
-    return found if conversation_id.peer or of_one or session.endswith(f"_{peer}") else None
+    return spoke.get(person) or SeenSender(conversation_id.umo, "", adapter, "", person, "")

@@ -5,7 +5,7 @@ A name is a bot account, or the map key of a conversation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ...models.conversation import ConversationId, ConversationKind
@@ -20,31 +20,21 @@ from .scope_map import (
 )
 
 
-def is_account(name: str) -> bool:
-    """True for the name of a bot account, in contrast to the key of a conversation."""
-    return bool(name) and ":" not in name
-
-
 def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | None:
-    """Why ``new`` cannot take the place of ``old``, as far as the names tell.
-
-    Args:
-        accounts: The bot accounts that exist now, None where they are unknown.
-    """
+    """Why ``new`` cannot take the place of ``old``. ``accounts``: the bot accounts that exist now,
+    None where they are unknown."""
     if old == new or _kind_of(old) is None or _kind_of(old) != _kind_of(new):
         return Refused(Reason.NOT_ALIKE)
     if accounts is not None and account_of(new) not in accounts:
         return Refused(Reason.NO_ACCOUNT, detail=new)
-    if is_account(old) and old in (accounts or ()):
-        return Refused(Reason.ACCOUNT_LIVES, detail=old)
-    return None
+    return Refused(Reason.ACCOUNT_LIVES, detail=old) if old in (accounts or ()) else None
 
 
 def _kind_of(name: str) -> str | None:
     """None for what names neither a bot account nor a conversation."""
-    if is_account(name):
-        return "account"
-    return ConversationId.parse(name).kind if is_conversation_key(name) else None
+    if is_conversation_key(name):
+        return ConversationId.parse(name).kind
+    return "account" if name and ":" not in name else None
 
 
 def chat_key(conversation_id: ConversationId) -> str:
@@ -59,29 +49,25 @@ def renamed(key: str, old: str, new: str) -> str | None:
     it. A topic goes with its group."""
     if not is_conversation_key(key):
         return None
-    if is_account(old):
+    if ":" not in old:
         return f"{new}:{without_account(key)}" if account_of(key) == old else None
     return new + key[len(old) :] if old in (key, without_thread(key)) else None
 
 
-def keys_of(key: str, rebound: Iterable[Rebinding]) -> list[str]:
+def keys_of(key: str, rebound: Sequence[Rebinding]) -> list[str]:
     """The keys that a conversation has had, and has, by any of them; the first one first.
-
-    Args:
-        rebound: In the order in which they were made.
-    """
-    in_order = list(rebound)
-    for one in reversed(in_order):
+    ``rebound``: in the order in which they were made."""
+    for one in reversed(rebound):
         key = renamed(key, one.new, one.old) or key
     keys = [key]
-    for one in in_order:
+    for one in rebound:
         if (later := renamed(keys[-1], one.old, one.new)) is not None:
             keys.append(later)
     return keys
 
 
 def names_of(
-    conversation_id: ConversationId, rebound: Iterable[Rebinding]
+    conversation_id: ConversationId, rebound: Sequence[Rebinding]
 ) -> tuple[ConversationId, ...]:
     """All names that a conversation has or had, the newest first: what comes under one of them
     belongs to all. Policies derive its scope from the last."""

@@ -77,6 +77,9 @@ async def test_an_admin_places_a_private_chat_and_its_person_is_told(
     family: Family, who: str
 ) -> None:
     await family(f"scope 家人 {who}", 888)
+    if who in ("妈妈", "小红"):  # anybody can take a name
+        assert (family.map, family.unasked) == (MAP, {})
+        await family("yes", 888)
     assert family.map == {**MAP, MOTHER: "家人"}
     assert list(family.unasked) == [MOTHER]
     assert await family.rig.texts(QUESTION, private(2)) == [SECRET]
@@ -103,7 +106,7 @@ async def test_a_name_that_two_have_or_a_stranger_may_have_taken_lets_nobody_in(
     assert family.map == {**MAP, "aiocqhttp:FriendMessage:6660": "家人"}
 
 
-async def test_a_group_is_placed_by_its_title_if_who_asks_is_in_it(family: Family) -> None:
+async def test_a_group_is_placed_by_its_title(family: Family) -> None:
     for number, title, who in ((5550, "老友记", 9), (5551, "书友会", 8)):
         split = replace(group(f"9_{number}"), group=str(number), title=title)
         await family.met(who, "站长", split)

