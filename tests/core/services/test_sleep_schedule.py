@@ -28,17 +28,15 @@ NOON, DAY = NIGHT + timedelta(hours=8), timedelta(days=1)
 
 
 class Nights:
-    """The runs that a schedule makes, as they are told. ``failing``: all of them end so."""
+    """The runs that are ``made``, and why others are ``postponed``. ``failing``: all end so."""
 
     def __init__(self, rig: Rig, schedule: SleepSchedule, clock: Ticker) -> None:
         self._run = rig.engine.sleep.run_once
+        rig.engine.sleep.run_once = self.run_once  # type: ignore[method-assign]
         self._schedule, self._clock = schedule, clock
         schedule.clock = self._look
-        self.made: list[str] = []
-        self.postponed: list[Postponed] = []
-        self.failing = False
-        self._looks = 0
-        rig.engine.sleep.run_once = self.run_once  # type: ignore[method-assign]
+        self.made, self.postponed = list[str](), list[Postponed]()
+        self.failing, self._looks = False, 0
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
         report = await self._run(reason, patient=patient)
