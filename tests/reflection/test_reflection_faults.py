@@ -123,8 +123,7 @@ async def test_an_answer_that_is_none_is_asked_for_once_more_and_then_put_aside_
         for batch in rig.engine.parts.turns.batches():
             assert len(batch.reply) <= MOST_CHARS + 1
         chat.say([GOOD])
-        assert await reader.retry("b-unknown") == 0
-        assert await reader.retry(letter.batch_id) == 1
+        assert await reader.retry() == 1
         assert (await reader.read_due()).read == 1
         assert (texts_of(rig), await reader.letters()) == ({"家人": [PEANUTS]}, [])
 
@@ -141,18 +140,6 @@ async def test_words_around_the_answer_are_no_fault_whatever_they_are(
         assert (await reflect(rig)).read == 1
         assert len(chat.calls) == 1
         assert texts_of(rig) == {"家人": [PEANUTS]}
-
-
-async def test_a_dropped_letter_is_gone_with_its_words(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat(otherwise=REFUSAL)) as rig:
-        await say(rig, "奶奶对花生过敏")
-        await reflect(rig)
-        reader = rig.engine.reflection
-        (letter,) = await reader.letters()
-        assert await reader.drop("b-unknown") == 0
-        assert await reader.drop(letter.batch_id) == 1
-        assert await reader.letters() == []
-        assert rig.engine.parts.turns.count() == 0
 
 
 async def calls_of_a_day(rig: Rig, chat: ScriptedChat, clock: StandingClock) -> int:
