@@ -2,20 +2,17 @@
 a value or an error of ours, no word of another scope is in it, and neither `shared/`, the roles'
 folders nor anything outside the root changes by a byte.
 
-Nor by what a model answers when it reads, by a night, or by a restore. The doors of agents and
-models: `mcp_server/test_foreign_places.py`, `core/commands/test_commands.py`; imports:
-`transfer/test_transfer_engine.py`.
+Nor by what a model answers when it reads, or by a night. The doors of agents and models:
+`mcp_server/test_foreign_places.py`, `core/commands/test_commands.py`; files that are brought:
+`transfer/test_transfer_engine.py`, `cli/test_command_line.py`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import batched, product
-from pathlib import Path
+from itertools import batched
 from typing import Any
 
 import pytest
@@ -38,7 +35,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import restore_store
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
@@ -93,16 +89,6 @@ texts = st.sampled_from((*TEXTS, *ODD)) | st.text(st.characters(), max_size=30)
 places = st.sampled_from(
     (LINKED, HARD_LINKED, PUBLIC, *(group(umo.rpartition(":")[2], persona="qa") for umo in SCOPES))
 ) | st.builds(group, texts, persona=texts)
-
-
-ARCHIVED = [
-    "@Shared", "@SHARED", "@role:../shared", "@role:qa/../../shared", "@role:QA/", "shared",
-    "roles", "../shared", "scopes/../shared", "@person:x", "家人",
-]  # fmt: skip
-PATHS = [
-    "DECISIONS.md", "MEMORY.md", "2026-11-27.md", "../shared/DECISIONS.md", "up/shared/x.md",
-    "links/CONSTITUTION.md", "shared/new.md", "/shared/x.md", ".x.md", "a/../../x.md", "x.txt",
-]  # fmt: skip
 
 
 @dataclass
@@ -253,31 +239,3 @@ async def test_no_answer_of_a_model_leads_there_and_no_night_writes_there(house:
     for where in (LINKED, HARD_LINKED, PUBLIC):
         await answered(house.rig.engine.service.refresh_overview(conversation_id=where))
     assert house.foreign() == before
-
-
-@pytest.mark.parametrize("top", ["@shared", "@role:qa"])
-async def test_a_restore_by_the_owner_brings_missing_files_and_changes_none(
-    tmp_path: Path, top: str
-) -> None:
-    """docs/transfer.md: what stands there stays; what a link leads to, or lies outside, is none."""
-    paths, file = EnginePaths.under(tmp_path / "data"), tmp_path / "whole.jsonl"
-    plant(paths.memory, TWINS)
-    plant_links(paths.memory, paths.memory / "scopes" / "家人")
-    before = bytes_in(paths.memory)
-    lines: list[dict[str, object]] = [
-        {"type": "header", "format": "scoped-memory", "version": 1, "whole": True}
-    ]
-    for number, (scope, path) in enumerate(product((top, *ARCHIVED), PATHS)):
-        at = {"scope": scope, "path": path}
-        lines.append({"type": "file", **at, "modified": 0, "text": f"# {number}\n"})
-        lines.append({"type": "memory", **at, "judgment": f"第 {number} 条带进来的话"})
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    told = await asyncio.to_thread(restore_store, paths, file)
-    after, folder = bytes_in(paths.memory), top.replace("@role:", "roles/").replace("@", "")
-    assert {path: after[path] for path in before} == before
-    news = {path for path in after.keys() - before.keys() if after[path]}
-    own = ("MEMORY.md", "2026-11-27.md") if top == "@shared" else ("DECISIONS.md",)
-    new_notes = ("up/shared/x.md", "links/CONSTITUTION.md", "shared/new.md")
-    assert news == {f"{folder}/{name}" for name in (*own, *new_notes)}
-    assert told.refused
-    assert not (tmp_path / "shared").exists()

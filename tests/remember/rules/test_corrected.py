@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import journal_without
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed, DeedKind
@@ -22,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.corrected import (
 )
 from astrbot_plugin_scoped_memory.tests.support.memories import memory
 
-pytestmark = [pytest.mark.unit, pytest.mark.property]
+pytestmark = pytest.mark.unit
 
 SAID = datetime(2026, 11, 21, 9, tzinfo=UTC)
 
@@ -164,24 +162,6 @@ def held(new: str, old: str) -> bool:
 )
 def test_what_contradicts_another_statement_for_certain(new: str, old: str, certain: bool) -> None:
     assert held(new, old) is certain
-
-
-THINGS = st.sampled_from(["支付服务", "登录服务", "staging database", "cache server", "奶奶的药盒"])
-PORTS = st.integers(1000, 65535)
-
-
-@given(one=THINGS, other=THINGS, mine=PORTS, yours=PORTS)
-def test_only_the_same_thing_with_another_value_is_certain(
-    one: str, other: str, mine: int, yours: int
-) -> None:
-    found = held(f"{one}的端口是 {mine}", f"{other}的端口是 {yours}")
-    assert found == (one == other and mine != yours)
-
-
-@given(new=st.text(max_size=80), old=st.text(max_size=80))
-def test_no_text_contradicts_itself(new: str, old: str) -> None:
-    held(new, old)
-    assert not held(old, old)
 
 
 LISTED = "2026-11-21（周六）记下了 3 条：小明：住在北京；小红说“养狗”；老王：住在：西城"
