@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -151,7 +152,7 @@ class Plugin:
         # AstrBot applies the owner's choice of tools before it calls `initialize`.
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
         for tool in code.tools:
-            made = tool(source=self._for_tools)
+            made = tool(source=partial(self._for_tools, plugin))
             made.active = made.name not in switched_off
             self.context.get_llm_tool_manager().remove_func(made.name)
             self.context.add_llm_tools(made)
@@ -159,10 +160,11 @@ class Plugin:
         self.installs.begin(self.again)
         return plugin
 
-    async def _for_tools(self) -> PluginContext | None:
-        """The parts that are open, waited for while they are made anew; None for switched off."""
-        parts = await self.within(LOADING_SECONDS)
-        return parts if parts is not None and parts.mind is not None else None
+    async def _for_tools(self, known: PluginContext) -> PluginContext | None:
+        """The parts that are open, waited for while they are made anew; None for switched off, and
+        after a reload of ours those that were ``known``, which say so."""
+        parts = await self.within(LOADING_SECONDS) or known
+        return parts if parts.mind is not None else None
 
     def tell(self, hook: str, *given: Any) -> None:
         """Have ``hook`` of the mind keep something of a turn, behind the bot: a person waits for

@@ -45,21 +45,9 @@ async def status(plugin: Any) -> dict[str, Any]:
     return read
 
 
-async def recalls(plugin: Any) -> list[dict[str, Any]]:
-    """The same of the last recalls."""
-    read: list[dict[str, Any]] = (await status(plugin))["recalls"]
-    for one in read:
-        assert one.keys() >= OF_A_RECALL
-        assert all(candidate.keys() >= OF_A_CANDIDATE for candidate in one["considered"])
-    return read
-
-
-async def test_a_plugin_that_is_not_open_has_all_keys_nothing_in_them_and_its_warnings(
+async def test_a_plugin_that_is_not_open_or_cannot_be_has_all_keys_and_its_warnings(
     tmp_path: Path,
 ) -> None:
-    """Neither has one that cannot open, and says why."""
-    await status(loaded(tmp_path / "data"))
-    assert not list(tmp_path.iterdir())
     data = tmp_path / "a-file-instead-of-a-folder"
     data.write_text("x", encoding="utf-8")
     plugin = loaded(data, conversation_scope_map=MAP, auto_inject_topk="viele")
@@ -72,11 +60,9 @@ async def test_a_plugin_that_is_not_open_has_all_keys_nothing_in_them_and_its_wa
         if opened:
             plugin.open()
         answer = await until(partial(warned, opened), within=60, what="a warning")
-        for name in ("version", "ready", "memories"):
+        for name in ("version", "ready", "memories", "recalls"):
             assert answer[name] == EMPTY[name]
-        for words in ("auto_inject_topk", "viele"):
-            assert words in "\n".join(answer["warnings"])
-        assert await recalls(plugin) == []
+        assert "viele" in "\n".join(answer["warnings"])
     await plugin.close()
     assert list(tmp_path.iterdir()) == [data]
 
@@ -157,9 +143,9 @@ async def test_each_recall_is_there_with_its_way_and_no_word_of_a_memory(tmp_pat
         await rig.until_indexed()
         await rig.recall("谁对猫毛过敏", group(777))
         await rig.recall("猫在哪里", group(888))
-        newest, oldest = await recalls(FakePlugin(rig))
-        await rig.engine.close()
-        assert await recalls(FakePlugin(rig)) == []
+        newest, oldest = (await status(FakePlugin(rig)))["recalls"]
+    assert newest.keys() >= OF_A_RECALL
+    assert all(one.keys() >= OF_A_CANDIDATE for one in oldest["considered"])
     assert (newest["scopes"], newest["considered"]) == (["公司", "public", "@shared"], [])
     assert oldest["scopes"] == ["家人", "public", "@shared"]
     assert oldest["conversation"] == group(777).umo

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import message
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -81,13 +80,6 @@ async def test_an_event_names_its_conversation(
         umo, adapter or None, account, where, peer=peer, group=group, persona="管家"
     )
     assert found.session == session
-
-
-@pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage:", "a:GroupMessage: ", ":x:y"])
-async def test_a_malformed_origin_is_passed_on_as_nobodys(umo: str) -> None:
-    told: Any = FakeEvent(umo, group="777")
-    read = await READER.where(told)
-    assert read == ConversationId(umo, None, "", ConversationKind.OTHER)
 
 
 def telegram(full_name: str = "") -> SimpleNamespace:

@@ -113,9 +113,8 @@ async def test_a_turn_is_queued_with_what_the_model_was_shown_and_not_with_what_
         (ExpandTool, {"pointer": stored.pointer}),
         (Talkative, {}),
     ):
-        assert (await tool(source=holding(plugin)).call(tool_context(event), **arguments))[
-            :2
-        ] == "ok"
+        said = await tool(source=holding(plugin)).call(tool_context(event), **arguments)
+        assert said.startswith("ok")
     await finish(plugin, event)
     recalled = (stored.memory.memory_id,)
     assert [turn.recalled for turn in queued(rig.root)] == [recalled, (), recalled]
@@ -171,15 +170,9 @@ async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(
     """Where the map has come with it, the scope is another one, and the reply is kept back."""
     event = FakeEvent.in_group(777, QUESTION)
     async with running(tmp_path, before_it) as rig:
-        before = TurnPlugin(rig)
-        await before.mind.before_request(event, ProviderRequest(prompt=QUESTION))
-        await before.settled()
+        await TurnPlugin(rig).mind.before_request(event, ProviderRequest(prompt=QUESTION))
     async with running(tmp_path) as rig:
-        after = TurnPlugin(rig)
-        await after.finished(event, answer())
-        # What another load has found is of other classes, and not used.
-        found = [await one.events.where(event) for one in (before, after)]
-        assert found[0] is not found[1]
+        await TurnPlugin(rig).finished(event, answer())
     (turn,) = queued(tmp_path)
     assert (turn.scope, turn.user_text, turn.reply_text) == ("家人", QUESTION, reply)
 
