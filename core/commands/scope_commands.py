@@ -215,7 +215,7 @@ async def join(call: Call) -> Reply:
     where, scope, who = call.where, scope_named(word), cut(call.actor.name)
     await call.check_scope({where.map_key: scope}, where)
     asker = ("", call.actor.person or where.umo)
-    if (before := call.asked.get(asker)) is not None and not before.late:
+    if (before := call.asked.get(asker)) is not None and monotonic() < before.until:
         return call.say("join.waiting")
     met, scopes = await call.service.origins.met(), await call.service.scopes()
     scope = scope if scope in scopes else near_name(scope, scopes) or scope
@@ -246,7 +246,7 @@ async def join(call: Call) -> Reply:
 async def _tell(call: Call, admin: Person, wish: str, asked: Asked) -> bool:
     """A yes of theirs means the wish only where they were asked nothing else."""
     other = call.asked.get(admin)
-    if other is not None and not other.late:
+    if other is not None and monotonic() < other.until:
         return await tell(call.plugin, admin[0], wish)
     reached = await tell(
         call.plugin, admin[0], f"{wish}\n{call.say('asked.how', deed=asked.short)}"

@@ -132,7 +132,7 @@ def test_every_notice_says_what_it_was_posted_with(texts: Texts) -> None:
         asked = fields(catalogue("zh-CN")[f"notice.{code}"]) - WORDED
         given = {name: f"«{name}»" for name in (*asked, "detail", "embedder")}
         odd = {"odd": "meant", "meant": "近", "key": "键", "value": "值"}
-        codes = {"fault": "empty", "reason": "not_utf8", "cause": "busy", "role": "a%2Fb"}
+        codes = {"fault": "illegal", "reason": "not_utf8", "cause": "busy", "role": "a%2Fb"}
         params = {**odd, **given, **codes}
         said = notice_text(texts, memory.Notice(code, params=params))
         assert "{" not in said
