@@ -82,7 +82,6 @@ class Souls:
             self._verdicts,
             lambda role, proposal, old: self._findings(role, old, proposal.text, proposal.origin),
         )
-        self._unread = dict[str, str]()  # why: logged once, not at every look
 
     def injected(self, persona: str | None) -> str:
         """Returns what the system prompt ends with, from memory; the same bytes until another
@@ -211,16 +210,14 @@ class Souls:
                 return
 
     def _tell(self, souls: Mapping[str, SoulView | Refused]) -> None:
-        """Post what an admin has to decide, and take back what is decided."""
         for role, found in souls.items():
-            why = f"{found.reason} {found.detail}" if isinstance(found, Refused) else ""
-            if why and self._unread.get(role) != why:
-                logger.warning("soul_not_followed", role=role, why=why)
-            self._unread[role] = why
-            if isinstance(found, SoulView):
+            if isinstance(found, Refused):
+                logger.warning("soul_not_followed", role=role, why=f"{found.reason} {found.detail}")
+            else:
                 self._post(role, found)
 
     def _post(self, role: str, found: SoulView) -> None:
+        """Post what an admin has to decide, and take back what is decided."""
         waits = found.open if found.state is SoulState.APPROVED else None
         is_new = found.by_night and found.version.at > self._clock() - RECENT
         told = {

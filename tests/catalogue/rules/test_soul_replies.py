@@ -30,7 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulOrigin,
     SoulOutcome,
     SoulProposal,
-    SoulProposed,
     SoulState,
     SoulText,
     SoulVerified,
@@ -43,7 +42,7 @@ pytestmark = pytest.mark.unit
 
 BOTH: tuple[Spoken, ...] = ("zh", "en")
 AT = datetime(2026, 11, 27, 9, tzinfo=UTC)
-VERSION = SoulVersion(3, "", AT, SoulOrigin.WISH, 2)
+VERSION = SoulVersion(3, "", AT, 2)
 WISH = SoulProposal(7, 3, "", "a:9", SoulOrigin.WISH, "回答再短一点", "", "", AT)
 
 
@@ -101,13 +100,6 @@ def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
     assert "Lines 4, 6: manner only" in told(refused, "en")
     # A wish that was refused stands in no file: its lines have no numbers that he could look up.
     assert "行" not in told(SoulDenied(Reason.DENIED, findings=(finding,)))
-
-
-def test_a_wish_in_a_models_words_is_shown() -> None:
-    assert len(told(SoulProposed(WISH)).splitlines()) == 2
-    worded = SoulProposed(WISH, worded="语气随意 <b>", tokens=1_234)
-    assert told(worded).splitlines()[1] == "模型改写成：语气随意 ‹b›"
-    assert "A model worded it: 语气随意 ‹b›\n" in told(worded, "en")
 
 
 def test_what_is_wrong_with_a_chain_is_told_in_one_language() -> None:
