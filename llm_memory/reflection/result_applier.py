@@ -13,6 +13,7 @@ from datetime import datetime
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.bylines import folded_name
 from ..catalogue.rules.event_day import has_day, is_another_event, with_day
+from ..catalogue.rules.proposals import is_proposed
 from ..catalogue.rules.talk_history import anchor
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
@@ -110,14 +111,19 @@ class ResultApplier:
         memory_id: str = "",
         former: StoredMemory | None = None,
     ) -> RememberOutcome:
-        """Write a new, untrusted memory, which decays unless it proves useful. ``former``: the
-        entry that it replaces."""
+        """Write a new, untrusted memory, which decays unless it proves useful. In place of
+        ``former``, a proposal, it is still to be decided."""
         said_at = draft.said_at or context.turns[-1].observed_at
         actor = _speaker(draft.actor, context.turns)
         # Passive: what the person did not ask to have stored stays as private as its chat.
         active = draft.active and not context.is_private
         draft = replace(
-            draft, actor=actor, said_at=said_at, source=Source.REFLECTION, active=active
+            draft,
+            actor=actor,
+            said_at=said_at,
+            source=Source.REFLECTION,
+            active=active,
+            proposed=draft.proposed or (former is not None and is_proposed(former.memory)),
         )
         memory_id = memory_id or context.id_of(actor.person, actor.name, draft.judgment)
         standing = await self._handlers.stands(context.scope, memory_id)
@@ -134,7 +140,6 @@ class ResultApplier:
             Said(context.turns[0].conversation, context.turns[0].persona),
             memory_id=memory_id,
             asked=False,
-            former=former,
         )
 
     async def add_rule(

@@ -7,18 +7,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import batched
-from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import VaultWriteFailed
-from ..log import logger
 from ..models.data_models import Memory, MemoryDraft, Reason, Refused, StoredMemory, Topic
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..models.settings import PrivacyMode
 from ..models.status import Notice, NoticeCode
+from ..runtime.cooperative import unhurried
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
@@ -28,9 +26,6 @@ from .deeds import Deeds
 from .rules.gate import is_confidence, is_off_the_record, says_nothing, tidy
 from .rules.private import protect
 from .rules.routing import topic_for
-
-_SLICE: Final = 50
-"""Memories enqueued for the indexes before control returns to the event loop."""
 
 
 @dataclass(eq=False)
@@ -97,15 +92,18 @@ class Intake:
             if not entries:
                 return []
             await self._book.bring(scope)
+            stored: Sequence[StoredMemory] = ()
             try:
                 stored = await asyncio.to_thread(self._vault.append_many, scope, entries)
             except VaultWriteFailed as error:
-                await self._know(error.written if isinstance(error, PartlyWritten) else ())
+                stored = error.written if isinstance(error, PartlyWritten) else ()
                 not_written(error, self._notices)
                 raise
+            finally:
+                async for one in unhurried(stored):
+                    self._recallable.take(one)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
-            await self._know(stored)
-        return stored
+        return [*stored]
 
     def _wanted(self, scope: Scope, memories: Sequence[Memory]) -> list[tuple[Topic, Memory]]:
         """Returns those that are neither there, nor forgotten or corrected, each id once."""
@@ -118,10 +116,3 @@ class Intake:
             for name, memory in by_id.items()
             if name not in forgotten and not would_revive(scope.name, memory, memory.created_at)
         ]
-
-    async def _know(self, written: Sequence[StoredMemory]) -> None:
-        for some in batched(written, _SLICE):
-            for stored in some:
-                self._recallable.take(stored)
-            await asyncio.sleep(0)
-        logger.debug("{} memories taken in", len(written))

@@ -39,7 +39,6 @@ from ..models.deeds import DeedKind
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..models.status import NoticeCode
-from ..models.vault_layout import topic_of
 from ..recall.weights import Linear
 from ..text.dates.date_annotation import resolve_dates, stands_weekly
 from ..text.normalising import same_words
@@ -83,7 +82,6 @@ class MemoryHandlers(MemoryEditor):
         memory_id: str = "",
         asked: bool = True,
         corrects: bool = False,
-        former: StoredMemory | None = None,
     ) -> RememberOutcome:
         """Write a draft; an acknowledged one is on disk. The same words of the same speaker only
         grow stronger.
@@ -94,7 +92,6 @@ class MemoryHandlers(MemoryEditor):
                 corrected, and what was rejected or forgotten is not proposed again.
             corrects: It is stored without the words by which it calls itself a correction, and
                 replaces what it contradicts of the same speaker for certain.
-            former: An entry to replace; the new one is written to the same file.
         """
         taken = await asyncio.to_thread(takes_back, draft) if corrects else None
         if taken is not None and taken.named:
@@ -112,7 +109,7 @@ class MemoryHandlers(MemoryEditor):
                 logger.debug("not stored: corrected or moved since it was said")
                 return Refused(Reason.CORRECTED)
             try:
-                outcome = await self._settle(scope, wanted, near, former, draft)
+                outcome = await self._settle(scope, wanted, near, draft)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
@@ -145,23 +142,15 @@ class MemoryHandlers(MemoryEditor):
         revives = partial(self._deeds.texts.would_revive, scope.name, memory, otherwise=True)
         if await asyncio.to_thread(revives, said_at or self._clock()):
             return None
-        living = self._catalogue.of_scope(scope)
-        turned_down = partial(_was_rejected, memory, living)
-        if is_proposed(memory) and (
-            await asyncio.to_thread(turned_down) or await asyncio.to_thread(revives, EVER)
-        ):
-            return unproposed(memory)
-        return memory
+        if not is_proposed(memory):
+            return memory
+        rejected = partial(_was_rejected, memory, self._catalogue.of_scope(scope))
+        turned_down = await asyncio.to_thread(rejected) or await asyncio.to_thread(revives, EVER)
+        return unproposed(memory) if turned_down else memory
 
     async def _settle(
-        self,
-        scope: Scope,
-        memory: Memory,
-        near: Decision,
-        former: StoredMemory | None,
-        draft: MemoryDraft,
+        self, scope: Scope, memory: Memory, near: Decision, draft: MemoryDraft
     ) -> Stored:
-        wanted = Topic.DECISIONS if draft.proposed else draft.topic
         # Now: another write may have stored it while the embedder was asked.
         if known := self._catalogue.same_words(scope, memory):
             near = Reinforce(known)
@@ -172,12 +161,8 @@ class MemoryHandlers(MemoryEditor):
                 return reinforced
             current = None
         if current is not None:
-            former, wanted = current, None
             memory = _succeeding(current.memory, memory)
-        place = None if former is None else topic_of(former.path)
-        topic = topic_for(memory, place, wanted)
-        if former is not None and is_proposed(former.memory):
-            memory = proposed(memory)  # in other words it is still to be decided
+        topic = topic_for(memory, Topic.DECISIONS if is_proposed(memory) else draft.topic)
         new = await asyncio.to_thread(self._vault.append, scope, topic, memory)
         self._recallable.take(new)
         logger.debug("stored {} in {}", new.memory.memory_id, new.path)
@@ -262,8 +247,7 @@ class MemoryHandlers(MemoryEditor):
             extra=(*((MODEL_WORDED,) if worded else ()), *anchor_field(draft.talk)),
             quoted=quoted,
         )
-        if draft.proposed:
-            made = proposed(made)
+        made = proposed(made) if draft.proposed else made
         if draft.day is None or names_day(judgment, now):
             return made
         return with_day(made, draft.day)
@@ -272,12 +256,12 @@ class MemoryHandlers(MemoryEditor):
 def _succeeding(former: Memory, memory: Memory) -> Memory:
     """Returns a memory with what the one that it replaces had gathered."""
     tags = tuple(dict.fromkeys((*former.tags, *memory.tags)))[:MAX_TAGS]
-    strength = max(former.strength, memory.strength)
-    return replace(memory, tags=tags, asks=memory.asks or former.asks, strength=strength)
+    strength, asks = max(former.strength, memory.strength), memory.asks or former.asks
+    memory = replace(memory, tags=tags, asks=asks, strength=strength)
+    return proposed(memory) if is_proposed(former) else memory  # it is still to be decided
 
 
 def _was_rejected(memory: Memory, living: Sequence[StoredMemory]) -> bool:
     """Returns whether one of these is a rejected proposal in the same words, whoever's it was."""
-    said = same_words(memory.judgment)
-    rejected = (one.memory for one in living if is_rejected(one.memory))
-    return any(same_words(one.judgment) == said for one in rejected)
+    rejected = (one.memory.judgment for one in living if is_rejected(one.memory))
+    return same_words(memory.judgment) in map(same_words, rejected)

@@ -14,7 +14,6 @@ _YEAR = re.compile("[0-9]{4}")
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001  (asked is only whether there is a day)
 _LONGEST = 200
 """Characters. A longer text is a forwarded page, which has a 必须 somewhere."""
-_BY_SUBJECT = frozenset({Topic.ENTITIES, Topic.PREFERENCES, Topic.DECISIONS, Topic.PATTERNS})
 _BY_KIND = {
     MemoryKind.EMOTIONAL: Topic.PREFERENCES,
     MemoryKind.TASK: Topic.TASKS,
@@ -59,16 +58,10 @@ def _is_dated(text: str) -> bool:
     return any(day.relative or _YEAR.search(day.words) for day in days)
 
 
-def topic_for(memory: Memory, former: Topic | None = None, wanted: Topic | None = None) -> Topic:
-    """Returns the topic for an entry, whose quotations no speaker vouches for.
-
-    A replacement stays with the ``former`` topic if that is one by subject: a done task is no
-    longer a task, and a journal belongs to its day. ``wanted`` decides in place of the words, but
-    leads only a trusted speaker to the instructions.
-    """
+def topic_for(memory: Memory, wanted: Topic | None = None) -> Topic:
+    """Returns the topic for an entry, whose quotations no speaker vouches for. ``wanted`` decides
+    in place of the words, but leads only a trusted speaker to the instructions."""
     obeyed = memory.provenance.trusted and not memory.quoted
-    own = route(memory.kind, memory.judgment, trusted=obeyed)
     if wanted is not None and (obeyed or wanted is not Topic.INSTRUCTIONS):
-        own = wanted
-    stays = former in _BY_SUBJECT and own not in (Topic.INSTRUCTIONS, Topic.TASKS)
-    return former if former is not None and stays else own
+        return wanted
+    return route(memory.kind, memory.judgment, trusted=obeyed)

@@ -69,20 +69,3 @@ def test_no_word_of_an_untrusted_speaker_reaches_the_instructions(kind: K, text:
     assert route(kind, text, trusted=False) is not Topic.INSTRUCTIONS
     wanted = topic_for(memory(text, kind=kind), wanted=Topic.INSTRUCTIONS)
     assert wanted is not Topic.INSTRUCTIONS
-
-
-@pytest.mark.parametrize(
-    ("former", "kind", "text", "topic"),
-    [
-        (Topic.ENTITIES, K.KNOWLEDGE, "昨天小雯换到了蓝湾", Topic.ENTITIES),
-        (Topic.PREFERENCES, K.EVENT, "奶奶改吃素了", Topic.PREFERENCES),
-        (Topic.JOURNAL, K.KNOWLEDGE, "小雯住在朝阳区", Topic.ENTITIES),
-        (Topic.TASKS, K.KNOWLEDGE, "志明的三千块还清了", Topic.ENTITIES),
-        (Topic.ENTITIES, K.TASK, "周五还钱", Topic.TASKS),
-        (None, K.EVENT, "小雯回来了", Topic.JOURNAL),
-    ],
-)
-def test_a_successor_stands_where_the_one_before_stood(
-    former: Topic | None, kind: K, text: str, topic: Topic
-) -> None:
-    assert topic_for(memory(text, kind=kind), former) is topic
