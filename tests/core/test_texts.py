@@ -7,7 +7,6 @@ import ast
 import re
 import string
 from collections.abc import Iterable, Iterator
-from itertools import product
 
 import pytest
 import yaml
@@ -23,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
-from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 from astrbot_plugin_scoped_memory.llm_memory.vault.scan import OUTGROWN
@@ -144,13 +142,6 @@ def test_a_soul_of_no_persona_waits_where_none_is_chosen() -> None:
     params = {"role": NO_PERSONA, "number": "3"}
     waits = memory.Notice(memory.NoticeCode.SOUL_WAITS, params=params)
     assert "没有选人格的会话里" in notice_text(Texts("zh-CN"), waits)
-
-
-def test_every_reason_can_be_said_in_a_refusal(texts: Texts) -> None:
-    for code, reason in product(memory.WhyCode, memory.Reason):
-        why = memory.Why(code, "{key}", "{0}{x!r}")
-        refused = memory.Refused(reason, why, "{}", (memory.PrivateKind.CARD,))
-        assert texts.said(refusal_words(refused))
 
 
 def test_why_the_engine_does_not_open_is_said_in_words(texts: Texts) -> None:

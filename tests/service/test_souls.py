@@ -246,7 +246,7 @@ async def test_a_hand_edit_is_kept_and_told_while_the_bot_runs(tmp_path: Path) -
         assert path.read_bytes() == in_force
 
 
-async def test_what_is_wrong_with_a_soul_is_told_costs_no_memory_and_becomes_no_note(
+async def test_what_is_wrong_with_a_soul_is_told_and_costs_no_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with engine(tmp_path) as rig:
@@ -255,9 +255,6 @@ async def test_what_is_wrong_with_a_soul_is_told_costs_no_memory_and_becomes_no_
     chain.write_bytes(chain.read_bytes().replace(b'"approved"', b'"denied"'))
     async with engine(tmp_path) as rig:
         assert (injected(rig), await warned(rig)) == (BLOCK, {"soul_broken": (CAT, "3")})
-        (page(tmp_path).parent / "别的.md").write_text("# 别的\n\n去过海边\n", "utf-8")
-        await rig.engine.parts.note_book.refresh()
-        assert [note.path for note in rig.engine.parts.note_book.all()] == ["别的.md"]
     monkeypatch.setattr(SoulFiles, "read", lambda *_: 1 / 0)
     async with engine(tmp_path) as rig:
         assert injected(rig) == ""
