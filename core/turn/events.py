@@ -3,7 +3,6 @@ what the plugin notes with an event. The only reader of event attributes, but fo
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -35,8 +34,6 @@ from .spoken_words import said_words
 _NOTES = "scoped_memory_notes"
 _UNKNOWN = "unknown"
 """AstrBot names no history: it is taken for one that never ends."""
-_OPENING_SECONDS = 10.0
-"""How long an agent waits for an engine that still opens. No person waits for such an agent."""
 
 # AstrBot's own: a timer's platform, and what it was set with, ``sender_id`` in it; the person has
 # told the turn to stop; the message went into a turn that was going on.
@@ -198,10 +195,10 @@ class Events:
         return await self._asked(self.service().origins.completed(parsed, adapter)) or unknown
 
     async def _asked[Found](self, found: Awaitable[Found]) -> Found | None:
-        """What the engine knows of an agent; None where it cannot tell now."""
-        with suppress(TimeoutError, EngineClosed, EngineOff):
-            async with asyncio.timeout(_OPENING_SECONDS):
-                return await found
+        """What the engine knows of an agent, once it is open; None where it cannot tell. No person
+        waits for such an agent."""
+        with suppress(EngineClosed, EngineOff):
+            return await found
         return None
 
     def _woke(self, event: AstrMessageEvent) -> bool:
