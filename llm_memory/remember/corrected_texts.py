@@ -48,11 +48,11 @@ class CorrectedTexts:
             for deed in self._of_entry(scope, memory_id)
         )
 
-    def cleared(self, turn: QueuedTurn) -> QueuedTurn:
-        """Returns the turn as a model may read it: without what was corrected since it was said,
-        and without corrected statements that only the bot repeats."""
-        near = self._before(turn.scope, turn.observed_at, shown=True, person=turn.person)
-        turn = self._cut(turn, near)
+    def cleared(self, turn: QueuedTurn, since: datetime | None = None) -> QueuedTurn:
+        """Returns the turn as a model may read it: without what was corrected since then, by
+        default since it was said, and without corrected statements that only the bot repeats."""
+        since = since or turn.observed_at
+        turn = self._cut(turn, self._before(turn.scope, since, shown=True, person=turn.person))
         if not turn.reply_text:
             return turn
         # From its chat history the bot may repeat what was corrected before: that counts as said
@@ -61,11 +61,6 @@ class CorrectedTexts:
         if says(named(turn.user_text, turn.who), turn.observed_at, ever, self._mark) is not None:
             return turn
         return replace(turn, reply_text=self._less(turn.reply_text, answered, turn, ever))
-
-    def told_again(self, turn: QueuedTurn) -> QueuedTurn:
-        """Returns a turn out of an old chat history without what was ever corrected in its scope:
-        when it was said may be unknown."""
-        return self._cut(turn, self._before(turn.scope, EVER, shown=True, person=turn.person))
 
     def _cut(self, turn: QueuedTurn, near: Sequence[Removed]) -> QueuedTurn:
         """Returns the turn without these statements; without any words if it is a copy of one and
@@ -97,17 +92,14 @@ class CorrectedTexts:
     ) -> list[StoredMemory]:
         """Returns ``told``, its journals without what their people retracted since, and without
         what an entry of ``beside`` settled; an empty journal is left out."""
-        settled: dict[str, set[str]] = {}
-        for one in beside:
-            if closed_by(one.memory):
-                settled.setdefault(one.scope.name, set()).add(one.memory.judgment)
+        settled = {(one.scope, one.memory.judgment) for one in beside if closed_by(one.memory)}
         found = []
         for stored in told:
             if is_digest(stored.memory):
                 since = self._before(stored.scope.name, stored.memory.created_at)
                 back = (d.deed.words for d in since if d.deed.kind is DeedKind.TAKEN_BACK)
-                words = settled.get(stored.scope.name, set()).union(back)
-                left = journal_without(stored.memory.judgment, words)
+                here = (said for scope, said in settled if scope == stored.scope)
+                left = journal_without(stored.memory.judgment, {*back, *here})
                 if left is not None:
                     stored = replace(stored, memory=replace(stored.memory, judgment=left))
             if stored.memory.judgment:

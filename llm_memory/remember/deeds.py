@@ -217,15 +217,14 @@ class Deeds:
 
     def unsealed(self) -> list[tuple[str, str]]:
         """Returns scope and id of each entry that was purged and is not sealed yet."""
-        return sorted((one.scope, one.memory_id) for one in self._purges())
-
-    def _purges(self) -> list[Deed]:
-        return [one for one in list(self._all.values()) if one.kind is DeedKind.PURGED]
+        purges = (one for one in list(self._all.values()) if one.kind is DeedKind.PURGED)
+        return sorted((one.scope, one.memory_id) for one in purges)
 
     async def not_purged(self, scope: str, memory_id: str) -> None:
         """Note that such an entry is sealed, or lives again."""
-        key = scope, memory_id
-        await self.drop([o.number for o in self._purges() if (o.scope, o.memory_id) == key])
+        purge = DeedKind.PURGED, scope, memory_id
+        there = self._all.values()
+        await self.drop([o.number for o in there if (o.kind, o.scope, o.memory_id) == purge])
 
     async def seal(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         """Replace the words of these, and those ids that are ``gone``, by keyed hashes.

@@ -109,21 +109,19 @@ class MemoryEditor:
             return moved
         return Changed(DeedKind.MOVED, moved, before=stored.scope.name)
 
-    async def amend(
-        self, stored: StoredMemory, made: Made, requester: Requester
+    async def annotate(
+        self, stored: StoredMemory, made: Made, requester: Requester | None = None
     ) -> StoredMemory | Refused:
-        """Apply ``made`` to an entry as it is now; the former version is archived. The bot does it
-        for the requester: an undo takes it back by the id alone, not as the person's last deed."""
-        amended = await self._change(stored, self._writing(made, requester.actor))
-        if isinstance(amended, StoredMemory):
+        """Apply ``made`` to an entry as it is now. For a requester its former version is archived,
+        and an undo by its id takes that back: the bot does it, so it is no deed of the person."""
+        if requester is None:
+            return await self._change(stored, self._writing(made))
+        changed = await self._change(stored, self._writing(made, requester.actor))
+        if isinstance(changed, StoredMemory):
             bot = replace(requester, actor=replace(requester.actor, person=""))
-            deed = Deed(DeedKind.AMENDED, amended.scope.name, amended.memory.memory_id)
-            await self._deeds.note([replace(deed, after=left_words(amended), undoable=True)], bot)
-        return amended
-
-    async def annotate(self, stored: StoredMemory, made: Made) -> StoredMemory | Refused:
-        """Apply ``made`` to the fields of an entry as it is now. No undo takes it back."""
-        return await self._change(stored, self._writing(made))
+            deed = Deed(DeedKind.AMENDED, changed.scope.name, changed.memory.memory_id)
+            await self._deeds.note([replace(deed, after=left_words(changed), undoable=True)], bot)
+        return changed
 
     async def vouch(self, stored: StoredMemory, *, trusted: bool) -> Changed | Refused:
         """Vouch for an entry, or take that back: a standing instruction moves to those, or leaves
@@ -223,13 +221,10 @@ class MemoryEditor:
         """Delete every copy of forgotten entries from the archive. Returns what could not be
         deleted, and why; empty if nothing is left. What is left is tried again at night."""
         await self._deeds.purged(scope.name, memory_ids)
-
-        def is_one(memory: Memory) -> bool:
-            return memory.memory_id in memory_ids
-
+        purge = partial(self._vault.purge, scope, lambda one: one.memory_id in memory_ids)
         async with self._recallable.writing:
             try:
-                await asyncio.to_thread(self._vault.purge, scope, is_one, memory_ids)
+                await asyncio.to_thread(purge, memory_ids)
             except VaultWriteFailed as error:
                 return str(error)
         return ""
@@ -274,10 +269,6 @@ class MemoryEditor:
     async def folders(self) -> list[str]:
         """Returns the names of the scopes that have a folder."""
         return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
-
-    async def inhabited(self) -> list[str]:
-        """Returns the names of the scopes in whose files anything stands."""
-        return await asyncio.to_thread(self._vault.inhabited)
 
     # How an entry is changed
 

@@ -3,6 +3,7 @@ former scopes, and what goes on under another name."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -128,7 +129,7 @@ class ScopeAdmin(Door):
 
     async def go_by(self, raw: Mapping[str, object]) -> None:
         """From now on the owner's map is ``raw``: it is meant as it is."""
-        folders = await self.parts.handlers.inhabited()
+        folders = await asyncio.to_thread(self.parts.vault.inhabited)
         await self.parts.life.finish(partial(self.parts.book.change_map, raw, folders))
 
     async def confirm_map(self, *, actor: Actor) -> None:

@@ -14,6 +14,7 @@ from ..models.data_models import Reason, Refused, StoredMemory
 from ..models.decisions import RECORD_PATHS
 from ..models.passages import NoteSection
 from ..models.turns import QueuedTurn, ShownTurn
+from ..remember.corrected_texts import EVER
 from ..remember.rules.gate import is_confidence
 from ..scopes.access import View
 from ..text.normalising import preview
@@ -86,7 +87,7 @@ class Transcripts(Recalls):
             user_text=said,
             reply_text=replied,
         )
-        left = self.parts.corrected.texts.told_again(turn)
+        left = self.parts.corrected.texts.cleared(turn, EVER)
         said, replied = (preview(one, _MOST_CHARS) for one in (left.user_text, left.reply_text))
         return ShownTurn(said, replied, origin.who, turns[place].at)
 

@@ -168,7 +168,7 @@ class TaskList:
         fate: TaskFate,
         hidden: tuple[PrivateKind, ...],
     ) -> TaskOutcome:
-        amended = await self._editor.amend(known, made, by.requester)
+        amended = await self._editor.annotate(known, made, by.requester)
         match amended:
             case Refused(Reason.NOT_VISIBLE):  # a person has just deleted it
                 return TaskOutcome(title, TaskFate.UNKNOWN)

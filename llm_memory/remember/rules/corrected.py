@@ -208,10 +208,9 @@ def _is_comment(clause: Words, said: Statement, removed: Removed) -> bool:
     return own <= _MOST_COMMENT and 2 * own < min(map(_weight, wholes))
 
 
-def _is_said(said: Statement, removed: Statement) -> bool:
-    if agree(said.words, removed.words) or extends(said, removed):
-        return bool(said.words)
-    return any(_holds(some, removed.words) for some in _runs(said))
+def _is_said(said: Statement, part: Statement) -> bool:
+    told = any(_holds(some, part.words) for some in _runs(said))
+    return told or (bool(said.words) and extends(said, part))
 
 
 def _says_otherwise(clause: Words, removed: Removed) -> bool:
