@@ -131,9 +131,8 @@ class Bylines:
             return self._titles.get(umo) or number
         return PRIVATE if where.kind is ConversationKind.PRIVATE else ""
 
-    def stored(self, hit: Hit) -> StoredMemory | None:
-        """The memory, or unread turn, that a hit shows; None for a note, and for what is gone."""
-        key = Key(hit.scope_name, hit.memory_id)
+    def stored(self, key: Key) -> StoredMemory | None:
+        """The memory, or unread turn; None for a note, and for what is gone."""
         return self._catalogue.at(key) or self._unread.get(key)
 
 
@@ -174,8 +173,7 @@ class Reader:
         # one of them logged is no other's own.
         if hit.unvouched and not asker.is_agent and bylines.is_of(hit.person, asker):
             hit = replace(hit, unvouched=False)
-        stored = bylines.stored(hit)
-        if stored is None:
+        if (stored := bylines.stored(Key(hit.scope_name, hit.memory_id))) is None:
             return hit
         memory, origin = stored.memory, stored.memory.provenance
         who, reworded = origin.who, memory.reworded

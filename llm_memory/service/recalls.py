@@ -14,7 +14,7 @@ from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import NO_TIME, Refused, StoredMemory, Topic, absent
+from ..models.data_models import NO_TIME, Memory, Refused, StoredMemory, Topic, absent
 from ..models.passages import NoteSection
 from ..models.recall import GIVEN_UP, Expansion, FileText, Hit, Recall, Told, Trace
 from ..models.scope import ROLES_FOLDER, SHARED, Scope
@@ -39,9 +39,6 @@ _MOST_SESSIONS = 5
 _SESSION = re.compile(r"- (\d{4}-\d\d-\d\d .*) \((\d{4}-\d\d-\d\d\.md)\)")
 """A line of a role's MEMORY.md: when, how the note begins, its file."""
 _PAGES = (MEMORY_PAGE, PRIMER_PAGE)
-_UNSHOWN = re.compile(r"(?:(?:号|在|历史)：|(?:问法|Asks)\s*[：:])(?:(?! · ).)*(?: · |$)")
-"""Of a person, a conversation and a talk, in an entry's metadata: a reader sees names. And the
-questions that are for search alone."""
 
 
 class Recalls(Door):
@@ -222,9 +219,7 @@ class Recalls(Door):
             return FileText(found.chunk.file, found.text, found.first)
         if isinstance(found, Refused):
             return found
-        origin = replace(found.memory.provenance, person="", conversation="")
-        shown = replace(without_anchor(found.memory), provenance=origin, asks=())
-        return FileText(found.path, render(shown).rstrip("\n"))
+        return FileText(found.path, "\n".join(_as_read(found.memory)))
 
     async def _file(self, path: str, view: View) -> FileText | None:
         seen = view.looked_up
@@ -249,11 +244,8 @@ class Recalls(Door):
             return None
         lines = list(file.lines)
         for entry in reversed(file.entries):
-            if view.sees(StoredMemory(own, path, entry.memory)):
-                rows = slice(entry.rows, entry.body)
-                lines[rows] = [_UNSHOWN.sub("", line).removesuffix(" · ") for line in lines[rows]]
-            else:
-                del lines[entry.start : entry.end]
+            seen = view.sees(StoredMemory(own, path, entry.memory))
+            lines[entry.start : entry.end] = _as_read(entry.memory) if seen else []
         return FileText(path, "\n".join(lines).rstrip("\n"))
 
     def _shared_headings(self, view: View) -> tuple[str, ...]:
@@ -274,6 +266,13 @@ class Recalls(Door):
                     lines = filter(None, map(_SESSION.fullmatch, content_of(text).split("\n")))
                     found += (f"{line[1]} ({role.folder}/{line[2]})" for line in lines)
         return tuple(found[:_MOST_SESSIONS])
+
+
+def _as_read(memory: Memory) -> list[str]:
+    """An entry's lines without its person, conversation and talk: a reader sees names. And without
+    the questions that are for search alone."""
+    origin = replace(memory.provenance, person="", conversation="")
+    return render(replace(without_anchor(memory), provenance=origin, asks=())).splitlines()
 
 
 def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
