@@ -24,9 +24,9 @@ def said_words(event: AstrMessageEvent) -> str:
     """What the sender has said, without the mark that wakes the bot."""
     said: str = event.message_str.strip()
     chain: Sequence[BaseMessageComponent] = event.get_messages()
-    me = str(event.get_self_id())
-    mine = {me, "all", "qq_official"}  # everybody, and the bot on QQ's official platform
-    spelled = _telegram_words(_telegram_message(event), me)
+    # Everybody, and the bot on QQ's official platform.
+    mine = {str(event.get_self_id()), "all", "qq_official"}
+    spelled = _telegram_words(_telegram_message(event))
     if spelled is not None:
         chain = [*(part for part in chain if not isinstance(part, Plain)), Plain(spelled)]
     elif not any(_holds_others(part, mine, said) for part in chain):
@@ -42,7 +42,7 @@ def quoted_words(event: AstrMessageEvent) -> str:
     for part in event.get_messages():
         if isinstance(part, Reply):
             replied = getattr(_telegram_message(event), "reply_to_message", None)
-            spelled = _telegram_words(replied, "")
+            spelled = _telegram_words(replied)
             if spelled is None:
                 spelled = _words(part.chain, ()) if part.chain else part.message_str or ""
             return spelled.strip()
@@ -89,19 +89,15 @@ def _telegram_message(event: AstrMessageEvent) -> Any:
     return getattr(getattr(event.message_obj, "raw_message", None), "message", None)
 
 
-def _telegram_words(message: Any, me: str) -> str | None:
-    """A message's text with accounts for names, and without the bot's own name; None where it
-    mentions only user names, which are accounts. Of a member without one, AstrBot tells the name
-    as plain text alone."""
+def _telegram_words(message: Any) -> str | None:
+    """A message's text with accounts for names; None where it mentions only user names, which are
+    accounts. Of a member without one, AstrBot tells the name as plain text alone."""
     found = getattr(message, "entities", None) or getattr(message, "caption_entities", None) or ()
-    entities = [entity for entity in found if entity.type in ("mention", "text_mention")]
-    if all(entity.type != "text_mention" for entity in entities):
+    named = [entity for entity in found if entity.type == "text_mention"]
+    if not named:
         return None
     text = (message.text or message.caption or "").encode(_UTF16)
-    for entity in reversed(entities):
-        start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
-        if entity.type == "text_mention":
-            text = text[:start] + f"@{entity.user.id}".encode(_UTF16) + text[end:]
-        elif text[start:end].decode(_UTF16).lower() == f"@{me}".lower():
-            text = text[:start] + text[end:]
+    for one in reversed(named):
+        start, end = 2 * one.offset, 2 * (one.offset + one.length)
+        text = text[:start] + f"@{one.user.id}".encode(_UTF16) + text[end:]
     return text.decode(_UTF16)
