@@ -206,8 +206,8 @@ class ResultApplier:
         if taken:
             # Earlier turns that are still unread may say the old words again.
             at = draft.said_at or context.turns[-1].observed_at
-            taken_back = lost(DeedKind.TAKEN_BACK, old.scope.name, old.memory)
-            await self._corrected.note([replace(taken_back, at=at)])
+            kind, scope = DeedKind.TAKEN_BACK, old.scope.name
+            await self._corrected.note([lost(kind, scope, old.memory, at=at)])
         if taken and is_stored(outcome, How.NEW):
             outcome = replace(outcome, how=How.REPLACED, former=old)
         return outcome, taken

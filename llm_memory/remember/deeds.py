@@ -10,7 +10,7 @@ import hmac
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
 from typing import Final
@@ -31,18 +31,21 @@ TYPING: Final = timedelta(minutes=10)
 """An entry that a person changes in its file again within this time counts as still being typed."""
 
 
-def lost(kind: DeedKind, scope: str, memory: Memory) -> Deed:
-    """Returns the deed by which an entry of a scope loses the words that it has."""
-    origin = memory.provenance
-    return Deed(
-        kind,
-        scope,
-        memory.memory_id,
-        memory.judgment,
-        memory.created_at,
-        person=origin.person,
-        who=origin.who,
-    )
+def lost(
+    kind: DeedKind,
+    scope: str,
+    memory: Memory,
+    *,
+    at: datetime = NO_TIME,
+    target: str = "",
+    after: str = "",
+    undoable: bool = False,
+) -> Deed:
+    """Returns the deed by which an entry of a scope loses the words that it has. ``at``: when it
+    is noted, by default."""
+    said, origin = memory.judgment, memory.provenance
+    deed = Deed(kind, scope, memory.memory_id, said, memory.created_at, at, origin.person)
+    return replace(deed, who=origin.who, target=target, after=after, undoable=undoable)
 
 
 class Deeds:
@@ -168,7 +171,7 @@ class Deeds:
             if before is None:
                 continue
             if scope != target:
-                made.append(replace(lost(DeedKind.MOVED, scope, before), target=target))
+                made.append(lost(DeedKind.MOVED, scope, before, target=target))
             if not new.startswith(old) and not self._is_typing(target, before.memory_id):
                 made.append(lost(DeedKind.EDITED, target, before))
         await self.note(made)

@@ -84,9 +84,8 @@ class MemoryEditor:
             return replace(memory.with_words(words, by), quoted=quoted)
 
         after = left_words(replace(stored, memory=made(stored.memory)))
-        deed = replace(lost(DeedKind.EDITED, stored.scope.name, stored.memory), after=after)
         step = self._writing(made, requester.actor)
-        edited = await self._corrected_by(deed, stored, step, requester)
+        edited = await self._corrected_by(DeedKind.EDITED, stored, step, requester, after)
         if isinstance(edited, Refused):
             return edited
         await self._deeds.stands(edited.scope.name, [edited.memory])
@@ -102,9 +101,8 @@ class MemoryEditor:
             return self._vault.move(stored, target)
 
         # If the target has an entry of that id already, an undo must not take its words.
-        deed = lost(DeedKind.MOVED, stored.scope.name, stored.memory)
-        deed = replace(deed, target=target.name, after=left_words(stored))
-        moved = await self._corrected_by(deed, stored, step, requester)
+        after, kind = left_words(stored), DeedKind.MOVED
+        moved = await self._corrected_by(kind, stored, step, requester, after, target.name)
         if isinstance(moved, Refused):
             return moved
         return Changed(DeedKind.MOVED, moved, before=stored.scope.name)
@@ -273,10 +271,18 @@ class MemoryEditor:
     # How an entry is changed
 
     async def _corrected_by(
-        self, deed: Deed, stored: StoredMemory, step: Step, requester: Requester
+        self,
+        kind: DeedKind,
+        stored: StoredMemory,
+        step: Step,
+        requester: Requester,
+        after: str,
+        target: str = "",
     ) -> StoredMemory | Refused:
         """Note the correction first: a kill in between must not lose it."""
-        numbers = await self._deeds.note([replace(deed, undoable=True)], requester)
+        scope, memory = stored.scope.name, stored.memory
+        deed = lost(kind, scope, memory, target=target, after=after, undoable=True)
+        numbers = await self._deeds.note([deed], requester)
         changed = await self._change(stored, step)
         if isinstance(changed, Refused):
             await self._deeds.drop(numbers)

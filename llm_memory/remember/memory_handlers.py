@@ -208,8 +208,8 @@ class MemoryHandlers(MemoryEditor):
         sure, found = await asyncio.to_thread(find)
         if sure and found and await self.supersede(found, new):
             # Earlier turns that are still unread may say the old words again.
-            taken_back = lost(DeedKind.TAKEN_BACK, found.scope.name, found.memory)
-            await self._deeds.note([replace(taken_back, at=new.memory.created_at)])
+            kind, at = DeedKind.TAKEN_BACK, new.memory.created_at
+            await self._deeds.note([lost(kind, found.scope.name, found.memory, at=at)])
             return replace(outcome, how=How.REPLACED, former=found)
         if again:
             return outcome

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
@@ -100,22 +101,16 @@ class Corrections(Door):
         standing = [one for one in found.values() if one.path != ARCHIVE]
         turns = {entry_key(one) for one in standing if self.parts.unread.waiting(key_of(one))}
         living = [one for one in standing if entry_key(one) not in turns]
-        after = forgotten_words(view.requester, at)
-        numbers = await self.parts.corrected.note(
-            (
-                replace(
-                    lost(DeedKind.FORGOTTEN, one.scope.name, one.memory),
-                    after=after,
-                    undoable=not for_good,
-                )
-                for one in standing
-            ),
-            view.requester,
+        after, noted = forgotten_words(view.requester, at), partial(lost, DeedKind.FORGOTTEN)
+        deeds = (
+            noted(one.scope.name, one.memory, after=after, undoable=not for_good)
+            for one in standing
         )
+        numbers = await self.parts.corrected.note(deeds, view.requester)
         gone, refused = await self.parts.handlers.archive(living, view.who, at)
         done = turns.union(map(entry_key, gone))
-        noted = zip(numbers, standing, strict=True)
-        await self.parts.corrected.drop([n for n, one in noted if entry_key(one) not in done])
+        pairs = zip(numbers, standing, strict=True)
+        await self.parts.corrected.drop([n for n, one in pairs if entry_key(one) not in done])
         await self.parts.corrections.follow()
         purged = for_good and refused is None
         unfinished = await self._purge(found.values()) if purged else {}

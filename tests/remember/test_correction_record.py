@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -60,7 +59,7 @@ def test_it_is_what_a_restart_reads(made: list[tuple[str, str, str, int]]) -> No
             else:
                 at = clock() + timedelta(hours=number)
                 target = SCOPES[scope == SCOPES[0]]
-                deed = replace(lost(DeedKind(what), scope, memory), target=target, at=at)
+                deed = lost(DeedKind(what), scope, memory, target=target, at=at)
                 numbers += await record.note([deed])
             fresh = Deeds(state, clock)
             fresh.load()
