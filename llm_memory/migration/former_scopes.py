@@ -14,12 +14,7 @@ from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
-from ..models.resolution import (
-    DerivedScope,
-    Remainder,
-    Resolution,
-    WhyCode,
-)
+from ..models.resolution import DerivedScope, Remainder, Resolution, WhyCode
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..reflection.turn_store import SqliteTurnStore
 from ..scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived

@@ -23,10 +23,9 @@ _CACHED: Final = 4096
 def only_reader(scope: Scope, memory: Memory) -> Place | None:
     """The shelf of the one person who may read a memory of ``scope``; None if everybody who reads
     the scope may. Where no speaker is known, the private conversation itself has the shelf."""
-    asked_for = memory.active and memory.provenance.source is not Source.AGENT
-    if asked_for or not scope.is_public:
-        return None
-    return _shelf(memory.provenance.person, memory.provenance.conversation)
+    origin = memory.provenance
+    asked_for = memory.active and origin.source is not Source.AGENT
+    return _shelf(origin.person, origin.conversation) if scope.is_public and not asked_for else None
 
 
 def is_for_speaker_alone(scope: Scope, conversation: str) -> bool:

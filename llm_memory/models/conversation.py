@@ -52,17 +52,11 @@ class ConversationId:
 
     @classmethod
     def parse(cls, umo: object) -> ConversationId:
-        """Read a umo string. Adapter, group and persona are None: a string cannot tell them.
-
-        Raises:
-            InvalidConversationId: unless ``umo`` has three non-empty parts.
-        """
-        if not isinstance(umo, str):
+        """Read a umo string. Adapter, group and persona are None: a string cannot tell them. Raises
+        InvalidConversationId unless it has three non-empty parts."""
+        if not isinstance(umo, str) or not is_well_formed(umo):
             raise InvalidConversationId(umo)
-        parts = umo.split(":", 2)
-        if len(parts) != 3 or not all(part.strip() for part in parts):
-            raise InvalidConversationId(umo)
-        account, kind_name, session = parts
+        account, kind_name, session = umo.split(":", 2)
         kind = ConversationKind(kind_name)
         peer = _private_peer(session) if kind is ConversationKind.PRIVATE else None
         return cls(umo=umo, adapter=None, account=account, kind=kind, peer=peer)
@@ -74,26 +68,31 @@ class ConversationId:
 
     @property
     def person(self) -> str:
-        """The account with which a private chat is, as ``Actor.person``; empty in groups, and where
-        it is unknown."""
+        """With whom a private chat is, as ``Actor.person``; empty in groups, or if unknown."""
         return f"{self.adapter}:{self.peer}" if self.adapter and self.peer else ""
 
     @property
     def is_agent(self) -> bool:
-        """True for a coding agent that asks from outside the bot: ``mcp:project:<name>``. A bot
-        account that is called so keeps its groups and private chats."""
+        """True for a coding agent: ``mcp:project:<name>``. A bot account that is called so keeps
+        its groups and private chats."""
         return self.account == AGENT_ACCOUNT and self.kind is ConversationKind.OTHER
 
     @property
     def map_key(self) -> str:
         """What an owner puts in the map: the group's own id, also where the platform splits the
-        group by member (a member's part alone would leave the others where they are)."""
+        group by member."""
         if self.kind is ConversationKind.GROUP and self.group and self.account:
             return f"{self.account}:{self.kind}:{self.group}"
         return self.umo
 
     def __str__(self) -> str:
         return self.umo
+
+
+def is_well_formed(umo: str) -> bool:
+    """True for three parts that are not empty."""
+    parts = umo.split(":", 2)
+    return len(parts) == 3 and all(part.strip() for part in parts)
 
 
 def _private_peer(session: str) -> str:
@@ -104,12 +103,9 @@ def _private_peer(session: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts: for provenance, forget and edit.
-
-    ``person`` is ``<adapter>:<id>``, empty if the platform does not name one. ``spoke`` is False
+    """``person`` is ``<adapter>:<id>``, empty if the platform does not name one. ``spoke`` is False
     where the bot acts by itself on this person's behalf, as when a timer goes off: then nothing is
-    the person's word, and ``admin`` is False.
-    """
+    the person's word, and ``admin`` is False."""
 
     person: str
     name: str
@@ -124,16 +120,8 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class SeenSender:
-    """A person as a message of his own has shown him in a conversation.
-
-    Attributes:
-        umo: The conversation.
-        scope: The conversation's scope then, empty where nothing was kept.
-        adapter: The platform's type.
-        group: The group's own id, empty outside groups.
-        peer: The person's id on the platform, empty if it gives none.
-        name: What the person was called.
-    """
+    """A person as a message of his own has shown him in a conversation, whose scope it was then;
+    empty where nothing was kept. ``group`` and ``peer``: ids on the platform, empty for none."""
 
     umo: str
     scope: str

@@ -65,9 +65,8 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class DerivedScope:
-    """That a policy has derived a scope for a conversation, which the owner's map calls so.
-    ``own_id``: the person of a private chat, or the group's own id; empty where it is unknown, as
-    the platform's type is."""
+    """A policy has derived a scope for a conversation, which the map calls so. ``own_id``: of the
+    person of a private chat, or of the group; empty where it is unknown."""
 
     scope: str
     conversation: str
@@ -113,8 +112,7 @@ class Remainder:
 @dataclass(frozen=True, slots=True)
 class Brought:
     """What was left behind stands in the target now; ``left`` memories stayed: they were changed
-    meanwhile, or the target is public and they were told in confidence, or made of several
-    conversations."""
+    meanwhile, or the target is public and they are not for everybody."""
 
     source: str
     target: str

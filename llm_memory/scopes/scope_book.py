@@ -15,13 +15,7 @@ from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused
 from ..models.resolution import Rebinding, Resolution, WhyCode
 from ..models.scope import Place, Scope, may_be_given
-from ..models.settings import (
-    BY_ACCOUNT,
-    DmScope,
-    EngineSettings,
-    MapPast,
-    ScopeMap,
-)
+from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, MapPast, ScopeMap
 from ..models.status import Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
@@ -52,7 +46,7 @@ class ScopeBook:
     _present: frozenset[str] | None = field(default=None, init=False)
     _met: set[str] = field(default_factory=set, init=False)
     """Conversations that a message came from since the start, by their key in the map."""
-    _strangers: set[str] = field(default_factory=set, init=False)
+    strangers: set[str] = field(default_factory=set, init=False)
     """Who writes privately, is no admin, and shares what is said there with everybody: a bot
     account and a person."""
     _claimed: set[str] = field(default_factory=set, init=False)
@@ -78,7 +72,7 @@ class ScopeBook:
             self._notices.post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
         if not settings.scope_filter_enabled:
             self._notices.post(Notice(NoticeCode.SCOPE_FILTER_OFF, error=True))
-        self._strangers = {
+        self.strangers = {
             one
             for one in self._state.public_peers()
             if settings.dm_policy(account_of(one)) is DmScope.PUBLIC
@@ -186,9 +180,9 @@ class ScopeBook:
 
     async def _note_sharing(self, who: str, actor: Actor) -> None:
         """A private chat that falls to public: of a stranger, or of one who is an admin by now."""
-        if actor.admin is not (who in self._strangers):
+        if actor.admin is not (who in self.strangers):
             return
-        self._strangers ^= {who}
+        self.strangers ^= {who}
         self._report_strangers()
         known = self._state.drop_public_peer if actor.admin else self._state.add_public_peer
         await self._keep(known, who)
@@ -201,14 +195,8 @@ class ScopeBook:
         except StateUnavailable as error:
             logger.warning("state_not_written", error=error)
 
-    @property
-    def strangers_in_public(self) -> bool:
-        """True once anybody but an admin wrote privately while the chat fell to public, and still
-        would."""
-        return bool(self._strangers)
-
     def _report_strangers(self) -> None:
-        if self._strangers:
+        if self.strangers:
             self._notices.post(Notice(NoticeCode.STRANGERS_IN_PUBLIC))
         else:
             self._notices.clear(NoticeCode.STRANGERS_IN_PUBLIC)

@@ -53,7 +53,7 @@ class ScopeAdmin(Door):
             resolution=view.resolution,
             visible=sum(1 for _ in self.parts.catalogue.visible(view.seen)),
             damaged=self.parts.book.damaged,
-            strangers_in_public=self.parts.book.strangers_in_public,
+            strangers_in_public=bool(self.parts.book.strangers),
             paused=view.pause,
             mixed_history=self.parts.histories.current_is_mixed(conversation_id.umo),
             left=tuple(await self.parts.former.count(self.parts.former.of(conversation_id))),

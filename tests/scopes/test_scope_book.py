@@ -254,9 +254,9 @@ async def test_anybody_but_an_admin_who_shares_public_in_private_is_warned_of(
         await hear(book, where, who=who)
     for _ in range(2):
         told = NoticeCode.STRANGERS_IN_PUBLIC in standing(bot)
-        assert book.strangers_in_public is told is warned
+        assert bool(book.strangers) is told is warned
         book = bot.start(scope_map)
-    assert not bot.start(scope_map, settings=PER_PEER).strangers_in_public
+    assert not bot.start(scope_map, settings=PER_PEER).strangers
 
 
 async def test_who_shares_public_is_told_by_the_policy_of_the_account(bot: Restarts) -> None:
@@ -270,7 +270,7 @@ async def test_who_shares_public_is_told_by_the_policy_of_the_account(bot: Resta
         (None, {"a": DmScope.PUBLIC}, True),
     ):
         chosen = EngineSettings(dm_scope=common, dm_scope_by_account=accounts)
-        assert bot.start({}, settings=chosen).strangers_in_public is warned, accounts
+        assert bool(bot.start({}, settings=chosen).strangers) is warned, accounts
 
 
 def test_a_malformed_id_is_refused_and_told(bot: Restarts) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import Final
 
-from ...models.scope import Scope
+from ...models.scope import PUBLIC, Scope
 from ...models.settings import IllegalName, MapPast, ScopeMap
 from ...models.status import Notice, NoticeCode
 from .scope_map import account_of, is_conversation_key, without_account
@@ -46,7 +46,7 @@ def judge_map(
         if alive is not None
         and is_conversation_key(key)
         and account_of(key) not in alive
-        and (isinstance(one, IllegalName) or not one.is_public)
+        and one != PUBLIC
     )
     private = {key for key in named if is_conversation_key(key)}
     private = {key for key in private if account_of(key) not in past.released}
@@ -71,7 +71,7 @@ def confirmed(scope_map: ScopeMap, past: MapPast, folders: Set[str]) -> MapPast:
 def private_scopes(scope_map: ScopeMap) -> dict[str, str]:
     """The keys that map to a private scope, with its name."""
     entries = scope_map.entries.items()
-    return {key: one.name for key, one in entries if isinstance(one, Scope) and not one.is_public}
+    return {key: one.name for key, one in entries if isinstance(one, Scope) and one != PUBLIC}
 
 
 def _anywhere(keys: Iterable[str]) -> set[str]:

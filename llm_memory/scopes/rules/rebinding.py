@@ -11,13 +11,7 @@ from dataclasses import replace
 from ...models.conversation import ConversationId, ConversationKind
 from ...models.data_models import Reason, Refused
 from ...models.resolution import Rebinding
-from .scope_map import (
-    account_of,
-    entries_of,
-    is_conversation_key,
-    without_account,
-    without_thread,
-)
+from .scope_map import account_of, entries_of, is_conversation_key, without_account, without_thread
 
 
 def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | None:

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Final
 
 from ...errors import InvalidScope
-from ...models.conversation import AGENT_ACCOUNT, ConversationId, ConversationKind
-from ...models.scope import PUBLIC_NAME, Scope, ScopeFault
+from ...models.conversation import AGENT_ACCOUNT, ConversationId, ConversationKind, is_well_formed
+from ...models.scope import PUBLIC, PUBLIC_NAME, Scope, ScopeFault
 from ...models.settings import IllegalName, ScopeMap
 from ...text.normalising import clean
 from ...text.scripts import fold
@@ -26,11 +26,9 @@ _KINDS: Final = {str(kind).lower(): kind for kind in ConversationKind} | {
 
 
 def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> ScopeMap:
-    """Check each entry of ``raw``; ``folders`` are the scope names that stand on disk.
-
-    A name that differs only in case from a folder (else from an earlier entry) is illegal: on a
-    disk that folds case the two would be one. Of two spellings of a key AstrBot's own wins.
-    """
+    """Check each entry. A name that differs only in case from a scope's folder, or else from an
+    earlier entry, is illegal: on a disk that folds case the two would be one. Of two spellings of a
+    key AstrBot's own wins."""
     taken = {folder.lower(): folder for folder in sorted(folders)} | {PUBLIC_NAME: PUBLIC_NAME}
     entries: dict[str, Scope | IllegalName] = {}
     for written, key, value in entries_of(raw):
@@ -41,15 +39,11 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
         except InvalidScope as error:
             entries[key] = IllegalName(str(value), ScopeFault(error.reason))
             continue
-        holder = taken.setdefault(scope.name.lower(), scope.name)
-        clashes = holder != scope.name and scope.name not in folders
-        entries[key] = IllegalName(scope.name, ScopeFault.CASE_CLASH) if clashes else scope
-    unreadable = frozenset(
-        key
-        for key, value in entries.items()
-        if is_unreadable(key) and not (isinstance(value, Scope) and value.is_public)
-    )
-    return ScopeMap(MappingProxyType(entries), unreadable)
+        own = taken.setdefault(scope.name.lower(), scope.name) == scope.name
+        own = own or scope.name in folders
+        entries[key] = scope if own else IllegalName(scope.name, ScopeFault.CASE_CLASH)
+    unreadable = (key for key, one in entries.items() if is_unreadable(key) and one != PUBLIC)
+    return ScopeMap(MappingProxyType(entries), frozenset(unreadable))
 
 
 def entries_of(raw: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
@@ -147,12 +141,9 @@ def is_persona_key(key: str) -> bool:
 def is_unreadable(key: str) -> bool:
     """True for what is the key of no conversation, persona or agent (``mcp:project:<name>``). A
     blank beside a separator is none that AstrBot writes."""
-    if is_persona_key(key):
-        return False
-    parts = key.split(":", 2)
-    is_agent = len(parts) == 3 and parts[0] == AGENT_ACCOUNT
-    known = is_conversation_key(key) or is_agent
-    return not known or not all(part and part == part.strip() for part in parts)
+    agent = account_of(key) == AGENT_ACCOUNT and is_well_formed(key)
+    plain = all(part == part.strip() for part in key.split(":", 2))
+    return not is_persona_key(key) and not (plain and (agent or is_conversation_key(key)))
 
 
 def seems_to_mean(key: str, conversation_id: ConversationId) -> bool:

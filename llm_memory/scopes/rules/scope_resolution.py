@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...errors import InvalidScope
-from ...models.conversation import ConversationId, ConversationKind
+from ...models.conversation import ConversationId, ConversationKind, is_well_formed
 from ...models.resolution import Resolution, Why, WhyCode
 from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
 from ...models.settings import DmScope, GroupScope, IllegalName, Policies, ScopeMap
@@ -33,8 +33,7 @@ def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Poli
     mean the conversation: a typo in a family's entry must not send the family's words to a wider
     scope.
     """
-    parts = conversation_id.umo.split(":", 2)
-    if len(parts) != 3 or not all(part.strip() for part in parts):
+    if not is_well_formed(conversation_id.umo):
         return Resolution(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
     names = names_of(conversation_id, scope_map.rebound)
     found = (
@@ -94,13 +93,11 @@ def _own_keys(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
 
 
 def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
-    persona_key = f"{PERSONA_PREFIX}{conversation_id.persona}"
-    if conversation_id.hidden:
-        return  # the group's own key would come before the persona's
-    # The map's keys come without blanks at their ends and without invisible characters.
-    for key in dict.fromkeys((persona_key, clean(persona_key))):
-        if conversation_id.persona and is_persona_key(key):
-            yield WhyCode.MAPPED_PERSONA, key
+    # The map's keys come without blanks at their ends and without invisible characters. Of a hidden
+    # conversation the group's own key would come first.
+    key = clean(f"{PERSONA_PREFIX}{conversation_id.persona}")
+    if conversation_id.persona and not conversation_id.hidden and is_persona_key(key):
+        yield WhyCode.MAPPED_PERSONA, key
 
 
 def _by_policy(names: Sequence[ConversationId], settings: Policies) -> Resolution:
@@ -151,14 +148,11 @@ def _of_group(where: ConversationId, policy: str) -> Scope:
 
 def _agent(conversation_id: ConversationId, settings: Policies) -> Resolution:
     """What no policy for people reaches: to a bot, public is what everybody reads."""
-    unmapped = Resolution(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
-    if not settings.scope_per_project:
-        return unmapped
-    why = Why(WhyCode.AGENT_POLICY, "per-project")
     _, level, name = conversation_id.umo.split(":", 2)
-    if level == "project":
-        return Resolution(why, project_scope(name))
-    return Resolution(why, PUBLIC) if level == "global" else unmapped
+    if not settings.scope_per_project or level not in ("project", "global"):
+        return Resolution(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
+    scope = project_scope(name) if level == "project" else PUBLIC
+    return Resolution(Why(WhyCode.AGENT_POLICY, "per-project"), scope)
 
 
 def project_scope(name: str) -> Scope:
@@ -177,11 +171,9 @@ def _unknown_kind(conversation_id: ConversationId, settings: Policies) -> Resolu
 
 
 def _derive(prefix: str, shown: str, payload: list[str]) -> Scope:
-    """``<prefix>-<readable>-<hash>``: stable, legal, and different for different payloads.
-
-    The hash is the first 80 bits of SHA-256 over the payload as a JSON list (so that parts cannot
-    run into one another), in lower-case base32: it survives file systems that fold case.
-    """
+    """``<prefix>-<readable>-<hash>``: stable, legal, and different for different payloads. The hash
+    is over a JSON list, so that parts cannot run into one another, in lower-case base32: it
+    survives file systems that fold case."""
     digest = hashlib.sha256(json.dumps([prefix, *payload], ensure_ascii=True).encode()).digest()
     tag = base64.b32encode(digest).decode().lower()[:16]
     slug = re.sub(r"[^a-zA-Z0-9\u4e00-\u9fff_]+", "-", shown)[:40].strip("-")
@@ -227,11 +219,8 @@ def ids_of(person: str, links: Mapping[str, str]) -> frozenset[str]:
 
 
 def target_scope(name: str, known: Collection[str]) -> Scope | None:
-    """The scope that an admin names, None if there is none of that name.
-
-    A typo must not make a scope that no conversation reads: ``known`` are those that have a folder
-    or stand in the map. Public always is one; quarantine is not for moving things into.
-    """
+    """The scope that an admin names, None if there is none of that name: a typo must not make one
+    that no conversation reads. ``known``: those that have a folder or stand in the map."""
     if name == QUARANTINE_NAME or name not in {*known, PUBLIC_NAME}:
         return None
     return Scope.parse(name, derived=True)

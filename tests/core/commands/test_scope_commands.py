@@ -10,13 +10,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.llm_memory import (
-    DmScope,
-    Feedback,
-    MemoryDraft,
-    Ticket,
-    Turn,
-)
+from astrbot_plugin_scoped_memory.llm_memory import DmScope, Feedback, MemoryDraft, Ticket, Turn
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,

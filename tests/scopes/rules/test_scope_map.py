@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFault, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
-    IllegalName,
-    MapPast,
-    Policies,
-)
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_history import (
-    judge_map,
-    map_notices,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import IllegalName, MapPast, Policies
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_history import judge_map, map_notices
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     canonical_key,
     entry_of,

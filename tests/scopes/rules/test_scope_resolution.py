@@ -13,10 +13,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationId,
     ConversationKind,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
-    Resolution,
-    WhyCode,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Resolution, WhyCode
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     DmScope,
