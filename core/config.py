@@ -179,12 +179,12 @@ class _Panel:
     def read[T](
         self, name: str, made: Callable[[str], T | None], *, instead: T | None = None
     ) -> T | None:
-        """What is ``made`` of a text; ``instead`` where that raises ValueError. Who writes a
-        password into an address has not written it for the log."""
+        """What is ``made`` of a text, else ``instead``. Who writes a password into an address has
+        not written it for the log."""
         value = self.raw(name)
         try:
             return made(value.strip())
-        except (ValueError, AttributeError):
+        except (ValueError, RuntimeError, AttributeError):
             shown = "…" if made is _server_address else repr(value)
             told = shown if isinstance(value, str) else type(value).__name__
             self.warn(name, told, _schema()[name]["default"] if instead is not None else "-")
@@ -250,11 +250,8 @@ def _local_time(text: str) -> tuple[int, int] | None:
 
 
 def _folder(text: str) -> Path | None:
-    """A folder's path, None for the default one."""
-    try:
-        return Path(_if("\0" not in text, text)).expanduser() if text else None
-    except RuntimeError as error:  # ~somebody, whom this machine does not know
-        raise ValueError(text) from error
+    """A folder's path, None for the default one. Raises RuntimeError for an unknown ~somebody."""
+    return Path(_if("\0" not in text, text)).expanduser() if text else None
 
 
 def _collection(name: str) -> str:
@@ -267,12 +264,11 @@ def _workflow(panel: _Panel, *, english: bool) -> Workflow | None:
     path = panel.read("workflow_file", _folder)
     if path is None:
         return None
-    found, faults = None, (Said("workflow.missing", path=path),)
     try:
-        if path.is_absolute() and str(path).isprintable():
-            found = read_workflow(path)
+        found = read_workflow(path) if path.is_absolute() and str(path).isprintable() else None
+        faults = found.warnings if found else (Said("workflow.missing", path=path),)
     except HomeError as error:
-        faults = (error.said,)
-    for said in faults if found is None else found.warnings:
+        found, faults = None, (error.said,)
+    for said in faults:
         panel.warn("workflow_file", said.text("en" if english else "zh"))
     return found

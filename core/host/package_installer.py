@@ -1,9 +1,6 @@
 """What requirements.txt names and Python lacks, asked without importing it, is installed behind,
-once for each version. What is missing is switched off, and everything else works.
-
-The plugin loads without it: an installation takes minutes, or fails where there is no package
-index, and neither keeps the bot waiting. After a failure the owner decides when to try again.
-"""
+once for each version: it takes minutes, or fails where there is no package index. Everything else
+works meanwhile, and after a failure the owner decides when to try again."""
 
 from __future__ import annotations
 
