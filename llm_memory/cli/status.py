@@ -94,7 +94,6 @@ def _tell_workflow(workflow: Workflow, roles: Sequence[str]) -> None:
     say("state.set_by", path=workflow.path)
     if workflow.root:
         say("state.root", path=workflow.root)
-    say("state.layout", layout=workflow.layout)
     if workflow.has_roles:
         say("state.roles", roles=", ".join(roles) or Said("common.none"))
 

@@ -11,11 +11,12 @@ from ..composition.owner import Owner
 from ..errors import InvalidService
 from ..index.embedding.ports import Embedder
 from ..index.embedding.service.api_key import key_from
+from ..index.embedding.service.embedding_service import EmbeddingService
 from ..log import logger
 from ..models.settings import EngineSettings, IndexPace, LoopSettings
 from ..models.soul import SoulEvolution
 from ..models.status import Notice, NoticeCode
-from ..service.indexes import service_embedder
+from ..service.indexes import provider_embedder
 from ..service.paths import EnginePaths
 from ..sharing.ports import SharedMemory
 from ..sharing.server import SharingServer
@@ -120,6 +121,8 @@ def choose_embedder(
         case "http":
             key = key_from(environ, settings.embedding_key_env, settings.embedding_key_file)
             url, model = settings.embedding_url, settings.embedding_model
-            return service_embedder(url, model, engine_settings(settings), key=key)
+            told = engine_settings(settings)
+            raw = EmbeddingService(url, model, key=key, seconds=told.embed_write_seconds)
+            return provider_embedder(raw, told)
         case folder:
             return engine.parts.local(folder)

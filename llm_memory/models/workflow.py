@@ -42,11 +42,6 @@ class Workflow:
     enabled: tuple[str, ...] | None = None
     warnings: tuple[Said, ...] = ()
 
-    @property
-    def layout(self) -> str:
-        """The layout, as the file calls it."""
-        return _WITH_ROLES if self.has_roles else _PLAIN
-
 
 _RULES: Final[Mapping[str, tuple[Callable[[Any], bool], object, Said]]] = {
     "layout": (

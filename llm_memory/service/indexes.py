@@ -15,7 +15,6 @@ from ..index.embedding.native_probe import NativeProbe
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
 from ..index.embedding.remote_model import RemoteModel
-from ..index.embedding.service.embedding_service import EmbeddingService
 from ..index.ports import VectorStore
 from ..index.vector.embedded import CHROMA_TRIED, EmbeddedChroma
 from ..index.vector.server import ChromaServer
@@ -105,17 +104,8 @@ def local_embedder(
     return _checked(inner, settings)
 
 
-def service_embedder(
-    address: str, model: str, settings: EngineSettings, *, key: str = ""
-) -> Embedder:
-    """An embedding service at an address, for programs without a host that has one. Asks nothing
-    yet. Raises InvalidService."""
-    raw = EmbeddingService(address, model, key=key, seconds=settings.embed_write_seconds)
-    return provider_embedder(raw, settings)
-
-
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
-    """An embedding service of the host."""
+    """An embedding service, of the host or at an address."""
     return _checked(ProviderEmbedder(raw), settings, prepare_seconds=settings.embed_write_seconds)
 
 

@@ -217,7 +217,6 @@ def test_status_and_config_tell_what_a_workflow_sets(
     for line in (
         f"  set by: {file}\n",
         f"  memory root: {shop.path / 'memory'}\n",
-        "  layout: project+roles\n",
         "  roles: architect, qa\n",
     ):
         assert line in said

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_s
     EmbeddingService,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.service.indexes import service_embedder
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import provider_embedder
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
     CANARY,
     TEXTS,
@@ -41,7 +41,8 @@ def raw(server: EmbeddingServer, seconds: float = 10.0) -> EmbeddingService:
 
 
 def whole(server: EmbeddingServer, model: str = "small") -> Embedder:
-    return service_embedder(server.url, model, EngineSettings(), key=CANARY)
+    inner = EmbeddingService(server.url, model, key=CANARY)
+    return provider_embedder(inner, EngineSettings())
 
 
 async def test_texts_become_the_vectors_of_the_service(server: EmbeddingServer) -> None:

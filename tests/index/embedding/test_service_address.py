@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_s
     EmbeddingService,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.service.indexes import service_embedder
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import provider_embedder
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
     CANARY,
     TEXTS,
@@ -258,7 +258,7 @@ async def test_the_key_is_in_no_error_representation_or_log(
     try:
         for call in (
             service.embed(TEXTS),
-            service_embedder(server.url, "small", EngineSettings(), key=CANARY).prepare(),
+            provider_embedder(service, EngineSettings()).prepare(),
         ):
             with pytest.raises(EmbeddingFailed) as caught:
                 await call
