@@ -37,7 +37,7 @@ class NightlyBackup:
 
     def __init__(
         self,
-        folder: DailyBackups,
+        backups: DailyBackups,
         living: RecallableMemories,
         notices: NoticeBoard,
         clock: Clock,
@@ -45,17 +45,17 @@ class NightlyBackup:
         keep: int,
         may_rotate: Callable[[], bool],
         version: str,
-        settings: Callable[[], Mapping[str, object]],
+        carried_settings: Callable[[], Mapping[str, object]],
     ) -> None:
-        """``settings``: the owner's, without secrets."""
-        self._folder = folder
+        """``carried_settings``: the owner's, without secrets."""
+        self._folder = backups
         self._living = living
         self._notices = notices
         self._clock = clock
         self._keep = keep
         self.may_rotate = may_rotate
         self._version = version
-        self._settings = settings
+        self._settings = carried_settings
         self._making = asyncio.Lock()
 
     async def run(self) -> SleepReport:

@@ -69,7 +69,7 @@ class PrimerService:
         corrected: Deeds,
         state: SqliteStateStore,
         *,
-        at_home: bool = False,
+        at_home: bool,
     ) -> None:
         """``participants`` returns the people of a conversation, given its scope, id and speaker.
         ``at_home`` is True where MEMORY.md and PRIMER.md may be a stranger's, who pushed

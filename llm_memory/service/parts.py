@@ -219,10 +219,12 @@ class Parts(Told):
 
     # Databases beside the vault.
     state: cached_property[SqliteStateStore] = part(
-        lambda p: (SqliteStateStore if p.remembers else ForgetfulState)(
-            p.paths.state / "state.sqlite", version=p.version
+        lambda p: (
+            p.durable_state() if p.remembers else ForgetfulState(p.paths.state / "state.sqlite")
         )
     )
+    soul_state = part(lambda p: p.state if p.remembers else p.durable_state())
+    """Where the ends of the souls' chains lie: they are kept whoever has the store open."""
     migration_store = part(
         lambda p: SqliteMigrationStore(p.paths.state / "migration.sqlite", version=p.version)
     )
@@ -290,20 +292,13 @@ class Parts(Told):
     corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
     intake = wired(Intake, recallable="living", deeds="corrected")
-    corrections = part(
-        lambda p: CorrectionFollower(p.corrected, p.unread, p.handlers, p.catalogue, p.clock)
-    )
+    corrections = wired(CorrectionFollower, deeds="corrected", editor="handlers")
     reconciler = wired(Reconciler, pace="settings.vault_pace", mapped="book.mapped")
     intents = part(lambda p: RecordIntents(p.state))
     recorder = wired(Recorder, files=lambda p: SharedFiles(p.paths.memory, english=p.english))
 
     # Finished turns, and the first one after a pause.
-    primer = wired(
-        PrimerService,
-        settings="settings.loop",
-        participants="bylines.participants",
-        at_home="at_home",
-    )
+    primer = wired(PrimerService, settings="settings.loop", participants="bylines.participants")
     queue = wired(TurnQueue, settings="settings.loop")
     style = part(
         lambda p: (
@@ -329,22 +324,12 @@ class Parts(Told):
     )
 
     # The night.
-    soul_state = part(
-        lambda p: (
-            p.state
-            if p.remembers
-            else SqliteStateStore(p.paths.state / "state.sqlite", version=p.version)
-        )
-    )
-    """Where the ends of the souls' chains lie: they alone are kept whoever has the store open."""
-    governance = part(
-        lambda p: Governance(
-            SoulFiles(p.paths.memory),
-            SoulHeads(p.soul_state),
-            p.clock,
-            seed=seed("en" if p.english else "zh").encode(),
-            evolution=p.settings.soul_evolution,
-        )
+    governance = wired(
+        Governance,
+        files=lambda p: SoulFiles(p.paths.memory),
+        heads=lambda p: SoulHeads(p.soul_state),
+        seed=lambda p: seed("en" if p.english else "zh").encode(),
+        evolution="settings.soul_evolution",
     )
     souls = wired(
         Souls,
@@ -355,12 +340,7 @@ class Parts(Told):
         archived="vault.archived_anywhere",
         evolution="settings.soul_evolution",
     )
-    backup = wired(
-        NightlyBackup,
-        folder="backups",
-        keep="settings.loop.backups_keep",
-        settings="carried_settings",
-    )
+    backup = wired(NightlyBackup, keep="settings.loop.backups_keep")
     overviews = wired(Overviews, primer="primer.overview")
     archive = wired(ArchiveStep)
     sleep = wired(
@@ -414,6 +394,10 @@ class Parts(Told):
     role_notes = wired(RoleNotes, leases="paths.leases", mode="settings.privacy_mode")
     service: cached_property[CognitiveService] = part(lambda p: CognitiveService(p))
     follower = wired(VaultFollower, pace="settings.vault_pace", also="follow_files")
+
+    def durable_state(self) -> SqliteStateStore:
+        """Returns the one whose changes last."""
+        return SqliteStateStore(self.paths.state / "state.sqlite", version=self.version)
 
     def private_names(self) -> list[str]:
         """Returns the names of the scopes that not everybody reads."""
