@@ -24,13 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    Rig,
-    group,
-    person,
-    private,
-    running,
-)
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
 
 pytestmark = pytest.mark.engine
 

@@ -24,14 +24,11 @@ from ..core.turn.events import Said, TurnNotes, notes_of
 from ..llm_memory import EngineClosed, ScopedMemoryError
 
 OFF = "error 记忆插件没有在运行，请稍后再试 / memory is not running, try again later"
-_POINTED = re.compile(r"#([mn]-[0-9a-z]+)\]")
 _TOLD = ("type", "enum", "minimum", "maximum", "items", "description")
 """What a model is told of a parameter. The rest costs tokens in each turn, and AstrBot time."""
 SHOWN = 40
 """Characters of what was passed that an error repeats."""
 ANY_CASE = BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else value)
-
-
 _READING = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
 
@@ -89,8 +86,6 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     parameters: dict[str, Any] = Field(default_factory=dict)
     source: Any = None
     takes: ClassVar[type[BaseModel]]
-    shows_memories: ClassVar[bool] = False
-    """Whether the answer holds memories, each behind its pointer in brackets."""
     answer: ClassVar[Callable[..., Awaitable[str]]]
     """A method: what the tool does for a ``Call``, with its arguments by name. Tools pass the
     conversation's id on; they know no scope."""
@@ -118,10 +113,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
                 if not said.who.spoke:  # no hook has heard of this agent; what it says is kept, too
                     await plugin.service.view(conversation_id=said.where, history=said.history)
                 call = Call(plugin, said, notes_of(event))
-                answer: str = await self.answer(call, **dict(self.takes.model_validate(passed)))
-                if self.shows_memories:
-                    call.note("recalled", *_POINTED.findall(answer))
-                return answer
+                return await self.answer(call, **dict(self.takes.model_validate(passed)))
             except EngineClosed:
                 closed = plugin  # nothing was done; a newer plugin may be there
             except ValidationError as error:

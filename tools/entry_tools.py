@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -18,7 +18,6 @@ from ..core.replies.outcome_text import (
 )
 from ..llm_memory import DeedKind, NoteSection, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
-from ..llm_memory.models.data_models import is_absent
 from ..llm_memory.models.turns import ShownTurn
 from ..llm_memory.remember.rules.gate import asks_to_forget
 from ..llm_memory.text.refusal_words import refusal_words
@@ -62,15 +61,10 @@ class ExpandTool(MemoryTool):
             shown = entry_text(texts, found.memory, hit)
         if not transcript:
             return f"ok {shown}"
-        talk: ShownTurn | Refused
-        history = await service.talk_of(pointer, conversation_id=where)
-        if isinstance(history, Refused):
-            talk = history
-        else:
-            kept = await call.plugin.events.kept_history(where.umo, history) or ""
+        talk: ShownTurn | Refused | str = await service.talk_of(pointer, conversation_id=where)
+        if isinstance(talk, str):
+            kept = await call.plugin.events.kept_history(where.umo, talk) or ""
             talk = await service.transcript(pointer, kept, conversation_id=where)
-        if is_absent(talk):  # forgotten, or paused, a moment ago
-            return call.error("outcome.no_such_pointer")
         return f"ok {shown}\n{talk_text(texts, talk)}"
 
 
@@ -110,7 +104,6 @@ class TasksTool(MemoryTool):
         "tasks 每项一件事，写成脱离上下文也能看懂的一句话，把“明天”写成日期；"
         "done 时写清单里的原话或编号。"
     )
-    shows_memories: ClassVar[bool] = True
 
     async def answer(
         self,
@@ -142,4 +135,5 @@ class TasksTool(MemoryTool):
         told = await service.told(
             report.open, conversation_id=said.where, actor=said.who, chars=_TASK
         )
+        call.note("recalled", *(hit.memory_id for hit in told))
         return tasks_text(texts, report, told)

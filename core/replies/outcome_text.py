@@ -29,14 +29,7 @@ from ...llm_memory.errors import DirectoryInUse, FormatNewer, TransferFailed
 from ...llm_memory.models.turns import ShownTurn
 from ...llm_memory.text.hit_line import hit_line
 from ...llm_memory.text.refusal_words import private_words, refusal_words
-from ...llm_memory.text.safe_text import (
-    cut,
-    note_title,
-    safe,
-    safe_line,
-    safe_pointer,
-    shown_name,
-)
+from ...llm_memory.text.safe_text import cut, note_title, safe, safe_line, safe_pointer, shown_name
 from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
 from .memory_line import place_text, shown_words

@@ -381,12 +381,10 @@ def absent(named: str = "") -> Refused:
     return Refused(Reason.NOT_VISIBLE, detail=named)
 
 
-_GONE: Final = frozenset({Reason.NOT_VISIBLE, Reason.FORGOTTEN})
-
-
 def is_absent(outcome: object) -> TypeGuard[Refused]:
     """True for what the conversation does not see, forgotten or never there."""
-    return isinstance(outcome, Refused) and outcome.reason in _GONE
+    gone = (Reason.NOT_VISIBLE, Reason.FORGOTTEN)
+    return isinstance(outcome, Refused) and outcome.reason in gone
 
 
 def is_denied(outcome: object) -> TypeGuard[Refused]:

@@ -192,9 +192,9 @@ STEPS: dict[str, Step] = {
     "purged": lambda rig, one: rig.forget(one, HERE, ADMIN, for_good=True),
     "a task is marked": lambda rig, _: mark_a_task(rig, ADMIN),
 }
-GONE = ["edited, forgotten by its speaker", "edited, deleted by hand"]
 PASSED = [
-    *GONE,
+    "edited, forgotten by its speaker",
+    "edited, deleted by hand",
     "edited, changed by hand",
     "edited, edited by another",
     "edited, moved by another",
@@ -222,23 +222,6 @@ async def test_what_cannot_be_undone_any_more_is_passed_over(rig: Rig, story: st
     await rig.engine.reconcile()
     assert await seen(rig, HERE) == sorted([*here, FIRST])
     assert await seen(rig, WORK) == at_work
-
-
-@pytest.mark.parametrize("story", GONE)
-async def test_of_what_is_gone_the_answer_names_it_and_by_its_id_it_comes_back(
-    rig: Rig, story: str
-) -> None:
-    """The edit can be taken back then, too."""
-    memory_id = await rig.stored_id(SECOND, HERE, SPEAKER)
-    for step in story.split(", "):
-        await STEPS[step](rig, memory_id)
-    assert await rig.restore("", HERE, ADMIN) == absent()
-    assert await seen(rig, HERE) == []
-    await takes_back(rig, DeedKind.FORGOTTEN, memory_id=memory_id)
-    assert await seen(rig, HERE) == [REWORDED]
-    await takes_back(rig, DeedKind.EDITED)
-    assert await seen(rig, HERE) == [SECOND]
-    assert await rig.restore("", HERE, ADMIN) == absent()
 
 
 async def test_a_member_takes_back_what_the_member_did(rig: Rig) -> None:

@@ -60,14 +60,6 @@ def test_many_stand_as_if_each_had_been_appended(
     assert contents(one.root) == contents(other.root)
     assert max(map(len, contents(other.root).values())) <= SPLIT_BYTES + 50_000
     assert entries is not LONG or {stored.path for stored in single} == PARTS
-    known, also = (
-        {
-            (e.memory, e.path, e.digest, e.before, e.after)
-            for e in tree.vault.ledger.entries_in(list(tree.vault.ledger.files()))
-        }
-        for tree in (one, other)
-    )
-    assert known == also
     assert one.vault.ledger.files() == other.vault.ledger.files()
 
 

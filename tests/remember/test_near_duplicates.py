@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     How,
     RememberOutcome,
     Stored,
-    Turn,
     is_changed,
     is_stored,
 )
@@ -96,18 +95,6 @@ async def test_what_becomes_of_what_is_said(tmp_path: Path, play: Play, name: st
         assert sorted(one.memory.judgment for one in rig.living()) == sorted(stored)
 
 
-async def test_turns_not_read_yet_hide_nothing_that_was_said_before(
-    tmp_path: Path, play: Play
-) -> None:
-    async with play(tmp_path) as rig:
-        for number in range(12):
-            turn = Turn(ME, f"我爱喝乌龙茶第{number}泡", "好的")
-            await rig.engine.service.observe(turn, conversation_id=HERE)
-        await rig.engine.reflection.read_due()
-        await say(rig, OLD, HERE)
-        assert is_stored(await say(rig, NEW, HERE), How.AGAIN)
-
-
 async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
     tmp_path: Path, play: Play
 ) -> None:
@@ -137,15 +124,3 @@ async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Pat
         await say(rig, OLD, OFFICE)
         await say(rig, OLD, SQUARE)
         assert is_stored(await say(rig, NEW, HERE), How.NEW)
-
-
-async def test_a_person_who_edits_the_neighbour_keeps_their_words(
-    tmp_path: Path, play: Play
-) -> None:
-    async with play(tmp_path) as rig:
-        first = await rig.remember(OLD, HERE, ME)
-        path = tmp_path / "memory/scopes/家人" / first.memory.path
-        text = path.read_text("utf-8")
-        path.write_text(text.replace(OLD, "我改喝咖啡了"), encoding="utf-8")
-        assert is_stored(await say(rig, NEW, HERE), How.NEW)
-        assert "我改喝咖啡了" in path.read_text("utf-8")

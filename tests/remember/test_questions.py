@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import (
-    Exported,
-    How,
-    Reason,
-    Refused,
-    is_stored,
-)
+from astrbot_plugin_scoped_memory.llm_memory import Exported, How, Reason, Refused, is_stored
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
