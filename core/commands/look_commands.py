@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Refused, StoredMemory
+from ...llm_memory import OFF_THE_RECORD, EngineOff, Refused, StoredMemory
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe
@@ -41,26 +41,14 @@ async def status(call: Call) -> Reply:
     if not call.actor.admin:
         return [*lines, say("status.warnings_hidden") if warnings else ""]
     learned = [(safe(one.memory.judgment), one.memory.memory_id) for one in rules]
+    counts = {"backlog": found.backlog, "scope_check_drops": found.scope_check_drops}
     return [
         *lines,
-        *_for_admins(call, found),
-        *(say("status.new_rule", text=words, id=name) for words, name in learned),
-        *(say("status.warning", text=text) for text in warnings),
-    ]
-
-
-def _for_admins(call: Call, found: EngineStatus) -> list[str]:
-    """What the index lacks, and what of its answers the second check has dropped; the notes; the
-    loop; what lies in former scopes."""
-    say, notes = call.say, sum(found.notes.values())
-    total = max(found.total + notes, found.backlog)
-    places = tuple(f"{safe(place)} {count}" for place, count in sorted(found.notes.items()))
-    return [
-        say("status.backlog", done=total - found.backlog, total=total) if found.backlog else "",
-        *call.texts.counted("status", scope_check_drops=found.scope_check_drops),
-        say("status.notes", count=notes, places=places) if notes else "",
+        *call.texts.counted("status", **counts, notes=sum(found.notes.values())),
         *loop_lines(call.texts, found.loop),
         *(left_text(call.texts, one, "status.left") for one in found.left),
+        *(say("status.new_rule", text=words, id=name) for words, name in learned),
+        *(say("status.warning", text=text) for text in warnings),
     ]
 
 
