@@ -76,7 +76,6 @@ from .models.settings import (
 from .models.status import (
     EngineStatus,
     IndexState,
-    MapChange,
     Notice,
     NoticeCode,
     ScopeReport,
@@ -144,7 +143,6 @@ __all__ = [
     "LineFault",
     "LoopSettings",
     "LoopStatus",
-    "MapChange",
     "Memory",
     "MemoryDraft",
     "MemoryKind",

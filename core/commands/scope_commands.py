@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from time import monotonic
 
-from ...llm_memory import ConversationId, ConversationKind, MapChange, Resolution
+from ...llm_memory import ConversationId, ConversationKind, Resolution
 from ...llm_memory.models.consent import is_private_chat
 from ...llm_memory.models.scope import is_mapped_name
 from ...llm_memory.scopes.rules.origins import named
@@ -168,34 +168,27 @@ async def set_scope(
         await call.check_scope(changed, where)
         await panel_map.save({MAP_KEY: changed})
         outcome = await call.service.change_map(changed, conversation_id=where, actor=call.actor)
-    change = call.done(outcome)
+    before, now = call.done(outcome)
     if elsewhere:
-        told = call.say("scope.told", change=_changed(call, change, name, here))
+        told = call.say("scope.told", change=_changed(call, now, name, here))
         await tell(call.plugin, where.umo, told)
-    return [
-        call.say("scope.done", change=_changed(call, change, name, place)),
-        _stays(call, change),
-    ]
+    done = call.say("scope.done", change=_changed(call, now, name, place))
+    return [done, _stays(call, before.name) if now.name not in ("", before.name) else ""]
 
 
-def _changed(call: Call, change: MapChange, name: str | None, place: str) -> str:
+def _changed(call: Call, now: Resolution, name: str | None, place: str) -> str:
     """Who sees from now on what is said there."""
-    after = change.after
-    if after.name in (name, PUBLIC):
-        kind = "public" if after.name == PUBLIC else "private"
-        said = call.say(f"scope.set_{kind}", scope=name, count=change.sharing, place=place)
-    else:
-        said = _scope_line(call, after)
+    said = _scope_line(call, now)
+    if now.name in (name, PUBLIC):
+        kind = "public" if now.name == PUBLIC else "private"
+        said = call.say(f"scope.set_{kind}", scope=name, place=place)
     return said if name else f"{call.say('scope.set_off', place=place)}\n{said}"
 
 
-def _stays(call: Call, change: MapChange) -> str:
+def _stays(call: Call, former: str) -> str:
     """What does not come along into another scope, who sees it, and how it is brought."""
-    former, now = change.before.name, change.after.name
-    if not former or not now or former == now:
-        return ""
-    derived = "scope.stays" if is_mapped_name(former) else "scope.stays_derived"
-    return call.say("scope.stays_public" if former == PUBLIC else derived, scope=former)
+    named = "scope.stays" if is_mapped_name(former) else "scope.stays_derived"
+    return former and call.say("scope.stays_public" if former == PUBLIC else named, scope=former)
 
 
 def place_name(call: Call, where: ConversationId, called: str) -> str:

@@ -19,13 +19,9 @@ _GROUP = "GroupMessage"
 
 
 class GroupChatter(CustomFilter):
-    """Lets AstrBot hand what the bot listens to to the plugin. Everything else it leaves asleep;
-    that a chat has moved AstrBot shows to filters alone, for such a message has no words.
-
-    AstrBot makes the filter when it reads the handler's decorator, before there is a plugin: so
-    the plugin that lives tells the class who hears, and takes it back when it ends. Moves are held
-    until there is one.
-    """
+    """Lets AstrBot hand what the bot listens to to the plugin; that a chat has moved it shows to
+    filters alone. It makes the filter before there is a plugin: so the plugin that lives tells the
+    class who hears, and takes it back when it ends. Moves are held until there is one."""
 
     _mind: ClassVar[DeepMind | None] = None
     _moved: ClassVar[deque[tuple[str, str]]] = deque(maxlen=_HELD)
@@ -54,8 +50,8 @@ class GroupChatter(CustomFilter):
 
 
 def moved_chat(event: AstrMessageEvent) -> tuple[str, str] | None:
-    """The former and the new conversation key where the platform says that a group goes on under
-    another id, as Telegram does of a group that becomes a supergroup; else None."""
+    """The former and the new key of a group where the platform says that it goes on under another
+    id, as Telegram does of one that becomes a supergroup; else None."""
     message = getattr(getattr(event.message_obj, "raw_message", None), "message", None)
     account, here = event.get_platform_id(), getattr(getattr(message, "chat", None), "id", None)
     for name, is_new in (("migrate_to_chat_id", True), ("migrate_from_chat_id", False)):

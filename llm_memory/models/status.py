@@ -73,16 +73,6 @@ class ScopeReport:
     left: tuple[Remainder, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MapChange:
-    """How a conversation's entry in the map changed its scope. ``sharing``: so many keys of the map
-    give the scope that it has now."""
-
-    before: Resolution
-    after: Resolution
-    sharing: int
-
-
 class NoticeCode(StrEnum):
     """Each has a text in the i18n files, with the params named there."""
 

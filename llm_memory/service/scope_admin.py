@@ -10,14 +10,13 @@ from functools import partial
 
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused
-from ..models.resolution import Brought, Rebinding
-from ..models.scope import PUBLIC, is_mapped_name
+from ..models.resolution import Brought, Rebinding, Resolution
+from ..models.scope import PUBLIC, Scope, is_mapped_name
 from ..models.settings import IllegalName
-from ..models.status import MapChange, Notice, ScopeReport
+from ..models.status import Notice, ScopeReport
 from ..models.turns import Pause, Paused
 from ..scopes.rules.rebinding import fault_of, with_moved
 from ..scopes.rules.scope_map import read_scope_map
-from ..scopes.rules.scope_resolution import target_scope
 from .door import Door, deed
 
 
@@ -72,13 +71,12 @@ class ScopeAdmin(Door):
         """Off the record from now on: nothing of the conversation is queued or stored, and nothing
         recalled in it. Its person may, in a private chat; elsewhere admins. ``until``: it ends by
         itself then. Raises StateUnavailable, and then it is not paused."""
-        scope = (await self.parts.gate.open(conversation_id)).writes
+        found = (await self.parts.gate.open(conversation_id)).resolution
         if not _may_pause(conversation_id, actor):
             return Refused(Reason.NOT_ALLOWED)
-        if isinstance(scope, Refused) and scope.reason is Reason.REFUSED:
-            return scope
-        name = PUBLIC.name if isinstance(scope, Refused) else scope.name
-        asked = Pause(name, self.parts.clock(), until)
+        if found.refused:
+            return Refused(Reason.REFUSED, found.why)
+        asked = Pause(found.name or PUBLIC.name, self.parts.clock(), until)
         paused, before = await self.parts.paused_conversations.pause(conversation_id, asked)
         await self.parts.unread.review()
         return Paused(paused.scope, paused.since, paused.until, before)
@@ -115,17 +113,15 @@ class ScopeAdmin(Door):
 
     async def change_map(
         self, raw: Mapping[str, object], *, conversation_id: ConversationId, actor: Actor
-    ) -> MapChange | Refused:
+    ) -> tuple[Resolution, Resolution] | Refused:
         """Go by a map in which an admin has set or dropped this conversation's entry, and which is
-        saved already: from the next message on."""
+        saved already: its scope before, and from the next message on."""
         await self.parts.life.ready()
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
         before = self.parts.book.resolve(conversation_id)
         await self.go_by(raw)
-        after = self.parts.book.resolve(conversation_id)
-        sharing = len(self.parts.book.sharing(after.scope)) if after.scope else 0
-        return MapChange(before, after, sharing)
+        return before, self.parts.book.resolve(conversation_id)
 
     async def go_by(self, raw: Mapping[str, object]) -> None:
         """From now on the owner's map is ``raw``: it is meant as it is."""
@@ -188,14 +184,10 @@ class ScopeAdmin(Door):
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
-        source, target = target_scope(old, {old}), target_scope(new, {new})
-        if source is None or target is None:
-            return Refused(Reason.UNKNOWN_SCOPE, detail=old)
         if moved:
             await self.go_by(raw)
-        return await self.parts.bringing.bring_all(
-            source, target, view.requester, undoable=not moved
-        )
+        bring, alone = self.parts.bringing.bring_all, not moved
+        return await bring(Scope.parse(old), Scope.parse(new), view.requester, undoable=alone)
 
     # Other names
 
@@ -234,9 +226,8 @@ class ScopeAdmin(Door):
 
     async def _rebind(self, names: Sequence[Rebinding]) -> None:
         await self.parts.book.rebind(names)
-        await (
-            self.parts.unread.review()
-        )  # what is off the record under one name is so under the other
+        # What is off the record under one name is so under the other.
+        await self.parts.unread.review()
 
 
 def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:

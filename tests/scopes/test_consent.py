@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     is_stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -236,14 +235,3 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
         assert (await change_tasks(rig, done, where, who)).outcomes[0].fate == fate
     for where, who in ((ROOM, ADMIN), (ROOM, MING), (OTHERS_CHAT, HONG)):
         assert await rig.restore(task, where, who) == absent(task)
-
-
-@pytest.mark.parametrize("action", [TaskAction.ADD, TaskAction.DONE])
-async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(
-    rig: Rig, action: TaskAction
-) -> None:
-    await change_tasks(rig, TaskChange(TaskAction.ADD, ("交报告",)), ROOM, HONG)
-    news = TaskChange(action, ("交报告",), progress="小明搬出去了，没交")
-    await change_tasks(rig, news, CHAT, AGENT)
-    assert not await shown(rig, OTHERS_CHAT, "搬出去")
-    assert is_done(rig.only()) is (action is TaskAction.DONE)

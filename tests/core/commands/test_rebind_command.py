@@ -78,24 +78,21 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
 
     each = DmScope.PER_ACCOUNT_CHANNEL_PEER
     settings = replace(QUICK, group_scope=GroupScope.PER_GROUP, dm_scope_by_account={ADAPTER: each})
-    open_ = partial(running, tmp_path, follow=False)
-    panel = Panel(dict(MAP))
-    said = {ANSWER: group(777), "帐篷在阁楼里": group(555), "存折在花盆下面": private(31)}
-    async with open_(settings=settings) as rig:
+    open_ = partial(running, tmp_path, follow=False, settings=settings)
+    panel, said = Panel(dict(MAP)), {ANSWER: group(777), "存折在花盆下面": private(31)}
+    async with open_() as rig:
         for text, place in said.items():
             await rig.engine.service.meet(place, person(31))
             await rig.remember(text, place, person(31))
         await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
-    async with open_(settings=settings, accounts=frozenset({"qq2"})) as rig:
+    async with open_(accounts=frozenset({"qq2"})) as rig:
         await Desk(rig, panel=panel)(f"scope rebind {ADAPTER} qq2")
         assert rig.engine.service.pause_of(on("qq2", group(888)))
         for text, place in said.items():
             for where in (place, group(4321), private(4321)):
                 assert bool(await rig.texts(text, on("qq2", where))) is (where is place), text
     assert panel[KEY] == {key.replace(ADAPTER, "qq2", 1): scope for key, scope in MAP.items()}
-    async with open_(panel[KEY], settings=settings, accounts=frozenset({"qq2", ADAPTER})) as rig:
-        for text, place in said.items():
-            assert await rig.texts(text, on("qq2", place)), text
+    async with open_(panel[KEY], accounts=frozenset({"qq2", ADAPTER})) as rig:
         await Desk(rig, panel=panel)(f"scope rebind qq2 {ADAPTER}")
         for text, place in said.items():
             assert await rig.texts(text, place), text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.llm_memory import DmScope, Feedback, MemoryDraft, Ticket, Turn
+from astrbot_plugin_scoped_memory.llm_memory import DmScope
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -147,20 +147,6 @@ async def test_what_was_said_under_a_mistyped_name_is_seen_where_it_should_be(
             await desk(words, int(where))
             assert await seen_by(rig) == {*map(int, seen.split())}, line
     assert panel[KEY] == {**MAP, HERE: TYPOS[story]}
-
-
-async def test_what_was_forgotten_is_not_learned_again_under_the_new_name(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        desk = await lost_in_a_typo(rig, Panel(dict(MAP)))
-        service, where = rig.engine.service, group(555)
-        ticket = await service.observe(Turn(person(1), "雨伞在门后", "好"), conversation_id=where)
-        assert isinstance(ticket, Ticket)
-        gone = await rig.stored_id("雨伞在门后", where, person(1))
-        for words in (f"forget {gone}", "scope rename 家入 小家"):
-            await desk(words, 555)
-        draft = MemoryDraft("雨伞在门后", actor=person(1), active=False)
-        await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
-        assert await rig.newest(where) == [KEPT]
 
 
 @pytest.mark.parametrize(

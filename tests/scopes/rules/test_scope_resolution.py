@@ -295,10 +295,7 @@ def test_a_derived_name_never_changes(
     assert scope_of(resolve(chat, *panel)).name == name
 
 
-def test_an_account_follows_its_own_policy_which_is_named() -> None:
-    for chat, policy in ((QQ_2, DmScope.MAIN), (TG, EACH)):
-        assert resolve(chat, *BY_ACCOUNT) != resolve(chat, *settings())
-        assert scope_of(resolve(chat, *BY_ACCOUNT)) == scope_of(resolve(chat, *settings(dm=policy)))
+def test_a_bad_policy_of_an_account_is_named() -> None:
     bad = resolve(private("1", account="bad"), *BY_ACCOUNT)
     assert bad.why.key == "advanced.dm_scope_by_account"
 
