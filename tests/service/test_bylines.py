@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,17 +90,6 @@ def assert_marked(found: list[str], shown: dict[str, str]) -> None:
         assert mark in line if mark else "〔" not in line, line
 
 
-@dataclass(frozen=True)
-class World:
-    """What was said, by whom and where, and how it is shown to somebody elsewhere."""
-
-    said: tuple[Said, ...]
-    shown: dict[str, str]
-    where: ConversationId = FAMILY
-    who: Actor | None = None
-    links: dict[str, str] = field(default_factory=dict)
-
-
 TEA, COFFEE = ("小明喜欢喝红茶", FAMILY, MING), ("小明喜欢喝黑咖啡", FAMILY, OTHER_MING)
 GREEN = ("小红喜欢喝绿茶", FAMILY, HONG)
 COFFEE_ELSEWHERE = ("小明喜欢喝黑咖啡", COMPANY, OTHER_MING)
@@ -111,47 +100,60 @@ IN_PUBLIC = (
     ("小明喜欢喝红茶", ROOM, MING),
     ("小明每天要喝牛奶", FAMILY, MING),
 )
-WORLDS = {
-    "one bearer": World((TEA, GREEN), {"红茶": "", "绿茶": ""}, who=MING),
-    "two bearers": World(
+type Seen = tuple[ConversationId, Actor | None, dict[str, str]]
+"""Where it is asked, by whom, and what the line with these words bears."""
+WORLDS: dict[str, tuple[tuple[Said, ...], list[Seen]]] = {
+    "one bearer": ((TEA, GREEN), [(FAMILY, MING, {"红茶": "", "绿茶": ""})]),
+    "two bearers": (
         (TEA, COFFEE, GREEN),
-        {"红茶": "小明〔账号…5001〕", "黑咖啡": "小明〔账号…6002〕", "绿茶": ""},
+        [(FAMILY, None, {"红茶": "小明〔账号…5001〕", "黑咖啡": "小明〔账号…6002〕", "绿茶": ""})],
     ),
-    "the other one speaks in another scope": World((TEA, COFFEE_ELSEWHERE), {"红茶": ""}, who=MING),
-    "the other one asks": World(
-        (TEA, COFFEE_ELSEWHERE), {"红茶": "小明〔账号…5001〕"}, who=OTHER_MING
+    "the other one speaks in another scope, and asks": (
+        (TEA, COFFEE_ELSEWHERE),
+        [(FAMILY, MING, {"红茶": ""}), (FAMILY, OTHER_MING, {"红茶": "小明〔账号…5001〕"})],
     ),
-    "linked accounts are one person": World(
+    "linked accounts are one person": (
         (TEA, COFFEE),
-        {"红茶": "", "黑咖啡": ""},
-        links={MING.person: "小明", OTHER_MING.person: "小明"},
+        [(FAMILY, None, {"红茶": "", "黑咖啡": ""})],
     ),
-    "an admin, and who bears the name": World(
-        OWNERS, {"白开水": "老李〔管理员〕", "白酒": "老李〔账号…0002"}
+    # The admin's own words are not seen in the room, but the name is the admin's all the same.
+    "an admin, and who bears the name": (
+        OWNERS,
+        [
+            (FAMILY, None, {"白开水": "老李〔管理员〕", "白酒": "老李〔账号…0002"}),
+            (ROOM, None, {"白酒": "老李〔账号…0002"}),
+        ],
     ),
-    # The admin's own words are not seen there, but the name is the admin's all the same.
-    "who bears an admin's name elsewhere": World(OWNERS, {"白酒": "老李〔账号…0002"}, where=ROOM),
-    "a stranger's words in public": World(
+    "a stranger's words in public": (
         IN_PUBLIC,
-        {"绿茶": f"小红{UNVOUCHED}", "喜酒": "老李〔管理员〕", "红茶": "", "牛奶": ""},
+        [
+            (
+                FAMILY,
+                None,
+                {"绿茶": f"小红{UNVOUCHED}", "喜酒": "老李〔管理员〕", "红茶": "", "牛奶": ""},
+            ),
+            (ROOM, None, {"绿茶": ""}),
+            (OTHER_ROOM, HONG, {"绿茶": ""}),
+            (OTHER_ROOM, MING, {"绿茶": UNVOUCHED}),
+        ],
     ),
-    "where the stranger spoke": World(IN_PUBLIC, {"绿茶": ""}, where=ROOM),
-    "told to the stranger": World(IN_PUBLIC, {"绿茶": ""}, where=OTHER_ROOM, who=HONG),
-    "told to another": World(IN_PUBLIC, {"绿茶": UNVOUCHED}, where=OTHER_ROOM, who=MING),
-    "stored by an agent of the admin": World(
-        (("大家喜欢喝自来水", FAMILY, AGENT),), {"自来水": "未核实"}
+    "stored by an agent of the admin": (
+        (("大家喜欢喝自来水", FAMILY, AGENT),),
+        [(FAMILY, None, {"自来水": "未核实"})],
     ),
 }
 
 
-@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
-async def test_a_name_is_shown_with_what_tells_its_bearer(tmp_path: Path, world: World) -> None:
-    async with a_bot(tmp_path, settings=replace(SETTINGS, identity_links=world.links)) as rig:
-        await everything(rig, *world.said)
-        found = await lines(rig, world.where, world.who)
-        assert_marked(found, world.shown)
-        if AGENT in {who for _, _, who in world.said}:
-            assert "管理员" not in "".join(found)
+@pytest.mark.parametrize("world", WORLDS)
+async def test_a_name_is_shown_with_what_tells_its_bearer(tmp_path: Path, world: str) -> None:
+    said, seen = WORLDS[world]
+    links = dict.fromkeys((MING.person, OTHER_MING.person), "小明") if "linked" in world else {}
+    async with a_bot(tmp_path, settings=replace(SETTINGS, identity_links=links)) as rig:
+        await everything(rig, *said)
+        for where, who, shown in seen:
+            found = await lines(rig, where, who)
+            assert_marked(found, shown)
+            assert "agent" not in world or "管理员" not in "".join(found)
 
 
 FORGED = [
