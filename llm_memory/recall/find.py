@@ -212,6 +212,7 @@ class CandidateFinder:
         ask, seen = found.ask, found.ask.request.scope_filter
         covered = {one.key: one.coverage for one in found.words.found} if found.words else {}
         named = {key: self._passages.get(key) for key in (*covered, *(found.similarities or ()))}
+        others: Iterable[Passage]
         if found.words is not None:
             # Of what was said on the days asked for, all may stand behind newer words alike.
             others = (one for one in self._whole.said_on(ask) if key_of(one) not in covered)
