@@ -47,9 +47,8 @@ class CorrectionFollower:
             return
         await self._unread.review()
         new, self._deeds.new = self._deeds.new, []
-        by_scope = await asyncio.to_thread(_by_scope, new)
-        failed = [await self._unwritten(scope, some) for scope, some in by_scope.items()]
-        if any(failed):
+        scopes = await asyncio.to_thread(lambda: {name for one in new for name in one.hidden_in})
+        if any([await self._unwritten(name, new) for name in scopes]):
             self._deeds.new += new
         else:
             self._followed = changes
@@ -72,25 +71,18 @@ class CorrectionFollower:
         """Returns the entries whose settling statement a person has taken out of the scope, and
         the journals that tell of something corrected; each with how it is to be. Blocks."""
         found: list[tuple[StoredMemory, Made]] = []
+        here = [one for one in new if scope in one.hidden_in]
         for stored in entries:
             memory, by = stored.memory, closed_by(stored.memory)
             gone = by and self._catalogue.get(Key(scope, by)) is None
             if gone and self._deeds.was_taken_out(scope, by):
                 found.append((stored, partial(_reopened, by=by)))
             if is_digest(memory) and is_journal(stored):
-                words = {one.words for one in new if one.at >= memory.created_at}
+                words = {one.words for one in here if one.at >= memory.created_at}
                 left = journal_without(memory.judgment, words)
                 if left not in (None, memory.judgment):
                     found.append((stored, partial(replace, judgment=left or NOTHING)))
         return found
-
-
-def _by_scope(deeds: Sequence[Deed]) -> dict[str, list[Deed]]:
-    found: dict[str, list[Deed]] = {}
-    for deed in deeds:
-        for name in deed.hidden_in:
-            found.setdefault(name, []).append(deed)
-    return found
 
 
 def _reopened(memory: Memory, by: str) -> Memory:

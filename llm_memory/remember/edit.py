@@ -38,7 +38,6 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import content_hash, same_words
-from ..vault.archive import forgotten_note
 from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
@@ -347,16 +346,9 @@ def _says_as(known: StoredMemory, current: StoredMemory) -> bool:
     return same_words(current.memory.judgment) == same_words(known.memory.judgment)
 
 
-def forgotten_words(requester: Requester, at: datetime) -> str:
-    """Returns ``left_words`` of what is about to be forgotten at that time."""
-    return content_hash(repr(forgotten_note(requester.actor, at)))
-
-
 def left_words(stored: StoredMemory) -> str:
     """Returns the digest by which an undo tells what a change left: an entry's content without its
-    strength, which changes by itself; of an archived one, when and by whom it was forgotten."""
-    if stored.path == ARCHIVE:
-        return content_hash(repr(stored.memory.extra[-2:]))
+    strength, which changes by itself."""
     memory = without_anchor(stored.memory)  # a move drops it
     said = (memory.judgment, memory.reasoning, memory.tags, memory.context)
     return content_hash(repr((*said, memory.provenance.who, memory.extra)))

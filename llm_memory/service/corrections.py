@@ -28,7 +28,6 @@ from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
 from ..remember.deeds import lost
-from ..remember.edit import forgotten_words, left_words
 from ..remember.rules.gate import told_in_confidence
 from ..runtime.cooperative import unhurried
 from ..scopes.access import View
@@ -101,11 +100,8 @@ class Corrections(Door):
         standing = [one for one in found.values() if one.path != ARCHIVE]
         turns = {entry_key(one) for one in standing if self.parts.unread.waiting(key_of(one))}
         living = [one for one in standing if entry_key(one) not in turns]
-        after, noted = forgotten_words(view.requester, at), partial(lost, DeedKind.FORGOTTEN)
-        deeds = (
-            noted(one.scope.name, one.memory, after=after, undoable=not for_good)
-            for one in standing
-        )
+        noted = partial(lost, DeedKind.FORGOTTEN, undoable=not for_good)
+        deeds = (noted(one.scope.name, one.memory) for one in standing)
         numbers = await self.parts.corrected.note(deeds, view.requester)
         gone, refused = await self.parts.handlers.archive(living, view.who, at)
         done = turns.union(map(entry_key, gone))
@@ -289,13 +285,13 @@ class Corrections(Door):
         return outcome
 
     async def _recover(self, done: Deed, view: View) -> UndoOutcome:
-        """Take back that entries were forgotten: as far as the archive has them as it
-        left them."""
+        """Take back that entries were forgotten, as far as the archive has them. What stood again
+        since is no part of the deed any more."""
         found, deeds = list[StoredMemory](), self.parts.corrected.together(done)
         keys = {Key(one.scope, one.memory_id) for one in deeds}
         async for one in unhurried(await self._forgotten({key.memory_id for key in keys}, view)):
             key = entry_key(one)
-            if key in keys and self.parts.catalogue.get(key) is None and _is_left(one, done):
+            if key in keys and self.parts.catalogue.get(key) is None:
                 found.append(one)
         outcome = await self._bring_back(found, view) if found else absent()
         if isinstance(outcome, Changed):
@@ -338,8 +334,3 @@ def _by_scope(found: Iterable[StoredMemory]) -> dict[Scope, dict[str, StoredMemo
 
 def _id(stored: StoredMemory) -> str:
     return stored.memory.memory_id
-
-
-def _is_left(archived: StoredMemory, done: Deed) -> bool:
-    """True if it was this deed that forgot the entry."""
-    return archived.path != ARCHIVE or done.after in ("", left_words(archived))

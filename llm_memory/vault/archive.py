@@ -286,16 +286,9 @@ def state_of(memory: Memory) -> EntryState:
 
 
 def _noted(memory: Memory, names: tuple[str, str], by: Actor, at: datetime) -> Memory:
-    return replace(memory, extra=memory.extra + _note(names, by, at))
-
-
-def forgotten_note(by: Actor, at: datetime) -> tuple[str, str]:
-    """Returns the last two fields of an archived entry: when it was forgotten, and by whom."""
-    return _note(_FORGOTTEN, by, at)
-
-
-def _note(names: tuple[str, str], by: Actor, at: datetime) -> tuple[str, str]:
-    return f"{names[0]}{at.isoformat()}", _noted_by(names, by)
+    return replace(
+        memory, extra=(*memory.extra, f"{names[0]}{at.isoformat()}", _noted_by(names, by))
+    )
 
 
 def _noted_by(names: tuple[str, str], by: Actor) -> str:

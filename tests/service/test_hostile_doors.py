@@ -176,6 +176,7 @@ def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[
     yield service.forget(name, **by, for_good=True)
     yield service.edit(name, name, **by)
     yield service.move(name, name, **by)
+    yield service.vouch(name, **by)
     yield service.restore(name, **by)
     yield service.import_(name, **by)
     yield service.bring((name,), **by)

@@ -41,8 +41,8 @@ of its own words are new. A Han character counts one, a word or number two."""
 _POINTING: Final = frozenset({"这", "這", "那", "此", "this", "that", "it"})
 _MOST_COMMENT: Final = 6
 """A clause that begins with one of these words and weighs no more, as above, may be a comment."""
-_SPEAKER: Final = re.compile("(?:我|俺)(?!们)|用户|本人")
-_ENGLISH: Final = (
+_NAMED: Final = (
+    (re.compile("(?:我|俺)(?!们)|用户|本人"), "{}"),
     (re.compile(r"\bI(?:'m| am)\b"), "{} is"),
     (re.compile(r"\b(?:I|the user)\b", re.IGNORECASE), "{}"),
     (re.compile(r"\bmy\b", re.IGNORECASE), "{}'s"),
@@ -106,10 +106,7 @@ class Removed:
 
 def named(text: str, who: str) -> str:
     """Returns ``text`` with its speaker's name in place of the first person."""
-    if not who:
-        return text
-    text = _SPEAKER.sub(lambda _: who, text)
-    for pattern, put in _ENGLISH:
+    for pattern, put in _NAMED if who else ():
         text = pattern.sub(lambda _, put=put: put.format(who), text)  # type: ignore[misc]
     return text
 
