@@ -31,8 +31,6 @@ EXAMINATION = 6
 _UNREADABLE = "language"
 _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 """Shares of right answers. Chance gives a twentieth."""
-_UNEXAMINED = 0.1
-"""The deviation that is taken before the examination, where only vectors can answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +90,7 @@ class EmbedderTrust:
         greatest of all means; a deviation of 0 says that nothing can be compared."""
         asked = [one for one in self._asked(language) if len(one.centre) == len(vector)]
         means = ((sumprod(vector, cohort.centre), cohort.deviation) for cohort in asked)
-        unknown = 0.0, 0.0 if self.cohorts else _UNEXAMINED
-        return max(means, key=lambda mean: mean[0], default=unknown)
+        return max(means, key=lambda mean: mean[0], default=(0.0, 0.0))
 
     def _asked(self, language: Language | None) -> list[Cohort]:
         return [one for name, one in self.cohorts.items() if language in (None, name)]

@@ -1,7 +1,6 @@
 """What may answer questions: asked of the index of words and of the embedder's at the same time,
-or looked for in the texts themselves where neither can answer; in the fitted order, with the
-decision whether any of it answers. Whatever was named is checked against the filter here, and
-nowhere else.
+or looked for in the texts themselves where neither can answer; with its score, and the decision
+whether any of it answers. Whatever was named is checked against the filter here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -130,7 +129,8 @@ class CandidateFinder:
             found.append(Found(ask, whole, trace))
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._indexing.lag() as lag:
-            await asyncio.gather(*(self._ask(one) for one in found if one.whole.limit is None))
+            asked = [one for one in found if one.whole.limit is None]
+            await asyncio.gather(*map(self._worded, asked), *map(self._near, asked))
         for one in found:
             if one.whole.limit is None:
                 await self._described(one, lag)
@@ -143,17 +143,8 @@ class CandidateFinder:
         return found
 
     def trusts(self, ask: Ask) -> bool:
-        """True where the embedder is asked beside the words."""
+        """True where the embedder is asked, too."""
         return self._trust.weight(ask.language) > 0
-
-    async def _ask(self, found: Found) -> None:
-        """The index of words, and beside it the embedder's where it is trusted, or where nothing
-        else can answer."""
-        trusted = self.trusts(found.ask)
-        await asyncio.gather(self._worded(found), *([self._near(found)] if trusted else []))
-        if found.words is None and not trusted:
-            await self._near(found)
-        found.trace.arm = _ARMS[found.words is not None, found.similarities is not None]
 
     async def _worded(self, found: Found) -> None:
         ask = found.ask
@@ -164,9 +155,11 @@ class CandidateFinder:
 
     async def _near(self, found: Found) -> None:
         """The neighbours of a question apart from what it has in common with all others: none where
-        the embedder or its index cannot answer."""
+        the embedder is not trusted, or it or its index cannot answer."""
         ask = found.ask
         common, seen = self._trust.common(ask.language), ask.request.scope_filter
+        if not self.trusts(ask):
+            return
         try:
             vector, neighbours = await self._indexing.neighbours(
                 ask.embedded, seen, NEIGHBOURS, common
@@ -181,6 +174,7 @@ class CandidateFinder:
     async def _described(self, found: Found, lag: Lag) -> None:
         """Leaves as candidates what may answer, with what is known of each, and its score."""
         ask, whole, trace = found.ask, found.whole, found.trace
+        trace.arm = _ARMS[found.words is not None, found.similarities is not None]
         # Before the texts are looked through: what is written meanwhile is known to the index.
         waiting = lag.living() if trace.arm is Arm.DENSE else ()
         named, covered = await self._named(found, waiting)

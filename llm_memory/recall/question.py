@@ -79,12 +79,9 @@ class Ask:
     """One question, read.
 
     Attributes:
-        request: What is asked within its filter.
         text: Cleaned, bounded, behind what it carries of the talk.
         asker: The ids of who asks of himself; none in any other question.
-        times: The times that it names.
-        subject: The text without them.
-        words: What the index of words is asked.
+        subject: The text without the times that it names.
         embedded: What an embedder is asked: the text, behind whom it points to.
         talk: What of the talk before belongs to it.
         asks: It is a question, or a request to be told, as far as its form tells.
@@ -115,14 +112,15 @@ def read(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> lis
     query = clean(request.query)
     if len(query) > MAX_QUERY:  # a question stands at either end
         query = f"{query[: MAX_QUERY // 2]} {query[-MAX_QUERY // 2 :]}"
+    if not query:
+        return []
     parts = parts_of(query)
-    context = [*request.context, *(ContextLine(Voice.ASKER, part, now) for part in parts)]
-    questions = [query] if len(parts) == 1 else [query, *parts]
-    said = [len(request.context), *range(len(request.context), len(context))]
+    asked = [(query, request.context)]
+    for at, part in enumerate(parts if len(parts) > 1 else ()):
+        before = (ContextLine(Voice.ASKER, one, now) for one in parts[:at])
+        asked.append((part, (*request.context, *before)))
     return [
-        read_question(replace(request, query=one, context=tuple(context[:before])), now, links)
-        for one, before in zip(questions, said, strict=False)
-        if one
+        read_question(replace(request, query=one, context=said), now, links) for one, said in asked
     ]
 
 
@@ -143,12 +141,10 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
     text = f"{talk.topic} {query}".strip()
     topic = without_times(talk.topic, find_times(talk.topic, now))
     subject = f"{topic} {subject}".strip()
-    clauses = [(one, asks(one)) for one in CLAUSE.findall(query)]
-    of_oneself = any(asked and is_first_person(one) for one, asked in clauses)
-    names = tuple(filter(None, request.names)) if of_oneself else ()
+    asking = [one for one in CLAUSE.findall(query) if asks(one)]
+    names = tuple(filter(None, request.names)) if any(map(is_first_person, asking)) else ()
     persons = [some for some in request.named if some[0] in fold(text)]
     called = "|".join(re.escape(some[0]) for some in persons) or "$"
-    is_question = not request.in_talk or any(asked for _, asked in clauses)
     return Ask(
         request=request,
         text=text,
@@ -169,7 +165,7 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
         talk=talk,
         asks=asks(query),
         whole=_whole(subject, times, is_question=not request.in_talk or asks(query)),
-        of_days=_of_days(subject, times, now, is_question=is_question),
+        of_days=_of_days(subject, times, now, is_question=not request.in_talk or bool(asking)),
     )
 
 
@@ -186,12 +182,10 @@ def _whole(subject: str, times: Sequence[TimeSpan], *, is_question: bool) -> Ask
 def _of_days(
     subject: str, times: Sequence[TimeSpan], now: datetime, *, is_question: bool
 ) -> OfDays | None:
-    if not times:
-        return None
     today = now.date()
     ahead = all(span.start > today for span in times)
     past = all(span.start < today and span.end <= today for span in times)
-    return asked_of_days(subject, asks=is_question, ahead=ahead, past=past)
+    return asked_of_days(subject, asks=is_question, ahead=ahead, past=past) if times else None
 
 
 def _before(context: Sequence[ContextLine], now: datetime) -> str:

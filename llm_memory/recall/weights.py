@@ -1,8 +1,7 @@
 """The fitted models of recall: what orders candidates, and what decides whether to speak.
 
 Logistic models with signs that were constrained in the fit: more of what speaks for an answer
-never lowers it. ``benchmarks/fit.py`` writes them into ``weights.json``, which is as much a part of
-the plugin as the code beside it.
+never lowers it. ``benchmarks/fit.py`` writes them into ``weights.json``.
 """
 
 from __future__ import annotations
@@ -71,15 +70,14 @@ class RecallWeights:
 
     Attributes:
         order: Of ``order.FEATURES``.
-        speak: Of what ``order.of_answer`` tells; its log-odds are those that something answers.
+        speak: Of the values of ``order.decide``; its log-odds are those that something answers.
         beside: Log-odds by which the model for words alone is held back beside an embedder.
         floor: The least probability, 0 to 1, at which something is said unasked.
         within: What is shown unasked has at least the best score less this.
         unknown: Standard deviations, ``a + b * covered``, that stand for the similarity of what the
             embedder's index does not hold yet.
         probes: By the name of the embedder's model.
-        newer: Of what ``newer.features`` tells of a pair; above 0 the later one says how it stands
-            now.
+        newer: Of ``newer.features`` of a pair; above 0 the later one says how it stands now.
     """
 
     order: Pair
@@ -92,10 +90,8 @@ class RecallWeights:
     newer: Linear
 
     def chance(self, trust: float, values: Mapping[str, float]) -> float:
-        """The probability that something answers, 0 to 1. ``values``: see ``order.of_answer``.
-
-        Either model may say so: an embedder that calls nothing near does not silence the words.
-        """
+        """The probability that something answers, 0 to 1. Either model may say so: an embedder that
+        calls nothing near does not silence the words."""
         log_odds = self.speak.at(trust).score(values)
         if trust > 0:
             log_odds = max(log_odds, self.speak.words.score(values) - self.beside)

@@ -1,9 +1,5 @@
-"""Describes the candidates of one question in numbers, orders them, and decides whether any of them
-answers. Pure.
-
-Each number means the same with every embedder: a similarity is in standard deviations above what
-that embedder calls near by chance, coverage is a share of the question.
-"""
+"""Describes the candidates of one question in numbers, which mean the same with every embedder,
+orders them, and decides whether any of them answers. Pure."""
 
 from __future__ import annotations
 
@@ -39,9 +35,7 @@ FEATURES: Final = (
 - verbatim: 1 where it holds the whole question word for word;
 - time: 1 where it lies in a time that the question names, or tells of it;
 - speaker: 1 for words of who asks of themselves;
-- recent: 0 to 1, 1 for what was said just now;
-- salient: -0.5 to 1, by its strength and how often it served;
-- stated: how much it states, 0 to 1, of which 1 is ``LONG`` tokens or more without what it asks.
+- recent, salient, stated: see the functions of these names.
 """
 BESIDE: Final = ("time", "speaker", "recent", "salient")
 """What moves a candidate, and does not tell whether it answers: who said it when."""
@@ -134,7 +128,7 @@ def recency(age_days: float) -> float:
 
 
 def stated(text: str) -> float:
-    """See ``FEATURES``."""
+    """How much a text states without what it asks, 0 to 1, of which 1 is ``LONG`` or more."""
     sentences = SENTENCE.findall(text[:_READ])
     return min(sum(estimate_tokens(one) for one in sentences if one[-1] not in "?？"), LONG) / LONG
 
@@ -151,9 +145,6 @@ def decide(
 ) -> tuple[float, dict[str, float]]:
     """Gives each candidate its score, and a relevance that is negative for what is not shown:
     unasked what is weak, to who searches what has nothing to do with the question.
-
-    How far the best stands out says nothing of whether it answers: the more is known of a thing,
-    the less one memory of it does.
 
     Args:
         trust: How far the embedder is trusted, 0 to 1.
@@ -226,8 +217,8 @@ def told_first(
     stored = [p for one in candidates if isinstance(p := one.passage, StoredMemory)]
     asked, own = fold(text), {*map(fold, words.asker)}
     who = {fold(one.memory.who) for one in stored} - own
-    people = [*({name} for name in who if len(name) > 1), *map(set, words.persons)]
-    people = [own, *(some for some in people if any(holds_name(asked, name) for name in some))]
+    others = [*({name} for name in who if len(name) > 1), *map(set, words.persons)]
+    people = [own, *(some for some in others if any(holds_name(asked, name) for name in some))]
     told = {id(one): max(tells_of(one, folded(one), some) for some in people) for one in stored}
     tells = [(one, told.get(id(one.passage), 0)) for one in candidates]
     best = max((one.score for one, how in tells if how > SAID), default=-math.inf)

@@ -50,7 +50,7 @@ async def test_recall_and_its_status_say_that_words_alone_serve(tmp_path: Path) 
         status = await rig.engine.status()
         assert (status.index, status.embedder) == (IndexState.LEXICAL, "lexical")
         assert (status.backlog, status.leaving) == (0, 0)
-        assert not rig.engine.trust.cohorts
+        assert not rig.engine.parts.trust.cohorts
         again = await rig.engine.service.remember(
             MemoryDraft("爷爷花生过敏", actor=person(10001)), conversation_id=HERE
         )
