@@ -116,11 +116,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Considered:
     """One candidate of a recall, without its words: who may see them is asked when it is shown.
-
-    Attributes:
-        terms: What the score is the sum of, by the names of ``order.FEATURES``; empty where no text
-            has ordered it.
-    """
+    ``terms``: what the score is the sum of, by the names of ``order.FEATURES``."""
 
     scope_name: str
     memory_id: str
@@ -136,10 +132,9 @@ class Trace:
     Attributes:
         considered: The best candidates, best first.
         notes: What could not answer, and why.
-        chance: The probability that any candidate answers, None where days were asked for; and
-            what it was decided by, the ``values``.
-        holding: How many visible memories hold every word of the question, shown or not; 0 where
-            the index of words did not answer.
+        chance: The probability that any candidate answers, None where days were asked for; it was
+            decided by the ``values``.
+        holding: How many visible memories hold every word of the question, as far as is known.
     """
 
     scopes: tuple[str, ...] = ()
@@ -156,13 +151,9 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One recall as it is kept for a while, with the words of the question, and of no memory.
-
-    Attributes:
-        hits: By id, looked up when it is shown to a reader: none for what was forgotten meanwhile
-            or is not to be seen.
-        instead_of: By id, whose place such a memory has taken.
-    """
+    """One recall as it is kept for a while, with the words of the question, and of no memory: by
+    their ids the ``hits`` are looked up when it is shown to a reader, without what was forgotten
+    meanwhile or is not to be seen; and, ``instead_of``, whose place such a memory has taken."""
 
     conversation: str
     query: str
@@ -187,8 +178,9 @@ class Recall:
     @property
     def left_out(self) -> int:
         """How many more answer a question for all that lies on some days."""
-        dropped = self.trace.dropped if self.trace.arm is Arm.DATES else {}
-        return dropped.get(DropReason.LIMIT, 0) + dropped.get(DropReason.BUDGET, 0)
+        dropped = self.trace.dropped
+        of_days = self.trace.arm is Arm.DATES
+        return dropped[DropReason.LIMIT] + dropped[DropReason.BUDGET] if of_days else 0
 
 
 @dataclass(frozen=True, slots=True)

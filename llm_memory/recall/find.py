@@ -39,21 +39,9 @@ from ..text.traditional import simplified
 from .embedder_trust import EmbedderTrust
 from .patterns import says
 from .question import Ask
+from .rules import order
 from .rules.asked import only_asks
 from .rules.choosing import Candidate
-from .rules.order import (
-    LONG,
-    asks_of_name,
-    decide,
-    in_time,
-    is_of,
-    recency,
-    salience,
-    says_all,
-    speaks_of,
-    stated,
-    told_first,
-)
 from .use_counts import UseCounts
 from .weights import RecallWeights
 from .whole_answers import Whole, WholeAnswers
@@ -121,8 +109,7 @@ class CandidateFinder:
 
     async def find(self, asks: Sequence[Ask]) -> list[Found]:
         """Of days alone by their dates, else what the indexes name, with what answers all of the
-        question, ahead of the others, and what was said on the days asked for. Never raises for a
-        broken index or embedder."""
+        question, ahead of the others. Never raises for a broken index or embedder."""
         found = []
         for ask, whole in zip(asks, await asyncio.gather(*map(self._whole.of, asks)), strict=True):
             trace = Trace(ask.request.scope_filter.names, Arm.DATES, talk=ask.talk.used)
@@ -184,8 +171,8 @@ class CandidateFinder:
         sure = {key: one for key, one in sure.items() if self._passages.get(key) is one}
         if found.words is not None:
             trace.dropped[DropReason.SCOPE] += found.words.dropped
-            of_words = not (ask.request.topic or ask.request.on)
-            trace.holding = found.words.holding if of_words else 0
+            whole_question = not (ask.request.topic or ask.request.on)
+            trace.holding = found.words.holding * whole_question
         visible = self._visible(ask, named | sure, trace.dropped)
         features = self._features(found, covered, {key for key in named if key in lag})
         found.candidates = [
@@ -250,7 +237,7 @@ class CandidateFinder:
         topic = topic_of(passage.path) if isinstance(passage, StoredMemory) else None
         if request.topic not in (None, topic):
             return False
-        return not request.on or in_time(passage, ask.times, ask.now.tzinfo)
+        return not request.on or order.in_time(passage, ask.times, ask.now.tzinfo)
 
     def _features(
         self, found: Found, covered: Mapping[Key, float], unknown: set[Key]
@@ -274,11 +261,11 @@ class CandidateFinder:
                 "covered": covered.get(key, 0.0),
                 "words": words.get(key, 0.0),
                 "verbatim": float(question in self._passages.folded(one)),
-                "time": float(in_time(one, ask.times, zone)),
-                "speaker": float(is_of(one, ask.asker)),
-                "recent": recency((asked_at - moment_of(one).timestamp()) / 86_400),
-                "salient": salience(one, self._uses.of(one)),
-                "stated": stated(shown_text(one)),
+                "time": float(order.in_time(one, ask.times, zone)),
+                "speaker": float(order.is_of(one, ask.asker)),
+                "recent": order.recency((asked_at - moment_of(one).timestamp()) / 86_400),
+                "salient": order.salience(one, self._uses.of(one)),
+                "stated": order.stated(shown_text(one)),
             }
 
         return features
@@ -292,13 +279,13 @@ class CandidateFinder:
         of_name = (
             ask.request.in_talk
             and not carried
-            and asks_of_name(ask.words, ask.request.query, candidates, folded)
+            and order.asks_of_name(ask.words, ask.request.query, candidates, folded)
         )
         # Where the talk before is what is asked for, the message's own length says nothing.
-        length = LONG if carried else min(estimate_tokens(ask.subject), LONG)
+        length = order.LONG if carried else min(estimate_tokens(ask.subject), order.LONG)
         of_question = {
             "asks": float(ask.asks and not of_name),
-            "length": length / LONG,
+            "length": length / order.LONG,
             "probe": probe.log_odds(found.vector) if probe else 0.0,
         }
         asks_how = says("how", simplified(fold(ask.text)))
@@ -307,9 +294,9 @@ class CandidateFinder:
         def floor_of(one: Candidate) -> float:
             """Who asks how to do a thing is told sooner what speaks of doing it, though each says
             it in words of his own: 晚饭怎么做, 做饭少放盐."""
-            return self._floor * (_SOONER if speaks_of(shown_text(one.passage), how) else 1.0)
+            return self._floor * (_SOONER if order.speaks_of(shown_text(one.passage), how) else 1.0)
 
-        trace.chance, trace.values = decide(
+        trace.chance, trace.values = order.decide(
             self._weights,
             self._trust.weight(ask.language) if found.similarities else 0.0,
             of_question,
@@ -319,8 +306,8 @@ class CandidateFinder:
             floor_of=floor_of,
         )
         for one in candidates:
-            one.weak = one.weak and not says_all(shown_text(one.passage), ask.request.query)
-        told_first(ask.words, ask.text, candidates, folded)
+            one.weak = one.weak and not order.says_all(shown_text(one.passage), ask.request.query)
+        order.told_first(ask.words, ask.text, candidates, folded)
 
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
         """What the index of words finds for a name, of its speaker or in a text; nothing where it

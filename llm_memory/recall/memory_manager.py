@@ -21,15 +21,9 @@ from .explanations import Explanations
 from .find import CandidateFinder, Found
 from .question import Ask, RecallRequest, read
 from .reranking import Reranking
+from .rules import tell_once
 from .rules.choosing import Candidate, choose, is_journal
 from .rules.newer import newer_first
-from .rules.tell_once import (
-    closed_last,
-    journals_last,
-    merge_same_facts,
-    standing_first,
-    stored_instead,
-)
 from .use_counts import UseCounts
 from .weights import RecallWeights
 from .whole_answers import Whole
@@ -95,20 +89,20 @@ class MemoryManager:
             best = self._living(best, trace)
         known = {one.key: one for one in ranked}
         record = partial(self._passages.record, scope_filter=ask.request.scope_filter)
-        stored = stored_instead(best, self._passages.copied)
-        told = closed_last(stored, known, self._passages.get, record)
+        stored = tell_once.stored_instead(best, self._passages.copied)
+        told = tell_once.closed_last(stored, known, self._passages.get, record)
         trace.dropped[DropReason.SAID] = max(len(best) - len(told), 0)
         trace.holding = max(trace.holding - trace.dropped[DropReason.SAID], 0)
-        best = merge_same_facts(told)
+        best = tell_once.merge_same_facts(told)
         if not by_date:
             if not ask.times:
                 below = [*(one for one in best if is_journal(one.passage)), *below]
-                best = journals_last(best, shown=ask.asks or not ask.request.in_talk)
+                best = tell_once.journals_last(best, shown=ask.asks or not ask.request.in_talk)
             below = _without(below, best)
             if not _names_past_date(ask):
                 is_unread = self._passages.is_unread
                 best = newer_first(best, below, self._weights.newer, is_unread, stands)
-            best = standing_first(best, stands)
+            best = tell_once.standing_first(best, stands)
         found.candidates, found.others = [*best], _without(below, best)
         for one in found.others:
             one.dropped = DropReason.FLOOR

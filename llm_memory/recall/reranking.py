@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from ..catalogue.rules.passage_text import HEADING_SEPARATOR
 from ..errors import RerankFailed
+from ..models.recall import Hit
 from ..models.settings import EngineSettings
 from .rules.choosing import Candidate, as_hit
 from .rules.order import BESIDE
@@ -25,12 +26,10 @@ wait for nothing."""
 
 class Reranker(Protocol):
     """Reads question and text together, which embedders do not. Trusted with nothing: its caller
-    sets the deadline and looks at what it answers."""
+    sets the deadline and looks at what it answers. ``label``: what a trace calls it."""
 
     @property
-    def label(self) -> str:
-        """What a trace calls it."""
-        ...
+    def label(self) -> str: ...
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """One score a text, in the order of the texts, the greater the better: probabilities from
@@ -64,7 +63,7 @@ class Reranking:
         if left <= 0 or self._clock() < self._rests_until:
             notes.append(f"rerank {self._reranker.label}: not_asked")
             return best
-        texts = [_told(one, query, self._settings.preview_chars) for one in best[:TOP]]
+        texts = [_told(as_hit(one, self._settings.preview_chars, query)) for one in best[:TOP]]
         try:
             seconds = min(self._settings.rerank_seconds, left)
             return reordered(best, await _scores(self._reranker, query, texts, seconds))
@@ -99,10 +98,8 @@ async def _scores(
     return scores
 
 
-def _told(candidate: Candidate, query: str, preview_chars: int) -> str:
-    """What it is shown of a candidate: who said it, or the headings above it, and the preview.
-    Nothing that a hit would not show."""
-    hit = as_hit(candidate, preview_chars, query)
+def _told(hit: Hit) -> str:
+    """What it is shown of a hit: who said it, or the headings above it, and the preview."""
     about = HEADING_SEPARATOR.join(hit.headings) or hit.who
     return f"{about}：{hit.preview}" if about else hit.preview
 

@@ -60,17 +60,14 @@ class UseCounts:
         self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]
     ) -> tuple[tuple[str, ...], int]:
         """Count what helped, and what was shown and did not: the ids that were counted as helpful,
-        and how many of all counted for nothing.
-
-        What the filter admits has served once more. How an entry is weighed one day is changed in
-        the reader's own scope alone, and only what was ``recalled`` can have been in the way.
-        Raises StateUnavailable.
-        """
+        and how many of all counted for nothing. How an entry is weighed one day is changed in the
+        reader's own scope alone, and only what was ``recalled`` can have been in the way. Raises
+        StateUnavailable."""
         own = scope_filter.scopes[0].name
         useful = [self._admitted(one, scope_filter) for one in feedback.useful_ids]
-        shown = [one for one in feedback.useless_ids if one in recalled]
-        useless = [self._admitted(one, scope_filter) for one in shown]
-        helped = list(dict.fromkeys(key for key in useful if key is not None))
+        shown = (one for one in feedback.useless_ids if one in recalled)
+        useless = (self._admitted(one, scope_filter) for one in shown)
+        helped = list(dict.fromkeys(filter(None, useful)))
         hindered = [key for key in useless if key is not None and key.scope == own]
         await asyncio.to_thread(self._state.count_use, helped * USEFUL)
         self._counts.update(helped * USEFUL)

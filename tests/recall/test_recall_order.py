@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, Feedback, Recall, Ticket, Turn
+from astrbot_plugin_scoped_memory.llm_memory import Actor, Recall
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
@@ -42,35 +41,35 @@ async def reading(root: Path, **options: Any) -> AsyncIterator[Rig]:
         yield rig
 
 
-async def asked(rig: Rig, query: str, who: Actor | None = None, limit: int = 5) -> Recall:
-    return await rig.recall(query, HERE, limit, actor=who)
+async def asked(rig: Rig, query: str, who: Actor | None = None) -> Recall:
+    return await rig.recall(query, HERE, actor=who)
 
 
 def said(recall: Recall) -> list[str]:
     return [hit.preview for hit in recall.hits]
 
 
-OF_MUM, BY_MUM = (
-    ("妈妈周三去打太极", "Mum swims on Wednesday"),
-    ("奶奶周三打太极", "Nan swims Wednesday"),
-)
+OF_MUM = {  # and what she said herself
+    "妈妈": ["妈妈周三去打太极", "奶奶周三打太极"],
+    "Mum": ["Mum swims on Wednesday", "Nan swims Wednesday"],
+}
 
 
 async def test_what_tells_of_a_person_comes_before_what_that_person_only_said(
     tmp_path: Path,
 ) -> None:
-    people = {name: person(number, name) for number, name in enumerate(("小明", "妈妈", "Mum"))}
+    people = {name: person(number, name) for number, name in enumerate(("小明", *OF_MUM))}
     async with reading(tmp_path) as rig:
-        for of_mum, by_mum, mum in zip(OF_MUM, BY_MUM, ("妈妈", "Mum"), strict=True):
+        for mum, (of_mum, by_mum) in OF_MUM.items():
             await rig.remember(of_mum, HERE, people["小明"])
             await rig.remember(by_mum, HERE, people[mum])
-        for query, asks, order in (
-            ("妈妈周三打什么", "小明", (OF_MUM[0], BY_MUM[0])),
-            ("我周三打什么", "妈妈", (OF_MUM[0], BY_MUM[0])),
-            ("When does Mum swim?", "小明", (OF_MUM[1], BY_MUM[1])),
+        for query, asks, mum in (
+            ("妈妈周三打什么", "小明", "妈妈"),
+            ("我周三打什么", "妈妈", "妈妈"),
+            ("When does Mum swim?", "小明", "Mum"),
         ):
             found = said(await asked(rig, query, people[asks]))
-            assert [text for text in found if text in order] == list(order), query
+            assert [text for text in found if text in OF_MUM[mum]] == OF_MUM[mum], query
 
 
 COOKS = {
@@ -185,50 +184,27 @@ OLD, NEW = "姑妈家养着一盆兰花", "舅舅家养着一盆菊花"
 QUERY = "谁家养着一盆花"
 
 
-async def uses(rig: Rig) -> list[tuple[str, int]]:
-    """What stands in the state, with its scope, once it is written."""
-    await rig.engine.parts.uses.write()
-    with sqlite3.connect(rig.root / "state" / "state.sqlite") as connection:
-        return connection.execute("SELECT scope, uses FROM use_count ORDER BY uses").fetchall()
-
-
-async def test_of_two_that_answer_alike_the_useful_one_comes_first_and_after_a_restart(
+async def test_what_a_recall_shows_counts_as_used_and_comes_first_and_after_a_restart(
     tmp_path: Path,
 ) -> None:
     async with reading(tmp_path) as rig:
-        old = await rig.remember(OLD, HERE)
-        await rig.remember(NEW, HERE)
-        await rig.until_words()
-        assert await rig.texts(QUERY, HERE) == [NEW, OLD]
-        for _ in range(3):
-            turn = Turn(Actor("aiocqhttp:1", "小明", False), QUERY, "兰花")
-            ticket = await rig.engine.service.observe(turn, conversation_id=HERE)
-            assert isinstance(ticket, Ticket)
-            useful = Feedback(useful_ids=(old.memory.memory.memory_id,))
-            report = await rig.engine.service.feedback(useful, ticket=ticket)
-            assert report.counted == useful.useful_ids
-        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
-    async with reading(tmp_path) as rig:
-        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
-
-
-async def test_what_a_recall_shows_is_used_and_what_nobody_is_shown_is_not(tmp_path: Path) -> None:
-    async with reading(tmp_path) as rig:
+        service, uses = rig.engine.service, rig.engine.parts.uses
         old = await rig.remember(OLD, HERE)
         await rig.remember(NEW, HERE)
         await rig.until_words()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):  # the deadline gave up
                 await rig.recall("兰花", HERE, 1)
-        await rig.engine.service.explain(conversation_id=HERE)
-        await rig.engine.service.newest(conversation_id=HERE, limit=5)
-        await rig.engine.service.expand(old.memory.pointer, conversation_id=HERE)
-        assert await uses(rig) == []
+        await service.explain(conversation_id=HERE)
+        await service.newest(conversation_id=HERE, limit=5)
+        await service.expand(old.memory.pointer, conversation_id=HERE)
         assert await rig.texts(QUERY, HERE) == [NEW, OLD]
+        assert uses.of(old.memory) == 1
         for _ in range(6):
             assert await rig.texts("兰花", HERE, 1) == [OLD]
         assert await rig.texts(QUERY, HERE) == [OLD, NEW]
-        assert await uses(rig) == [("家人", 2), ("家人", 8)]
+    async with reading(tmp_path) as rig:
+        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
 
 
 FRIDAY = datetime(2026, 10, 16, 12, 0, tzinfo=UTC)

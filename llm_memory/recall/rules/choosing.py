@@ -39,9 +39,7 @@ class Candidate:
             like the question, and comes behind.
         features: See ``order.FEATURES``.
         terms: What the score is the sum of.
-        also: Others that say just the same, of other speakers: they are shown in the same line.
-        earlier: Another candidate says something newer of the same thing.
-        weak: It would not be shown unasked.
+        also, earlier, weak: See ``Hit``.
         dropped: Why it is no hit.
     """
 

@@ -49,9 +49,8 @@ _MILDER: Final = 1.0
 """Log-odds by which the gap is wider while places are free."""
 _LITTLE: Final = 0.2
 """Of a question: what speaks of less is no answer, whatever the others do."""
-_MIDDLE: Final = 50
 _USES: Final = 8.0
-"""After so many accesses half of what access can give is given."""
+"""After so many half of what they can give is given."""
 _FIRST_PERSON: Final = re.compile(
     r"我(?!们)|俺|咱(?!们)|\b(?:i|i'm|i've|i'd|me|my|mine|myself)\b", re.IGNORECASE
 )
@@ -117,7 +116,7 @@ def salience(passage: Passage, uses: int = 0) -> float:
     and found useful. What was never used is not held back for it: it may be new."""
     if not isinstance(passage, StoredMemory):
         return 0.0
-    strength = (passage.memory.strength - _MIDDLE) / _MIDDLE
+    strength = (passage.memory.strength - 50) / 50
     access = 1 - float(0.5 ** (uses / _USES)) if uses > 0 else 0.0
     return (strength + access) / 2
 
@@ -163,19 +162,17 @@ def decide(
         one.terms = terms(model.weights, one.features)
         one.score = sum(one.terms.values())
     ordered = sorted(candidates, key=lambda one: -one.score)
-    first = ordered[0].features["covered"] if ordered else 0.0
-    values = {**of_question, "covered_by_first": first} | {
-        name: max((one.features[name] for one in ordered), default=0.0)
-        for name in ("near", "covered")
-    }
+    near, covered = ([one.features[name] for one in ordered] for name in ("near", "covered"))
+    first = covered[0] if ordered else 0.0
+    most = {"near": max(near, default=0.0), "covered": max(covered, default=0.0)}
+    values = {**of_question, **most, "covered_by_first": first}
     chance = weights.chance(trust, values) if ordered else 0.0
     for place, one in enumerate(ordered):
-        share, covered = math.exp(one.score - ordered[0].score), one.features["covered"]
-        is_free = place < places and covered >= max(first / 2, _LITTLE)
-        floor = floor_of(one)
+        share, floor = math.exp(one.score - ordered[0].score), floor_of(one)
+        is_free = place < places and covered[place] >= max(first / 2, _LITTLE)
         far = floor > 0 and share < math.exp(-weights.within - _MILDER * is_free)
         one.weak = chance < floor or far
-        related = covered > 0 or one.features["near"] >= BEYOND_CHANCE or floor <= 0
+        related = covered[place] > 0 or near[place] >= BEYOND_CHANCE or floor <= 0
         one.relevance = chance * share - (one.weak if in_talk else not related)
     return chance, values
 
