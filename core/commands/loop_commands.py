@@ -1,9 +1,10 @@
 """A conversation off the record, and on it again; and what goes on behind, for admins: ``/memory
-reflect``, ``letters``, ``sleep`` and ``migrate``."""
+reflect``, ``sleep`` and ``migrate``."""
 
 from __future__ import annotations
 
 from ...llm_memory import Postponed, SleepReport
+from ...llm_memory.models.loop import Batch
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.status_text import fault_words, moment, numbers_text, resting_text, state_text
@@ -37,38 +38,34 @@ async def resume(call: Call) -> str:
 
 
 async def reflect(call: Call) -> Reply:
-    """Read at once what waits of this conversation: that costs money."""
+    """Read at once what waits of this conversation: that costs money. Tells of what was given up,
+    wherever it was said; ``retry`` reads that again."""
     await call.plugin.engine.life.ready()  # the loop itself does not wait for the engine
+    reflection, texts, word = call.plugin.engine.reflection, call.texts, folded_word(call.rest)
+    if word and word not in _RETRY:
+        return call.say("outcome.unread_words", words=cut(call.rest))
     if pause := call.service.pause_of(call.where):
         return call.paused(pause)
-    report = await call.plugin.engine.reflection.reflect(conversation=call.where.umo)
-    texts, error = call.texts, fault_words(call.texts, report.error)
+    if word:
+        await reflection.retry()
+    report = await reflection.reflect(conversation=call.where.umo)
+    letters, error = await reflection.letters(), fault_words(texts, report.error)
     lines = [
         texts.listed("reflect", read=report.read, stored=report.stored),
-        *texts.counted("reflect", dropped=report.dropped, dead=report.dead),
+        *texts.counted("reflect", dropped=report.dropped),
         call.say("reflect.error", detail=error) if error else "",
         resting_text(texts, report.resting) if report.waiting else "",
-        *texts.counted("reflect", waiting=report.waiting),
+        *texts.counted("reflect", waiting=report.waiting, dead=len(letters)),
+        *(_letter(call, one) for one in letters[:_SHOWN]),
     ]
     return lines if any(lines) else call.say("reflect.nothing")
 
 
-async def letters(call: Call) -> Reply:
-    """What was given up; ``retry`` reads it again."""
-    await call.plugin.engine.life.ready()
-    reflection, say = call.plugin.engine.reflection, call.say
-    if (word := folded_word(call.rest)) in _RETRY:
-        return say("letters.retry", count=await reflection.retry())
-    if word:
-        return say("outcome.unread_words", words=cut(call.rest))
-    found = await reflection.letters()
-    lines = [say("letters.head" if found else "letters.none", count=len(found))]
-    for one in found[:_SHOWN]:
-        about = {"conversation": cut(one.conversation), "time": moment(one.made_at)}
-        error = fault_words(call.texts, one.error)
-        lines.append(say("letters.line", count=one.count, error=error, **about))
-    more = max(0, len(found) - _SHOWN)
-    return lines + call.texts.counted("letters", more=more, usage=bool(found))
+def _letter(call: Call, letter: Batch) -> str:
+    """Turns that were given up, by their conversation and the reason: no word of them."""
+    where, error = cut(letter.conversation), fault_words(call.texts, letter.error)
+    at = moment(letter.made_at)
+    return call.say("letters.line", conversation=where, count=letter.count, time=at, error=error)
 
 
 async def sleep(call: Call) -> Reply:

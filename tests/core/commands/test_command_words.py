@@ -26,7 +26,7 @@ CommandWords.use(ScopedMemoryPlugin.memory.parent_group)  # as AstrBot knows the
 NAMES = CommandWords.names()
 TRADITIONAL = {
     "暫停": "暂停", "繼續": "继续", "記住": "记住", "撤銷": "撤销", "搜尋": "搜寻",
-    "還原": "还原", "遷移": "迁移", "擱置": "搁置", "拒絕": "拒绝",
+    "還原": "还原", "遷移": "迁移", "拒絕": "拒绝",
 }  # fmt: skip
 MEANT = {
     "memory": "memory help",

@@ -80,7 +80,7 @@ async def test_whose_words_a_command_changes(
 
 
 FOR_ADMINS = (
-    *("sleep", "sleep now", "sleep status", "reflect", "letters", "letters retry"),
+    *("sleep", "sleep now", "sleep status", "reflect", "reflect retry"),
     *("migrate", "migrate start", "migrate reverse", "migrate 坏的", "yes", "export"),
     *("scope 家人", "scope public", "scope off", "scope confirm", "scope bring"),
     "scope rename 家人 小家",
