@@ -4,8 +4,6 @@ what another one did."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -152,24 +150,6 @@ async def test_what_a_person_did_to_the_file_is_neither_written_over_nor_missed(
 type Step = Callable[[Rig, str], Awaitable[object]]
 
 
-def by_hand(words: str) -> Step:
-    """A person rewords the entry in its file, or deletes it, as long ago as nobody goes on
-    writing; the bot follows."""
-
-    async def save(rig: Rig, memory_id: str) -> None:
-        files = (rig.root / "memory/scopes/家人").glob("*.md")
-        file = next(file for file in files if memory_id in file.read_text("utf-8"))
-        before, _, after = file.read_text("utf-8").partition(REWORDED)
-        if not words:
-            before, after = before.rpartition("\n## ")[0], after.partition("\n## ")[2]
-        file.write_text(before + words + after, "utf-8")
-        then = time.time() - 60
-        os.utime(file, (then, then))
-        await rig.engine.reconcile()
-
-    return save
-
-
 async def mark_a_task(rig: Rig, who: Actor) -> None:
     """The bot does, while it talks to somebody."""
     for action in (TaskAction.ADD, TaskAction.DONE):
@@ -180,8 +160,6 @@ async def mark_a_task(rig: Rig, who: Actor) -> None:
 STEPS: dict[str, Step] = {
     "edited": lambda rig, one: rig.edit(one, REWORDED, HERE, ADMIN),
     "edited by another": lambda rig, one: rig.edit(one, BROKEN, HERE, OTHER_ADMIN),
-    "changed by hand": by_hand(BROKEN),
-    "deleted by hand": by_hand(""),
     "moved": lambda rig, one: rig.move(one, "公司", HERE, ADMIN),
     "moved by another": lambda rig, one: rig.move(one, "公司", HERE, OTHER_ADMIN),
     "edited there": lambda rig, one: rig.edit(one, REWORDED, WORK, ADMIN),
@@ -194,8 +172,6 @@ STEPS: dict[str, Step] = {
 }
 PASSED = [
     "edited, forgotten by its speaker",
-    "edited, deleted by hand",
-    "edited, changed by hand",
     "edited, edited by another",
     "edited, moved by another",
     "edited, purged",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Exported, How, Reason, Refused, is_stored
-from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
-    export_store,
-    restore_store,
-)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
-from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.remember.test_by_command import ADMIN, SPEAKER
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
@@ -54,24 +48,15 @@ async def test_they_go_with_it_and_an_edit_alone_drops_them(tmp_path: Path) -> N
             assert asks_of(rig) == then
 
 
-async def test_exports_of_a_conversation_and_of_the_whole_store_take_them_along(
-    tmp_path: Path,
-) -> None:
-    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "all.jsonl"
-    async with running(here, follow=False) as rig:
-        await told(rig)
-        exported = await rig.engine.service.export(conversation_id=HERE, actor=ADMIN)
-        assert isinstance(exported, Exported)
-        (here / "imports").mkdir(exist_ok=True)
-        (here / "exports" / exported.name).rename(here / "imports" / exported.name)
-        await rig.engine.service.import_(exported.name, conversation_id=WORK, actor=ADMIN)
-    export_store(EnginePaths.under(here), file, now=datetime.now(UTC))
-    async with running(there, follow=False):
-        pass
-    restore_store(EnginePaths.under(there), file)
-    async with running(there, follow=False) as rig:
-        found = {one.scope.name: one.memory.asks for one in rig.living()}
-        assert found == {"家人": ASKS, "公司": ASKS}
+async def test_an_export_takes_them_along(rig: Rig) -> None:
+    await told(rig)
+    exported = await rig.engine.service.export(conversation_id=HERE, actor=ADMIN)
+    assert isinstance(exported, Exported)
+    (rig.root / "imports").mkdir(exist_ok=True)
+    (rig.root / "exports" / exported.name).rename(rig.root / "imports" / exported.name)
+    await rig.engine.service.import_(exported.name, conversation_id=WORK, actor=ADMIN)
+    found = {one.scope.name: one.memory.asks for one in rig.living()}
+    assert found == {"家人": ASKS, "公司": ASKS}
 
 
 async def test_the_same_words_are_the_same_whatever_they_answer(rig: Rig) -> None:
