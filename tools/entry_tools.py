@@ -16,7 +16,7 @@ from ..core.replies.outcome_text import (
     talk_text,
     tasks_text,
 )
-from ..llm_memory import DeedKind, NoteSection, Refused, TaskAction, TaskChange
+from ..llm_memory import NoteSection, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.turns import ShownTurn
 from ..llm_memory.remember.rules.gate import asks_to_forget
@@ -84,8 +84,6 @@ class ForgetTool(MemoryTool):
         outcome = await plugin.service.forget(pointer, conversation_id=said.where, actor=said.who)
         if isinstance(outcome, Refused):
             return f"error {refusal_text(plugin.texts, 'forget.not_allowed', outcome)}"
-        if outcome.kind is DeedKind.PURGED:
-            return call.ok("forget.purged", count=1)
         memory = outcome.memory.memory
         call.note("forgot", memory.memory_id)
         plugin.talk.clear(said.where)

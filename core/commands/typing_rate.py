@@ -36,8 +36,8 @@ class TypingRate:
         who, now = actor.person or conversation_id.umo, self._clock()
         typed, sent = (max(one, now) for one in self._typed_until.get(who, (now, now)))
         over = max(typed - now - _AHEAD_SECONDS, sent - now - _AT_ONCE * _COMMAND_SECONDS)
-        if over < 0:
-            typed += _COMMAND_SECONDS + len(text) / _CHARACTERS_A_SECOND
-            sent += _COMMAND_SECONDS
-        self._typed_until.note(who, (typed, sent))
-        return 0 if over < 0 else ceil(over / 60) or 1
+        if over >= 0:
+            return ceil(over / 60) or 1
+        typed += _COMMAND_SECONDS + len(text) / _CHARACTERS_A_SECOND
+        self._typed_until.note(who, (typed, sent + _COMMAND_SECONDS))
+        return 0

@@ -18,7 +18,10 @@ from ..models.consent import readers
 from ..models.data_models import Memory, StoredMemory
 from ..models.passages import Key, place_name
 from ..models.scope import Scope
+from ..runtime.cooperative import cooperative
 from ..text.normalising import embedded_text
+from ..text.overlap import shortlist
+from ..text.scripts import fold
 
 NEAREST: Final = 10
 _ASKED: Final = 50
@@ -66,18 +69,19 @@ class NearDuplicates:
     async def sharing_words(
         self, stored: StoredMemory, *, latest: bool = False
     ) -> list[StoredMemory]:
-        """Returns what of a memory's own scope shares the most words with it, whoever said it: none
-        while the word index cannot answer. ``latest``: also what its speaker said in the last days,
-        whatever its words."""
+        """Returns what of a memory's own scope shares the most words with it, whoever said it;
+        roughly so while the word index cannot answer, as in a program that has just begun.
+        ``latest``: also what its speaker said in the last days, whatever its words."""
+        seen = readers(stored.scope, stored.memory)
         try:
             async with asyncio.timeout(self._seconds):
                 near = await self._by_words(stored)
+            found = [one for key in near if (one := self._there(key, stored))][:NEAREST]
         except _NO_ANSWER:
-            near = {}
-        found = [one for key in near if (one := self._there(key, stored))][:NEAREST]
+            others = [*self._catalogue.visible(seen)]
+            found = await asyncio.to_thread(_most_alike, stored, others)
         if latest:
             day = stored.memory.created_at.date()
-            seen = readers(stored.scope, stored.memory)
             last = self._catalogue.of_days(day - _JUST_SAID, day, seen, None)
             own = (one for one in last if same_speaker(one.memory, stored.memory))
             found += [one for one in islice(own, NEAREST) if one not in (stored, *found)]
@@ -116,6 +120,13 @@ class NearDuplicates:
             rows = await self._indexing.vectors(asking)
             near |= {key_of(one): float(mine @ row) for one, row in zip(asking, rows, strict=True)}
         return near
+
+
+def _most_alike(stored: StoredMemory, others: list[StoredMemory]) -> list[StoredMemory]:
+    place = place_name(stored)
+    there = [one for one in cooperative(others) if place_name(one) == place and one != stored]
+    texts = [fold(embedded_text(one.memory)) for one in cooperative(there)]
+    return [there[number] for number in shortlist(embedded_text(stored.memory), texts, NEAREST)]
 
 
 def _vouched(memory: Memory) -> tuple[bool, bool, bool]:
