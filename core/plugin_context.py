@@ -123,7 +123,8 @@ class PluginContext:
         # Of a reload nothing is said, and of an engine that could not be opened a notice.
         if error is not None and not isinstance(error, (EngineClosed, EngineOff)):
             self._fault = self.texts.say("log.owner_failed") if name else self._fault
-            logger.error(f"{self.texts.say('log.behind_failed')} ({name})", exc_info=error)
+            said = self.texts.say("log.behind_failed")
+            logger.error(f"{said} ({name})", exc_info=error)
 
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""

@@ -63,13 +63,15 @@ class Installs:
 
     async def _run(self, arrived: Callable[[], Awaitable[None]]) -> None:
         for package, wanted in self._wanted.items():
-            with suppress(Exception):  # pip's log and AstrBot's have said it
+            try:
                 await self._install(wanted)
-            if is_installed(package):
+                came = is_installed(package)
+            except Exception:  # noqa: BLE001  (pip's log and AstrBot's have said it)
+                came = False
+            self.missing[package] = False
+            if came:
                 del self.missing[package]
                 await arrived()
-            else:
-                self.missing[package] = False
 
 
 def missing_packages(requirements: Path) -> dict[str, str]:
