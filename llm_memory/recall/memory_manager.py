@@ -71,8 +71,7 @@ class MemoryManager:
         trace.considered = tuple(
             Considered(*one.key, one.score, one.dropped, one.terms) for one in told[:TRACED]
         )
-        trace.dropped.update(one.dropped for one in told if one.dropped)
-        trace.dropped = +trace.dropped
+        trace.dropped += Counter(one.dropped for one in told if one.dropped)
         trace.milliseconds = (time.perf_counter() - began) * 1000
         return Recall(tuple(hits), trace)
 
@@ -103,7 +102,7 @@ class MemoryManager:
                 is_unread = self._passages.is_unread
                 best = newer_first(best, below, self._weights.newer, is_unread, stands)
             best = tell_once.standing_first(best, stands)
-        found.candidates, found.others = [*best], _without(below, best)
+        found.candidates, found.others = best, _without(below, best)
         for one in found.others:
             one.dropped = DropReason.FLOOR
 

@@ -22,8 +22,7 @@ HERE, THERE = "a:GroupMessage:1", "a:GroupMessage:2"
 
 def explanations(*numbers: int) -> Explanations:
     """Of so many recalls of one conversation, which named no candidate that is looked up."""
-    none = cast(Passages, None)
-    made = Explanations(none, EngineSettings(), lambda: datetime(2026, 11, 21, tzinfo=UTC))
+    made = Explanations(cast(Passages, None), EngineSettings(), lambda: datetime.now(UTC))
     for number in numbers:
         ask(made, HERE, f"第{number}问")
     return made
@@ -56,7 +55,7 @@ def test_however_busy_other_conversations_are_a_quiet_one_can_say_why(others: in
     assert len(log.of(f"a:GroupMessage:{999 + 2 * KEPT}", HOME)) == 1
 
 
-def test_another_conversation_of_the_same_scope_and_a_changed_map_show_nothing_of_it() -> None:
+def test_another_conversation_of_the_scope_and_a_changed_map_show_nothing_of_it() -> None:
     log = explanations(1)
     assert log.of(THERE, HOME) == log.of(HERE, WORK) == log.of(HERE, ScopeFilter((PUBLIC,))) == []
     for view in (HOME, ScopeFilter((PUBLIC,), everything=True)):
