@@ -9,8 +9,6 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Final
 
-from .data_models import Refused, StoredMemory
-from .passages import NoteSection
 from .turns import NO_TALK, TalkUsed
 
 # In a trace's notes: nothing was looked for; nothing was shown, for the asker did not wait.
@@ -190,7 +188,3 @@ class FileText:
     path: str
     text: str
     first: int = 1
-
-
-Expansion = StoredMemory | NoteSection | Refused
-"""The whole entry, or section of a note, behind a pointer."""

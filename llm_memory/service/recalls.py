@@ -16,7 +16,7 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NO_TIME, Memory, Refused, StoredMemory, Topic, absent
 from ..models.passages import NoteSection
-from ..models.recall import GIVEN_UP, Expansion, FileText, Hit, Recall, Told, Trace
+from ..models.recall import GIVEN_UP, FileText, Hit, Recall, Told, Trace
 from ..models.scope import ROLES_FOLDER, SHARED, Scope
 from ..models.turns import ContextLine, Voice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE
@@ -125,11 +125,13 @@ class Recalls(Door):
         """Of every conversation, the newest first: for the owner of the files."""
         return self.parts.manager.explanations.all()
 
-    async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
+    async def expand(
+        self, pointer: str, *, conversation_id: ConversationId
+    ) -> StoredMemory | NoteSection | Refused:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
         return await self._expand(pointer, await self.parts.gate.open(conversation_id))
 
-    async def _expand(self, pointer: str, view: View) -> Expansion:
+    async def _expand(self, pointer: str, view: View) -> StoredMemory | NoteSection | Refused:
         named, seen = pointed_id(pointer) or "", view.looked_up
         if is_note_id(named) and (chunk := self.parts.note_book.find(named, seen)):
             return await self.parts.note_book.section(chunk)

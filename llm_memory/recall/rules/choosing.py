@@ -56,7 +56,6 @@ class Candidate:
 
     @property
     def key(self) -> Key:
-        """Place and id."""
         return Key(place_name(self.passage), passage_id(self.passage))
 
     @property

@@ -67,7 +67,6 @@ himself; it holds the name; the person only said it."""
 
 
 def is_first_person(query: str) -> bool:
-    """True for a question in which the asker speaks of themselves."""
     return _FIRST_PERSON.search(query) is not None
 
 
