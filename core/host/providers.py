@@ -163,8 +163,6 @@ def _translated(error: Exception) -> ChatFailed:
     kind = type(error).__name__
     if kind == "EmptyModelOutputError":
         return ChatFailed("empty")
-    if "Timeout" in kind:
-        return ChatFailed(f"timeout: {kind}")
     status = "".join(re.findall(r"(?<!\d)[45]\d\d(?!\d)", str(error))[:1])
-    code = "refused" if status == "429" else "failed"
+    code = "timeout" if "Timeout" in kind else "refused" if status == "429" else "failed"
     return ChatFailed(f"{code}: {kind} {status}".rstrip())
