@@ -29,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     is_stored,
 )
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -60,7 +61,6 @@ SETTINGS = replace(QUICK, relevance_floor=0.0)
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    """An engine with the usual map."""
     async with running(tmp_path, MAP | {OWN.umo: "小明的"}, settings=SETTINGS) as made:
         yield made
 
@@ -80,7 +80,6 @@ async def hear(
     kind: MemoryKind = MemoryKind.KNOWLEDGE,
     active: bool = False,
 ) -> StoredMemory:
-    """Reflection learns this from a turn in which it was said."""
     ticket = await observed(rig, Turn(who, text, "嗯嗯"), where)
     draft = MemoryDraft(text, kind=kind, active=active, actor=who)
     report = await rig.engine.service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
@@ -98,13 +97,11 @@ async def change_tasks(
 
 
 async def is_kept(rig: Rig, said: str, where: ConversationId) -> bool:
-    """Whether a turn with it waits to be read."""
     turn = Turn(MING, said, "好的")
     return isinstance(await rig.engine.service.observe(turn, conversation_id=where), Ticket)
 
 
 async def shown(rig: Rig, where: ConversationId, words: str) -> bool:
-    """Whether one of the doors of a conversation shows the words."""
     found = (
         await rig.recall(words, where, 20),
         await rig.engine.service.newest(conversation_id=where),
@@ -235,3 +232,11 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
         assert (await change_tasks(rig, done, where, who)).outcomes[0].fate == fate
     for where, who in ((ROOM, ADMIN), (ROOM, MING), (OTHERS_CHAT, HONG)):
         assert await rig.restore(task, where, who) == absent(task)
+
+
+async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(rig: Rig) -> None:
+    await change_tasks(rig, TaskChange(TaskAction.ADD, ("交报告",)), ROOM, HONG)
+    news = TaskChange(TaskAction.DONE, ("交报告",), progress="小明搬出去了，没交")
+    await change_tasks(rig, news, CHAT, AGENT)
+    assert not await shown(rig, OTHERS_CHAT, "搬出去")
+    assert is_done(rig.only())

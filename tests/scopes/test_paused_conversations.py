@@ -64,7 +64,6 @@ async def resume(rig: Rig, where: ConversationId = FAMILY) -> object:
 
 
 async def is_queued(rig: Rig, where: ConversationId = FAMILY) -> bool:
-    """What became of a turn that was said now."""
     return isinstance(await rig.engine.service.observe(GIFT, conversation_id=where), Ticket)
 
 

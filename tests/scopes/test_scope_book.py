@@ -35,18 +35,15 @@ PER_PEER = EngineSettings(dm_scope=DmScope.PER_PEER)
 
 
 def on(account: str, where: ConversationId) -> ConversationId:
-    """The same conversation of another bot account."""
     return replace(where, umo=where.umo.replace(where.account, account, 1), account=account)
 
 
 @pytest.fixture
 def bot(tmp_path: Path) -> Restarts:
-    """Restarts of a bot whose account is called aiocqhttp."""
     return Restarts(tmp_path, frozenset({OLD, WEB}))
 
 
 async def hear(book: ScopeBook, *places: ConversationId, who: Actor | None = None) -> None:
-    """A message came from each."""
     for where in places:
         await book.meet(where, who or person(1), book.resolve(where))
 

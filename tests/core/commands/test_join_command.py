@@ -45,7 +45,6 @@ class Family(Desk):
         return True
 
     async def met(self, number: int, name: str, *places: ConversationId) -> None:
-        """A person writes in private, or there."""
         for place in places or (private(number),):
             await self.rig.engine.service.meet(place, person(number, name))
 

@@ -34,18 +34,15 @@ QUESTION, ANSWER = "王姐下周做什么", "王姐下周去医院做手术"
 
 
 async def told_in(rig: Rig, *numbers: int) -> list[int]:
-    """The groups, of these, in which the answer is told."""
     return [one for one in numbers if await rig.texts(QUESTION, group(one))]
 
 
 def paused(rig: Rig, *numbers: int) -> list[int]:
-    """The groups, of these, that are off the record."""
     pause_of = rig.engine.service.pause_of
     return [number for number in numbers if pause_of(group(number))]
 
 
 async def moved(rig: Rig, panel: Panel, old: str, new: str) -> None:
-    """The platform says so."""
     plugin = FakePlugin(rig, panel=panel)
     DeepMind(cast("Any", plugin)).chat_moved(old, new)
     at_once = await rig.engine.service.describe(conversation_id=ConversationId.parse(new))

@@ -56,7 +56,6 @@ PUBLIC = replace(QUICK, dm_scope=DmScope.PUBLIC)
 
 
 async def left_behind(root: Path) -> str:
-    """A memory in a scope of ``per-peer``; its name."""
     async with running(root, {}, settings=PER_PEER, follow=False) as rig:
         await rig.engine.service.meet(private(1), person(1))
         return (await rig.remember("存折在饼干盒里", private(1), person(1))).memory.scope.name
@@ -113,7 +112,6 @@ async def lost_in_a_typo(rig: Rig, panel: Panel) -> Desk:
 
 
 async def seen_by(rig: Rig) -> set[int]:
-    """The groups that see it."""
     groups = (555, 777, 888, 999)
     return {number for number in groups if await rig.texts(QUESTION, group(number)) == [KEPT]}
 

@@ -80,13 +80,11 @@ class Bot(FakePlugin):
         self.astrbot.get_platform_inst = lambda _: platform if adapter else None
 
     async def hears(self, *events: Any) -> None:
-        """Persons write, and what is noted of it is on disk."""
         for event in events:
             where = await self.events.where(event)
             await self.service.meet(where, await self.events.who(event))
 
     async def use(self, tool: Any, event: Any, **given: Any) -> str:
-        """The model calls a tool under this event."""
         return str(await tool(source=holding(self)).call(tool_context(event), **given))
 
 
@@ -95,7 +93,6 @@ async def remembered(bot: Bot, event: Any, text: str, **more: Any) -> str:
 
 
 def entries(root: Path, scope: str) -> str:
-    """All that stands in a scope's files."""
     folder = root / "memory" / "scopes" / scope
     return "\n".join(path.read_text("utf-8") for path in sorted(folder.rglob("*.md")))
 

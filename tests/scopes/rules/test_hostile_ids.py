@@ -41,7 +41,6 @@ NO_MAP = ScopeMap()
 
 @st.composite
 def conversations(draw: st.DrawFn) -> ConversationId:
-    """Any conversation that an event could make, and some that none would."""
     account, session = draw(accounts), draw(part)
     kind = draw(st.sampled_from(ConversationKind))
     umo = f"{account}:{kind.value}:{session}"
@@ -49,19 +48,16 @@ def conversations(draw: st.DrawFn) -> ConversationId:
 
 
 def private(account: str, adapter: str, peer: str) -> ConversationId:
-    """A private chat of a person that the platform names."""
     umo = f"{account}:FriendMessage:{peer}"
     return ConversationId(umo, adapter, account, ConversationKind.PRIVATE, peer, None, "")
 
 
 def group(account: str, own: str) -> ConversationId:
-    """A group that the platform names."""
     umo = f"{account}:GroupMessage:{own}"
     return ConversationId(umo, "tg", account, ConversationKind.GROUP, None, own, "")
 
 
 def name_of(chat: ConversationId, panel: Policies, scope_map: ScopeMap = NO_MAP) -> str:
-    """The derived scope's name."""
     found = resolve(chat, scope_map, panel)
     assert found.scope, found
     return found.scope.name
@@ -88,7 +84,6 @@ def test_derived_private_names_are_as_different_as_the_policy_says(
 
 
 def chat_of(own: str) -> str:
-    """The chat whose thread it is, as this test reads it."""
     cut = own.rfind("#")
     return own[:cut] if 0 < cut < len(own) - 1 else own
 

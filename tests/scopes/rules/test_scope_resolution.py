@@ -44,7 +44,6 @@ def settings(
     links: Mapping[str, str] | None = None,
     accounts: Mapping[str, DmScope | None] | None = MappingProxyType({}),
 ) -> Panel:
-    """What the panel says."""
     panel = Policies(
         dm_scope=dm, group_scope=groups, identity_links=links or {}, dm_scope_by_account=accounts
     )
@@ -54,7 +53,6 @@ def settings(
 def group(
     umo: str, own: str | None = None, persona: str | None = "", adapter: str | None = "telegram"
 ) -> ConversationId:
-    """A group chat."""
     account = umo.split(":", 1)[0]
     return ConversationId(umo, adapter, account, ConversationKind.GROUP, None, own, persona)
 
@@ -65,23 +63,19 @@ def private(
     account: str = "qq",
     persona: str | None = "",
 ) -> ConversationId:
-    """A private chat."""
     umo = f"{account}:FriendMessage:{peer or 'x'}"
     return ConversationId(umo, adapter, account, ConversationKind.PRIVATE, peer, None, persona)
 
 
 def other(umo: str = "x:SpaceMessage:1") -> ConversationId:
-    """A conversation of a kind that we don't know."""
     return ConversationId(umo, "x", "x", ConversationKind.OTHER, None, None, "")
 
 
 def agent(name: str) -> ConversationId:
-    """A coding agent."""
     return ConversationId.parse(f"mcp:{name}")
 
 
 def scope_of(resolution: Resolution) -> Scope:
-    """The scope, where there is one."""
     assert resolution.scope, resolution
     return resolution.scope
 
@@ -141,7 +135,6 @@ LINKS = {"aiocqhttp:10001": "小明", "telegram:42": "小明", "aiocqhttp:7": "�
 
 
 def dm(policy: DmScope) -> Panel:
-    """A policy for private chats, and links of accounts."""
     return settings(dm=policy, links=LINKS)
 
 
