@@ -14,8 +14,6 @@ class WhyCode(StrEnum):
     """How a resolution came about. Each has a text in the i18n files."""
 
     MAPPED = "mapped"
-    MAPPED_PARENT = "mapped_parent"
-    """By a key of its group."""
     MAPPED_PERSONA = "mapped_persona"
     DM_POLICY = "dm_policy"
     GROUP_POLICY = "group_policy"

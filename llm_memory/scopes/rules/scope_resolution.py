@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind, is_well_formed
@@ -37,9 +37,9 @@ def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Poli
         return Resolution(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
     names = names_of(conversation_id, scope_map.rebound)
     found = (
-        _by_keys((key for name in names for key in _own_keys(name)), scope_map)
+        _by_keys((key for name in names for key in _own_keys(name)), scope_map, WhyCode.MAPPED)
         or _by_doubtful_key(names, scope_map)
-        or _by_keys(_persona_key(conversation_id), scope_map)
+        or _by_keys(_persona_keys(conversation_id), scope_map, WhyCode.MAPPED_PERSONA)
     )
     if found is not None:
         return found
@@ -57,9 +57,9 @@ def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Poli
     return found
 
 
-def _by_keys(candidates: Iterable[tuple[WhyCode, str]], scope_map: ScopeMap) -> Resolution | None:
+def _by_keys(keys: Iterable[str], scope_map: ScopeMap, code: WhyCode) -> Resolution | None:
     """What the first key says that the map has."""
-    for code, key in candidates:
+    for key in keys:
         entry = scope_map.entries.get(key)
         if isinstance(entry, Scope):
             return Resolution(Why(code, key, entry.name), entry)
@@ -71,33 +71,32 @@ def _by_keys(candidates: Iterable[tuple[WhyCode, str]], scope_map: ScopeMap) -> 
 def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> Resolution | None:
     """For a conversation that no key matches: reading only, if a key that can match none seems to
     mean it: one on a bot account that is gone, or one that is no conversation id."""
-    own = {without_account(key) for name in names for _, key in _own_keys(name)}
+    own = {without_account(key) for name in names for key in _own_keys(name)}
     gone = (key for key in scope_map.gone if without_account(key) in own)
     unreadable = (k for k in scope_map.unreadable if any(seems_to_mean(k, one) for one in names))
     key = min(gone, default="") or min(unreadable, default="")
     return Resolution(Why(WhyCode.DOUBTFUL_KEY, key, scope_map.written(key))) if key else None
 
 
-def _own_keys(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
+def _own_keys(conversation_id: ConversationId) -> list[str]:
     """Keys of the conversation itself, the most exact first."""
-    umo, group = conversation_id.umo, conversation_id.group
-    yield WhyCode.MAPPED, umo
-    if conversation_id.kind is ConversationKind.PRIVATE or conversation_id.is_agent:
-        return
+    umo, kind = conversation_id.umo, conversation_id.kind
+    if kind is ConversationKind.PRIVATE or conversation_id.is_agent:
+        return [umo]
     # ``tg:GroupMessage:-100#7`` (a topic) belongs to ``tg:GroupMessage:-100``.
-    wider = [without_thread(umo)]
-    if group and conversation_id.kind is ConversationKind.GROUP:
-        own = f"{conversation_id.account}:{ConversationKind.GROUP}:{group}"
-        wider += [own, without_thread(own)]
-    yield from ((WhyCode.MAPPED_PARENT, key) for key in wider if key != umo)
+    keys = [umo, without_thread(umo)]
+    if conversation_id.group and kind is ConversationKind.GROUP:
+        own = f"{conversation_id.account}:{kind}:{conversation_id.group}"
+        keys += [own, without_thread(own)]
+    return keys
 
 
-def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
-    # The map's keys come without blanks at their ends and without invisible characters. Of a hidden
-    # conversation the group's own key would come first.
+def _persona_keys(conversation_id: ConversationId) -> list[str]:
+    """At most one. Of a hidden conversation the group's own key would come first."""
+    # The map's keys come without blanks at their ends and without invisible characters.
     key = clean(f"{PERSONA_PREFIX}{conversation_id.persona}")
-    if conversation_id.persona and not conversation_id.hidden and is_persona_key(key):
-        yield WhyCode.MAPPED_PERSONA, key
+    there = conversation_id.persona and not conversation_id.hidden and is_persona_key(key)
+    return [key] if there else []
 
 
 def _by_policy(names: Sequence[ConversationId], settings: Policies) -> Resolution:

@@ -89,9 +89,7 @@ def said(resolution: Resolution) -> str:
 
 
 EVERY = (SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA)
-CODES = (
-    WhyCode.MAPPED, *[WhyCode.MAPPED_PARENT] * 3, WhyCode.MAPPED_PERSONA, WhyCode.GROUP_POLICY,
-)  # fmt: skip
+CODES = (*[WhyCode.MAPPED] * 4, WhyCode.MAPPED_PERSONA, WhyCode.GROUP_POLICY)
 
 
 @pytest.mark.parametrize(("first", "code"), list(enumerate(CODES)))
