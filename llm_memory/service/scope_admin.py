@@ -11,12 +11,13 @@ from functools import partial
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused
 from ..models.resolution import Brought, Rebinding, Resolution
-from ..models.scope import PUBLIC, Scope, is_mapped_name
+from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
 from ..models.status import Notice, ScopeReport
 from ..models.turns import Pause, Paused
 from ..scopes.rules.rebinding import fault_of, with_moved
 from ..scopes.rules.scope_map import read_scope_map
+from ..scopes.rules.scope_resolution import target_scope
 from .door import Door, deed
 
 
@@ -184,10 +185,13 @@ class ScopeAdmin(Door):
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
+        source, target = target_scope(old, {old}), target_scope(new, {new})
+        if source is None or target is None:
+            return Refused(Reason.UNKNOWN_SCOPE, detail=old)
         if moved:
             await self.go_by(raw)
         bring, alone = self.parts.bringing.bring_all, not moved
-        return await bring(Scope.parse(old), Scope.parse(new), view.requester, undoable=alone)
+        return await bring(source, target, view.requester, undoable=alone)
 
     # Other names
 

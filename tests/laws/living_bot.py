@@ -390,7 +390,7 @@ class LivingBot:
         bring, where = self.rig.engine.service.bring, conversation(place)
         outcome = await bring(names, conversation_id=where, actor=actor(who))
         if isinstance(outcome, Refused) and outcome.left:
-            targets = [one.target for one in outcome.left]
+            targets = [one.target.name for one in outcome.left]
             outcome = await bring(targets, conversation_id=where, actor=actor(who))
         return "brought" if isinstance(outcome, list) else _word(outcome)
 
