@@ -22,6 +22,7 @@ from ..models.deeds import Deed
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..runtime.identifiers import Clock
+from ..vault.markdown_vault import MarkdownVault
 from .deeds import Deeds
 from .edit import Made, MemoryEditor
 
@@ -37,6 +38,7 @@ class CorrectionFollower:
     _unread: UnreadTurns
     _editor: MemoryEditor
     _catalogue: Catalogue
+    _vault: MarkdownVault
     _clock: Clock
     _followed: int = -1
 
@@ -47,16 +49,17 @@ class CorrectionFollower:
             return
         await self._unread.review()
         new, self._deeds.new = self._deeds.new, []
-        scopes = await asyncio.to_thread(lambda: {name for one in new for name in one.hidden_in})
-        if any([await self._unwritten(name, new) for name in scopes]):
+        names = await asyncio.to_thread(lambda: {name for one in new for name in one.hidden_in})
+        scopes = filter(None, map(self._vault.named, names))
+        if any([await self._unwritten(scope, new) for scope in scopes]):
             self._deeds.new += new
         else:
             self._followed = changes
 
-    async def _unwritten(self, name: str, new: Sequence[Deed]) -> bool:
+    async def _unwritten(self, scope: Scope, new: Sequence[Deed]) -> bool:
         """Update what was derived in a scope. Returns True if not all of it could be written."""
-        entries, failed = self._catalogue.of_scope(Scope.parse(name, derived=True)), False
-        for stored, made in await asyncio.to_thread(self._outdated, name, entries, new):
+        entries, failed = self._catalogue.of_scope(scope), False
+        for stored, made in await asyncio.to_thread(self._outdated, scope.name, entries, new):
             written = await self._editor.annotate(stored, made)
             failed |= isinstance(written, Refused) and not is_absent(written)
             if isinstance(written, StoredMemory) and written.memory.judgment == NOTHING:
