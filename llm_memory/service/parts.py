@@ -218,12 +218,8 @@ class Parts(Told):
     """Of a project's agents, and not of a bot: they vouch for entries, and read the root."""
 
     # Databases beside the vault.
-    state: cached_property[SqliteStateStore] = part(
-        lambda p: (
-            p.durable_state() if p.remembers else ForgetfulState(p.paths.state / "state.sqlite")
-        )
-    )
-    soul_state = part(lambda p: p.state if p.remembers else p.durable_state())
+    state = part(lambda p: p.new_state(SqliteStateStore if p.remembers else ForgetfulState))
+    soul_state = part(lambda p: p.state if p.remembers else p.new_state(SqliteStateStore))
     """Where the ends of the souls' chains lie: they are kept whoever has the store open."""
     migration_store = part(
         lambda p: SqliteMigrationStore(p.paths.state / "migration.sqlite", version=p.version)
@@ -395,9 +391,9 @@ class Parts(Told):
     service: cached_property[CognitiveService] = part(lambda p: CognitiveService(p))
     follower = wired(VaultFollower, pace="settings.vault_pace", also="follow_files")
 
-    def durable_state(self) -> SqliteStateStore:
-        """Returns the one whose changes last."""
-        return SqliteStateStore(self.paths.state / "state.sqlite", version=self.version)
+    def new_state(self, kind: type[SqliteStateStore]) -> SqliteStateStore:
+        """Returns a store over the file, whose changes last or are forgotten."""
+        return kind(self.paths.state / "state.sqlite", version=self.version)
 
     def private_names(self) -> list[str]:
         """Returns the names of the scopes that not everybody reads."""
