@@ -109,7 +109,7 @@ class Engine:
             *(folder.restrict_folder for folder in parts.private),
             compile_all,
             # Before the index and a search import numpy at the same time, each half of it.
-            self._prepare_scanner,
+            parts.scanner.prepare,
             parts.formats.open,
             parts.vault.open,
             self._open_state,
@@ -141,10 +141,6 @@ class Engine:
                 if self.life.is_closing or time.monotonic() >= deadline:
                     raise
             await asyncio.sleep(_LOCK_POLL_SECONDS)
-
-    def _prepare_scanner(self) -> None:
-        with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
-            self.parts.scanner.prepare()
 
     def _open_state(self) -> None:
         """Memories do not depend on the state, so a broken one stops nothing. What does depend on

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Sequence
@@ -35,7 +36,8 @@ class LexicalScan:
 
     def prepare(self) -> None:
         """Load what is needed, so that the first question need not wait for it."""
-        import_whole("numpy")
+        with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
+            import_whole("numpy")
 
     def coverages(self, query: LexicalQuery, records: Sequence[LexicalRecord]) -> list[float]:
         """How much of the question each record speaks of, 0 to 1: see ``LexicalMatch``."""

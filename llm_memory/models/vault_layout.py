@@ -43,8 +43,6 @@ _TOPIC_FILE = re.compile(
     re.IGNORECASE,
 )
 _DATED = re.compile(r"(?:memory/)?\d{4}-\d\d-\d\d(?:\D[^/]*)?\.md", re.ASCII | re.IGNORECASE)
-OLDER_FOLDER = "memory"
-"""Where older layouts have a file for each day, below the memory root."""
 
 
 def endings_of(folder: PurePath) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class DecisionDesk(Door):
     async def _asked[T](self, view: View, ask: Callable[[Iterator[StoredMemory]], T]) -> T:
         """What ``ask`` finds, in a thread, among all that the conversation sees."""
         entries = list(self.parts.catalogue.visible(view.seen))
-        return await asyncio.to_thread(ask, cooperative(entries))
+        return await asyncio.to_thread(lambda: ask(cooperative(entries)))
 
     async def _listed(self, view: View, *, everything: bool) -> DecisionOutcome:
         try:

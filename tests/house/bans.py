@@ -289,11 +289,19 @@ def cooperative_coroutines(subject: Module) -> list[str]:
         f"{call.lineno} in {node.name}"
         for node in ast.walk(subject.tree)
         if isinstance(node, ast.AsyncFunctionDef)
-        for call in ast.walk(node)
+        for call in _of_itself(node)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Name)
         and call.func.id == "cooperative"
     ]
+
+
+def _of_itself(node: ast.AST) -> Iterator[ast.AST]:
+    """What a coroutine does itself: what it defines goes into a thread."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.Lambda):
+            yield child
+            yield from _of_itself(child)
 
 
 def swallowed(subject: Module) -> list[str]:

@@ -29,7 +29,8 @@ ENGINE = tuple(
         "recall",
         "reflection",
         "remember",
-        "service",
+        "service.cognitive_service",
+        "service.parts",
         "sync",
         "vault.markdown_vault",
     )

@@ -14,7 +14,7 @@ from typing import Final
 from ...errors import StateUnavailable
 from ...models.scope import ROOT_NOTES
 from ...models.status import Notice, NoticeCode
-from ...models.vault_layout import MEMORY_PAGE, OLDER_FOLDER, is_dated, may_be_note
+from ...models.vault_layout import MEMORY_PAGE, is_dated, may_be_note
 from ...models.workflow import WORKFLOW
 from ...runtime.notice_board import NoticeBoard
 from ...storage.state_store import SqliteStateStore
@@ -35,7 +35,7 @@ def is_root_note(root: Path, path: str) -> bool:
 def listed_in_root(root: Path) -> Listing:
     """Looks into ``memory/`` and no other folder. Undecodable names are left out: they may be
     those of any files of a project. Blocks."""
-    found = list_files(root, partial(is_root_note, root), lambda folder: folder == OLDER_FOLDER)
+    found = list_files(root, partial(is_root_note, root), lambda folder: folder == "memory")
     return replace(found, misnamed=())
 
 
