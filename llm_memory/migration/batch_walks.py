@@ -168,7 +168,9 @@ class Carry(_BatchWalk):
         target = self._remainder.target
         refused = self._former.book.no_confidence(target)
         for stored in map(self._holdings.catalogue.get, keys):
-            if stored is None or (refused and told_in_confidence(stored.memory)):
+            if stored is None or (
+                refused and told_in_confidence(stored.memory, *stored.memory.extra)
+            ):
                 continue
             if not has_known_readers(target, stored.memory):
                 continue

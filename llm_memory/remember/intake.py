@@ -23,7 +23,7 @@ from ..scopes.scope_book import ScopeBook
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds
-from .rules.gate import is_confidence, is_off_the_record, says_nothing, tidy
+from .rules.gate import is_off_the_record, says_nothing, tidy, told_in_confidence
 from .rules.private import protect
 from .rules.routing import topic_for
 
@@ -49,9 +49,8 @@ class DraftChecks:
         heard = draft.heard or ""
         if is_off_the_record(heard) or is_off_the_record(tidied.judgment):
             return Refused(Reason.NOT_TO_BE_KEPT)
-        said = (tidied.judgment, tidied.reasoning, *tidied.tags, *tidied.asks, tidied.context)
         refused = self._book.no_confidence(scope)
-        if refused is not None and any(map(is_confidence, (*said, heard))):
+        if refused is not None and told_in_confidence(tidied, heard):
             return refused
         return protect(tidied, self._mode)
 

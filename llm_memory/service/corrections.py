@@ -170,7 +170,7 @@ class Corrections(Door):
             if target == stored.scope:
                 return Changed(DeedKind.MOVED, stored, before=target.name)
             refused = self.parts.book.no_confidence(target)
-            if refused and told_in_confidence(stored.memory):
+            if refused and told_in_confidence(stored.memory, *stored.memory.extra):
                 return refused
             return await self.parts.handlers.move(stored, target, view.requester)
 

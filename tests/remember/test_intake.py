@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -63,27 +63,21 @@ def test_many_stand_as_if_each_had_been_appended(
     assert one.vault.ledger.files() == other.vault.ledger.files()
 
 
-def failing_from(call: int, put: Callable[..., None]) -> Callable[..., None]:
-    """A disk that is full from a certain write on."""
-    calls = 0
-
-    def full(*arguments: Any) -> None:
-        nonlocal calls
-        calls += 1
-        if calls >= call:
-            raise VaultWriteFailed(os.strerror(errno.ENOSPC))
-        put(*arguments)
-
-    return full
-
-
 async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = [replace(m, kind=MemoryKind.EVENT) for _, m in mixed(30)]  # a file a day
+    written = list[Path]()
+
+    def write_one(path: Path, *more: Any) -> None:
+        if written:
+            raise VaultWriteFailed(os.strerror(errno.ENOSPC))
+        written.append(path)
+        files.replace_durably(path, *more)
+
     async with running(tmp_path) as rig:
         with monkeypatch.context() as patched:
-            patched.setattr(vault_writer, "replace_durably", failing_from(2, files.replace_durably))
+            patched.setattr(vault_writer, "replace_durably", write_one)
             with pytest.raises(PartlyWritten) as failed:
                 await rig.engine.parts.intake.take(FAMILY, batch)
         stands = MarkdownVault(tmp_path / "memory").read(FAMILY).memories

@@ -133,10 +133,10 @@ def is_confidence(text: str) -> bool:
     return _asks("zh", plain) or _asks("en", plain)
 
 
-def told_in_confidence(memory: Memory) -> bool:
-    """The same of all texts of an entry, a task's progress included."""
-    said = (memory.judgment, memory.reasoning, *memory.tags, *memory.asks, memory.context)
-    return any(map(is_confidence, (*said, *memory.extra)))
+def told_in_confidence(told: Memory | MemoryDraft, *more: str) -> bool:
+    """The same of all its texts, and of what else belongs to it."""
+    said = (told.judgment, told.reasoning, *told.tags, *told.asks, told.context)
+    return any(map(is_confidence, (*said, *more)))
 
 
 def _asks(language: str, text: str) -> bool:

@@ -43,11 +43,11 @@ def find(text: str) -> tuple[Span, ...]:
     return tuple(merged)
 
 
-def hide(text: str, found: Iterable[Span], *, chinese: bool) -> str:
-    """Returns ``text`` with a placeholder for each span found."""
-    pieces, at = [], 0
+def hide(text: str, found: Iterable[Span]) -> str:
+    """Returns ``text`` with a placeholder for each span found, in its own language."""
+    pieces, at, language = [], 0, 0 if _HAN.search(text) else 1
     for kind, start, end in found:
-        pieces += [text[at:start], HIDDEN[kind][0 if chinese else 1]]
+        pieces += [text[at:start], HIDDEN[kind][language]]
         at = end
     return "".join([*pieces, text[at:]])
 
@@ -56,7 +56,7 @@ def without_private(text: str, mode: PrivacyMode) -> str:
     """Returns ``text`` with private data hidden, also in the mode that refuses drafts."""
     if mode is PrivacyMode.OFF:
         return text
-    return hide(text, find(text), chinese=_HAN.search(text) is not None)
+    return hide(text, find(text))
 
 
 def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
@@ -67,12 +67,11 @@ def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
     if mode is PrivacyMode.OFF:
         return draft
     kinds: dict[PrivateKind, None] = {}
-    chinese = _HAN.search(draft.judgment + draft.reasoning) is not None
 
     def without(text: str) -> str:
         found = find(text)
         kinds.update((kind, None) for kind, _, _ in found)
-        return hide(text, found, chinese=chinese)
+        return hide(text, found)
 
     cleared = replace(
         draft,
@@ -91,9 +90,7 @@ def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
 
 
 def _says_more(judgment: str) -> bool:
-    for mark in (mark for marks in HIDDEN.values() for mark in marks):
-        judgment = judgment.replace(mark, " ")
-    return any(letter.isalnum() for letter in GATE["names_of_private"].sub(" ", judgment))
+    return any(map(str.isalnum, GATE["names_of_private"].sub(" ", judgment)))
 
 
 _PLAIN = str.maketrans(

@@ -48,7 +48,7 @@ def test_what_is_private_is_found_and_little_else_as_the_page_for_owners_tells()
 
 def test_what_is_hidden_is_found_no_second_time() -> None:
     for line in LINES:
-        once = hide(line.text, find(line.text), chinese=line.lang == "zh")
+        once = hide(line.text, find(line.text))
         assert [once[start:end] for _, start, end in find(once)] == [], once
 
 
