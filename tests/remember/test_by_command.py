@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Reason,
     Refused,
     Stored,
-    StoredMemory,
     TaskAction,
     TaskChange,
     is_changed,
@@ -116,21 +115,6 @@ async def test_what_may_not_be_stored_is_no_edit_and_a_typo_makes_no_scope(rig: 
         refused = Refused(Reason.UNKNOWN_SCOPE, detail=name)
         assert await rig.move(memory_id, name, HERE, ADMIN) == refused
     assert await rig.newest(HERE) == [PEANUTS]
-
-
-async def test_a_pointer_to_nothing_is_not_visible_and_a_path_in_one_opens_no_file(
-    rig: Rig,
-) -> None:
-    memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
-    expand = rig.engine.service.expand
-    nowhere = ("", "x", "m-00000000000000", "../公司/preferences.md", "m-\0", "m-" + "z" * 400)
-    for pointer in nowhere:
-        assert await rig.forget(pointer, HERE, ADMIN) == absent(pointer)
-        assert await rig.restore(pointer, HERE, ADMIN) == absent(pointer)
-        assert await expand(pointer, conversation_id=HERE) == absent(pointer)
-    pointer = f"../家人/preferences.md#{memory_id}"
-    assert is_absent(await expand(pointer, conversation_id=WORK))
-    assert isinstance(await expand(pointer, conversation_id=HERE), StoredMemory)
 
 
 async def test_what_a_person_did_to_the_file_is_neither_written_over_nor_missed(rig: Rig) -> None:
