@@ -213,7 +213,7 @@ def assert_the_agents(draft: MemoryDraft, was: MemoryDraft) -> None:
 @pytest.mark.parametrize("smuggled", ["actor", "for_good", "scope", "scope_name", "trusted"])
 def test_no_owners_call_says_who_asks_or_in_which_scope(name: str, smuggled: str) -> None:
     raw = {"conversation_id": str(SITE), "memory_id": "m-1234", "text": "x", "limit": 1}
-    raw["change"] = {"everything": True}
+    raw["change"] = {"action": "list", "everything": True}
     raw = {key: raw[key] for key in raw if key in call(name).parameters}
     assert decode_arguments(name, raw)
     with pytest.raises(BadCall, match=f"unknown argument: {smuggled}"):
