@@ -46,6 +46,8 @@ class ScopeBook:
     _present: frozenset[str] | None = field(default=None, init=False)
     _met: set[str] = field(default_factory=set, init=False)
     """Conversations that a message came from since the start, by their key in the map."""
+    _meant: dict[str, str] = field(default_factory=dict, init=False)
+    """A conversation that has spoken, by the key that seems to mean it and matches none."""
     strangers: set[str] = field(default_factory=set, init=False)
     """Who writes privately, is no admin, and shares what is said there with everybody: a bot
     account and a person."""
@@ -124,7 +126,7 @@ class ScopeBook:
 
     def _report(self) -> None:
         """Put up what is wrong with the map now, and take down what is not any more."""
-        now = list(map_notices(self._map, self._folders, self._present))
+        now = list(map_notices(self._map, self._folders, self._present, self._meant))
         if self._raw is None:
             now.append(Notice(NoticeCode.MAP_WRONG_TYPE))
         places = {(one.code, one.subject) for one in now}
@@ -175,6 +177,10 @@ class ScopeBook:
         if key not in self._met:
             self._met.add(key)
             logger.info("first_message", id=conversation_id, key=key, scope=resolution.name or "-")
+        if why.code is WhyCode.DOUBTFUL_KEY and why.key not in self._meant:
+            self._meant[why.key] = key
+            self._notices.clear(NoticeCode.MAP_ODD_KEY, why.key)
+            self._report()
         if (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC) and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
 

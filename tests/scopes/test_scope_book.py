@@ -226,6 +226,17 @@ def test_what_no_map_can_name_or_was_brought_is_no_loss(bot: Restarts) -> None:
     assert says(bot.start({}, folders), HOME) == "public"
 
 
+async def test_a_key_that_means_a_conversation_which_has_spoken_is_told_with_its_id(
+    bot: Restarts,
+) -> None:
+    book = bot.start({"777": "家人"})
+    await hear(book, HOME, private(777))
+    assert bot.told(NoticeCode.MAP_ODD_KEY).params["meant"] == f"{HOME.umo} → 家人"
+    # It has a key of its own by now, wherever the odd one is left.
+    await book.change_map({"777": "家人", HOME.umo: "家人"}, [])
+    assert (says(book, HOME), standing(bot)) == ("家人", set())
+
+
 # Strangers
 
 

@@ -3,7 +3,7 @@ accounts that exist: what it has lost, and what its owner is told of it. Pure.""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Final
 
@@ -80,9 +80,10 @@ def _anywhere(keys: Iterable[str]) -> set[str]:
 
 
 def map_notices(
-    scope_map: ScopeMap, folders: Set[str], accounts: Set[str] | None
+    scope_map: ScopeMap, folders: Set[str], accounts: Set[str] | None, meant: Mapping[str, str]
 ) -> Iterator[Notice]:
-    """All that is wrong with the map now."""
+    """All that is wrong with the map now. ``meant``: for keys that match no conversation one that
+    has spoken and that they seem to mean."""
     here = _anywhere(scope_map.entries.keys() - scope_map.gone)
     gone = set[str]() if scope_map.all_gone else scope_map.gone
     odd = scope_map.unreadable.union(key for key in gone if without_account(key) not in here)
@@ -90,8 +91,10 @@ def map_notices(
         if isinstance(value, IllegalName):
             params = {"key": key, "value": value.value, "fault": str(value.fault)}
             yield Notice(NoticeCode.MAP_ILLEGAL_NAME, key, params)
-        if key in odd:
-            params = {"key": key, "value": scope_map.written(key)}
+        near = meant.get(key)
+        if key in odd and near not in scope_map.entries:  # else it has a key of its own by now
+            value = scope_map.written(key)
+            params = {"key": key, "value": value, "meant": f"{near} → {value}" if near else "?"}
             yield Notice(NoticeCode.MAP_ODD_KEY, key, params)
     if scope_map.lost:
         missing = folders - {*private_scopes(scope_map).values()}
