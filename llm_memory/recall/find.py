@@ -117,7 +117,20 @@ class CandidateFinder:
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._indexing.lag() as lag:
             asked = [one for one in found if one.whole.limit is None]
-            await asyncio.gather(*map(self._worded, asked), *map(self._near, asked))
+            searches = (
+                self._lexical.search(one.ask.words, one.ask.request.scope_filter, DEEP)
+                for one in asked
+            )
+            near = map(self._near, asked)
+            answers = await asyncio.gather(*searches, *near, return_exceptions=True)
+        for one, answer in zip(asked, answers, strict=False):
+            if isinstance(answer, LexicalMatches):
+                one.words = answer
+            else:
+                one.trace.notes.append(f"lexical: {answer}")
+        for error in answers:
+            if isinstance(error, BaseException) and not isinstance(error, IndexUnavailable):
+                raise error
         for one in found:
             if one.whole.limit is None:
                 await self._described(one, lag)
@@ -132,13 +145,6 @@ class CandidateFinder:
     def trusts(self, ask: Ask) -> bool:
         """True where the embedder is asked, too."""
         return self._trust.weight(ask.language) > 0
-
-    async def _worded(self, found: Found) -> None:
-        ask = found.ask
-        try:
-            found.words = await self._lexical.search(ask.words, ask.request.scope_filter, DEEP)
-        except IndexUnavailable as error:
-            found.trace.notes.append(f"lexical: {error}")
 
     async def _near(self, found: Found) -> None:
         """The neighbours of a question apart from what it has in common with all others: none where
@@ -326,17 +332,20 @@ class CandidateFinder:
     ) -> list[tuple[Passage, float]]:
         """The passages that share the most words with the query, each with how much of it it speaks
         of, 0 to 1."""
+        # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
+        return await asyncio.to_thread(self._scanned, query, scope_filter, list(passages))
+
+    def _scanned(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: list[Passage]
+    ) -> list[tuple[Passage, float]]:
+        """Blocks."""
 
         def newest(one: Passage) -> tuple[bool, datetime]:
             return place_name(one) == scope_filter.scopes[0].name, moment_of(one)
 
-        def scanned(every: list[Passage]) -> list[tuple[Passage, float]]:
-            """Blocks."""
-            chosen = nlargest(SCAN_LIMIT, every, newest) if len(every) > SCAN_LIMIT else every
-            folded = [self._passages.folded(passage) for passage in cooperative(chosen)]
-            best = [chosen[place] for place in shortlist(query.text, folded, SHORTLIST)]
-            shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
-            return list(zip(best, shares, strict=True))
-
-        # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
-        return await asyncio.to_thread(scanned, list(passages))
+        if len(passages) > SCAN_LIMIT:
+            passages = nlargest(SCAN_LIMIT, passages, newest)
+        folded = [self._passages.folded(passage) for passage in cooperative(passages)]
+        best = [passages[place] for place in shortlist(query.text, folded, SHORTLIST)]
+        shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
+        return list(zip(best, shares, strict=True))
