@@ -93,8 +93,8 @@ def map_notices(
             yield Notice(NoticeCode.MAP_ILLEGAL_NAME, key, params)
         near = meant.get(key)
         if key in odd and near not in scope_map.entries:  # else it has a key of its own by now
-            value = scope_map.written(key)
-            params = {"key": key, "value": value, "meant": f"{near} → {value}" if near else "?"}
+            name = scope_map.written(key)
+            params = {"key": key, "value": name, "meant": f"{near} → {name}" if near else "?"}
             yield Notice(NoticeCode.MAP_ODD_KEY, key, params)
     if scope_map.lost:
         missing = folders - {*private_scopes(scope_map).values()}
