@@ -218,7 +218,7 @@ async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_b
     for language in LANGUAGES:
         texts = Texts(language)
         line = texts.say("explain.instead_of", id=old_id)
-        shown = [""] * len(explained.candidates)
+        shown = [""] * len(explained.hits)
         assert line in why_text(texts, explained, shown).split("\n")
     await bot.restore(old_id, FAMILY, person(9, admin=True))
     assert texts_of(bot) == {"家人": ["小明住在上海", "小明住在北京"]}
