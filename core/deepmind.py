@@ -120,20 +120,25 @@ class DeepMind:
 
     async def finished(
         self, event: AstrMessageEvent, response: LLMResponse | None, overheard: bool = False
-    ) -> None:
+    ) -> bool:
         """Queue a turn that the bot has answered, once: whatever the answer was, but not where
         AstrBot has none. ``response`` is None where a tool has answered in the model's place;
-        ``overheard``: nobody has addressed the bot. Raises EngineClosed."""
+        ``overheard``: nobody has addressed the bot. False where the engine was closed before."""
         turn, plugin = await self._turn(event, response, overheard), self._plugin
         if turn is None:
-            return
+            return True
         where, service = await self._events.where(event), plugin.service
         off_the_record = service.pause_of(where) is not None or is_off_the_record(turn.user_text)
         if not off_the_record and not turn.forgot:  # for the recall of the next turn
             plugin.talk.note(where, turn, plugin.clock())
         with suppress(EngineOff):  # the notice has said it
-            if isinstance(await service.observe(turn, conversation_id=where), Ticket):
-                plugin.engine.reflection.wake()
+            try:
+                if isinstance(await service.observe(turn, conversation_id=where), Ticket):
+                    plugin.engine.reflection.wake()
+            except EngineClosed:
+                notes_of(event)["kept"] = False
+                return False
+        return True
 
     async def _turn(
         self, event: AstrMessageEvent, response: LLMResponse | None, overheard: bool
@@ -160,8 +165,9 @@ class DeepMind:
             bool(notes.get("forgot")),
         )
 
-    async def sent(self, event: AstrMessageEvent) -> None:
+    async def sent(self, event: AstrMessageEvent) -> bool:
         """The bot has answered: an admin hears now what he was not told in chat yet."""
         events = self._events
         if event.is_admin() and events.is_a_persons(event) and not read.is_command(event):
             await warn_admin(self._plugin, await events.where(event), await events.who(event))
+        return True

@@ -174,11 +174,16 @@ class Plugin:
         task.add_done_callback(TELLING.discard)
 
     async def _told(self, hook: str, given: tuple[Any, ...]) -> None:
-        """No turn is spoilt by what is kept of it."""
+        """No turn is spoilt by what is kept of it. A closed engine has kept nothing, and a newer
+        one is told."""
+        closed: PluginContext | None = None
         try:
-            parts = await self.within(_BEHIND_SECONDS)
-            if parts is not None and parts.mind is not None:
-                await getattr(parts.mind, hook)(*given)
+            while (parts := await self.within(_BEHIND_SECONDS)) is not None and parts is not closed:
+                if parts.mind is None or await getattr(parts.mind, hook)(*given):
+                    return
+                closed = parts
+            if closed is not None:
+                logger.warning(self._say("log.observe_failed"))
         except Exception:  # noqa: BLE001  (whatever it is, the person gets the answer)
             logger.exception(self._say("log.observe_failed"))
 

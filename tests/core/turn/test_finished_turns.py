@@ -170,7 +170,9 @@ async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(
     """Where the map has come with it, the scope is another one, and the reply is kept back."""
     event = FakeEvent.in_group(777, QUESTION)
     async with running(tmp_path, before_it) as rig:
-        await TurnPlugin(rig).mind.before_request(event, ProviderRequest(prompt=QUESTION))
+        before = TurnPlugin(rig).mind
+        await before.before_request(event, ProviderRequest(prompt=QUESTION))
+    assert not await before.finished(cast("Any", event), answer())  # closed, it queues nothing
     async with running(tmp_path) as rig:
         await TurnPlugin(rig).finished(event, answer())
     (turn,) = queued(tmp_path)
