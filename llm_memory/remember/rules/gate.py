@@ -6,9 +6,11 @@ Refusing a text that the speaker wanted kept costs more than keeping a line of c
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final
@@ -65,12 +67,21 @@ def says_nothing(text: str) -> bool:
     itself. A line of code that somebody asks to have remembered is kept."""
     folded = fold(text).replace("’", "'")
     words = "".join(c if c.isalnum() or c == "'" else " " for c in folded).split()
-    if GATE["chatter"].fullmatch(" ".join(words)) or GATE["fenced"].fullmatch(text.strip()):
+    if GATE["chatter"].fullmatch(" ".join(words)) or _is_data(text.strip()):
         return True
     letters = "".join(words).replace("'", "")
     lines = (line for line in text.split("\n") if line.strip())
     too_short = len(letters) + len(WIDE.findall(letters)) < _LEAST
     return too_short or all(map(GATE["title"].fullmatch, lines))
+
+
+def _is_data(text: str) -> bool:
+    """True for a block of code or JSON without any prose."""
+    if GATE["fenced"].fullmatch(text):
+        return True
+    with suppress(ValueError, RecursionError):
+        return text.startswith(("{", "[")) and isinstance(json.loads(text), dict | list)
+    return False
 
 
 def passing(text: str) -> dict[str, str]:

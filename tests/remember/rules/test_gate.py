@@ -65,6 +65,7 @@ def test_a_tidied_draft_is_bounded_and_tidying_again_changes_nothing(
 CODE = "```python\nx = 1\n```"
 NOTHING = (
     *("", " \n", "……", "\u200b\u2060", "\ud800", CODE, "### 偏好\n\n---"),
+    *('{"name": "小明", "age": 7}', "[1, 2, 3, 4]"),
     *sentences("filler"),
     *sentences("too_short"),
 )
