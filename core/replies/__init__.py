@@ -1,1 +1,1 @@
-"""What the engine answers, as short texts for people and models, and as JSON for the page."""
+"""What the engine answers, as short texts for people and models."""

@@ -1,3 +1,1 @@
-"""The command line, ``python -m llm_memory``: export, import, restore and migrations of a store
-that no bot has open.
-"""
+"""The command line, ``python -m llm_memory``: over a bot's store, and over a home."""

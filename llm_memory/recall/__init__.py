@@ -1,4 +1,4 @@
-"""One hybrid search: arms, fusion, floor, rerank, choice, explanation.
+"""One hybrid search: arms, order, decision, rerank, choice, explanation.
 
 Entry: ``MemoryManager.comprehensive_recall``, which takes an already resolved scope filter.
 """
