@@ -12,7 +12,7 @@ from .embedding.ports import Fingerprint
 
 
 class JsonManifest:
-    """Implements the ``IndexManifest`` port. A manifest that makes no sense is no manifest."""
+    """A manifest that makes no sense is no manifest."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,6 +1,6 @@
 """Reads a copy of another plugin's store; run as a program of its own, which can be ended.
 
-    python reader.py OPTIONS
+    python legacy_reader_program.py OPTIONS
 
 OPTIONS is JSON: ``way``, one of ``chroma``, ``simple``, ``living``; ``source``, the copy;
 ``records``, a file to make; ``seconds``, after which the program ends itself.

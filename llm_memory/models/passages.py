@@ -1,5 +1,5 @@
 """What recall finds: a memory or a piece of a note, and what names it wherever it is stored. Both
-arms, the fusion and the writers of the indexes take a ``Passage`` and ask these functions, so that
+arms, the order and the writers of the indexes take a ``Passage`` and ask these functions, so that
 neither kind is a special case.
 """
 

@@ -49,11 +49,14 @@ else:  # does not block on a pipe, and does not follow a link in the last step
 
 
 class MarkdownNotes:
-    """Implements the ``NoteSource`` port."""
+    """Finds and reads the notes of a tree.
+
+    Args:
+        reads_root: The store is a project's, and what lies in the root itself is its notes.
+            Elsewhere everybody would read it.
+    """
 
     def __init__(self, root: Path, *, reads_root: bool = False) -> None:
-        """``reads_root``: the store is a project's, and what lies in the root itself is its notes.
-        Elsewhere everybody would read it."""
         self._root = root
         self.reads_root = reads_root
         # The vault's lock guards the bot's writes; notes are only read.
