@@ -165,6 +165,8 @@ class _Panel:
         item, value = _schema()[name], self.raw(name)
         default = item.get("default", {})
         wanted = {"bool": bool, "int": int, "string": str}.get(item["type"])
+        if wanted is int and isinstance(value, float) and value.is_integer():
+            value = int(value)
         fits = isinstance(value, Mapping) if wanted is None else type(value) is wanted
         if not fits or ("options" in item and value not in item["options"]):
             self.warn(name, repr(value), default)

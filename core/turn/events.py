@@ -248,7 +248,8 @@ def all_words(event: AstrMessageEvent) -> str:
     """What the person said, with what AstrBot has put into this turn while it went on; but not what
     was off the record when it came."""
     more = [one for one in notes_of(event).get("follow_ups", ()) if one.get_extra(_CAPTURED)]
-    kept = [one for one in more if notes_of(one).get("view") != PAUSED_VIEW]
+    notes = ((one, notes_of(one)) for one in more)
+    kept = [one for one, of in notes if of.get("view") != PAUSED_VIEW and not of.get("kept")]
     return "\n".join(filter(None, map(said_words, (event, *kept))))
 
 

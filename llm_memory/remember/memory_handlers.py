@@ -186,15 +186,21 @@ class MemoryHandlers(MemoryEditor):
         # A reader of turns proposes what is new, and opens nothing that stands already.
         if draft.proposed and draft.source is not Source.REFLECTION:
             before = proposed(before)
-        by = closed_by(before)
-        settled = self._catalogue.get(Key(scope.name, by))
-        later = settled is None or memory.created_at > settled.memory.created_at
-        if memory.active or (by and later):
+        if memory.active or await self._is_open_again(before, memory, scope):
             before = still_open(reopened(before) if is_task(current) else before)
         strength = min(before.strength + _REINFORCE_BY, MAX_STRENGTH)
         stronger = replace(before, strength=strength, active=before.active or memory.active)
         stored = await self._do(current, lambda _: self._vault.replace(current, stronger))
         return None if stored is None else Stored(stored, How.AGAIN)
+
+    async def _is_open_again(self, before: Memory, memory: Memory, scope: Scope) -> bool:
+        """Returns whether it was said again after it had been settled."""
+        if not (by := closed_by(before)):
+            return False
+        living = self._catalogue.get(Key(scope.name, by))
+        archived = partial(self._vault.archived, scope, [by])
+        settled = [living.memory] if living else await asyncio.to_thread(archived)
+        return all(memory.created_at > one.created_at for one in settled)
 
     async def _take_back(self, outcome: Stored, taken: Taken) -> Stored:
         """Archive what the new entry contradicts for certain, or name it. A crash before that

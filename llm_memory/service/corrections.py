@@ -136,11 +136,11 @@ class Corrections(Door):
     async def _forgotten(self, ids: Collection[str], view: View) -> list[StoredMemory]:
         """Those of these that were forgotten where the conversation sees them: entries of the
         archive, and turns that are not read yet."""
-        found = list[StoredMemory]()
+        found, was_taken_out = list[StoredMemory](), self.parts.corrected.was_taken_out
         for scope in view.changeable if any(ids) else ():
             found += await self.parts.handlers.archived(scope, ids)
-            gone = (one for one in ids if self.parts.corrected.was_taken_out(scope.name, one))
-            found += filter(None, (self.parts.unread.waiting(Key(scope.name, one)) for one in gone))
+            turns = (self.parts.unread.waiting(Key(scope.name, one)) for one in ids)
+            found += (one for one in turns if one and was_taken_out(scope.name, _id(one)))
         return [one for one in found if view.sees(one)]
 
     @deed

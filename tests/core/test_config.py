@@ -119,6 +119,7 @@ EACH, LOCAL = "per-account-channel-peer", "http://127.0.0.1:8000"
         # A number out of range takes the nearest, what is none the default.
         ("auto_inject_topk", 99, "", 20),
         ("auto_inject_topk", -3, "", 0),
+        ("auto_inject_topk", 5.0, "", 5),
         ("auto_inject_topk", "x", "", 3),
         ("advanced.relevance_floor", "0.4", "engine.relevance_floor", 0.4),
         # A policy that nobody knows is none and not the default: it publishes nothing.

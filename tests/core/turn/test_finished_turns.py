@@ -142,13 +142,14 @@ async def test_a_wish_to_forget_is_not_kept_once_it_was_done(
 async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it_and_when_it_began(
     tmp_path: Path,
 ) -> None:
-    """However long the answer takes; but not what was off the record."""
+    """However long the answer takes; but not what was off the record, or is kept already."""
     clock = Ticker(datetime(2026, 11, 21, 23, 59, 50, tzinfo=UTC))
     async with running(tmp_path, clock=clock, follow=False) as rig:
         plugin, asked = TurnPlugin(rig), FakeEvent.in_group(777, QUESTION)
         await plugin.mind.before_request(asked, ProviderRequest(prompt=QUESTION))
-        into = [FakeEvent.in_group(777, words) for words in ("还有腰果", " ", "别说出去")]
+        into = [FakeEvent.in_group(777, words) for words in ("还有腰果", " ", "别说", "听过")]
         notes_of(cast("Any", into[2]))["view"] = PAUSED_VIEW
+        notes_of(cast("Any", into[3]))["kept"] = True
         stranger = FakeEvent.in_group(777, "我也问一句", sender="10002")
         elsewhere, next_turn = FakeEvent.in_group(888, "别处"), FakeEvent.in_group(777, "那杏仁呢")
         for event in (asked, *into, stranger, elsewhere, next_turn):
