@@ -85,10 +85,8 @@ async def test_a_memory_without_questions_gets_some_once(tmp_path: Path) -> None
     plant(tmp_path, "家人", FILE, [CAT, TEA, has])
     chat = ScriptedChat(otherwise=asking(of))
     async with running_with(tmp_path, chat) as rig:
-        assert (await rig.engine.status()).loop.unasked == 2
         assert await night(rig) == 2
         assert await night(rig) == 0
-        assert (await rig.engine.status()).loop.unasked == 0
         (call,) = chat.calls
         assert call.system == SYSTEM
         assert {one["text"] for one in told(call)} == {CAT.judgment, TEA.judgment}
@@ -152,8 +150,6 @@ async def test_without_reading_or_tokens_nothing_is_asked(
     async with running_with(tmp_path, chat, settings=settings) as rig:
         assert await night(rig) == 0
         assert not chat.calls
-        unasked = (await rig.engine.status()).loop.unasked
-        assert unasked == int(settings.loop.reads_turns)
 
 
 async def test_the_nights_of_a_day_share_a_fifth_of_its_tokens(tmp_path: Path) -> None:

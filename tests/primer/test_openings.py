@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.turn.events import Said
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import NoteSection
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteSection
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
 from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import (

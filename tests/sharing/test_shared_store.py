@@ -155,7 +155,7 @@ async def test_what_the_owner_asks_is_asked_once(tmp_path: Path, store: Stores) 
     assert (await read(owner), await read(follower)) == ("old", "old")
     old.memory.error = EngineClosed("closing")
     with pytest.raises(NoOwner, match="may have done it"):
-        await follower.owner.restore(conversation_id=HOME)
+        await follower.owner.restore("m-1234", conversation_id=HOME)
     assert old.memory.asked == 3
     await owner.close()
     assert await follower.owner.restore("m-1234", conversation_id=HOME) == absent("m-1234")

@@ -83,7 +83,7 @@ async def test_who_asks_days_later_is_told_what_was_decided_and_the_group_also_i
     proposal = memory_id(rig.memory, DECISION)
     assert "未决" in (await rig.turn(CLUB, MEMBER, WHY)).injected
     assert "D-" not in await rig.onebot.ask(CLUB, MEMBER, f"{decide} accept {proposal}")
-    draft = await rig.onebot.ask(CLUB, OWNER, f"{decide} accept everyone {proposal} issue=#12")
+    draft = await rig.onebot.ask(CLUB, OWNER, f"{decide} accept everyone {proposal}")
     record = next(line for line in draft.splitlines() if line.startswith("## D-"))
     assert not files_with(rig.memory / "shared", DECISION)
     assert "写好了：D-0001" in await rig.onebot.ask(CLUB, OWNER, "/memory yes")

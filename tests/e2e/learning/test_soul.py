@@ -44,7 +44,7 @@ async def test_only_what_passed_is_in_force_and_veto_and_rollback_give_the_bytes
     prompt would be others after a veto, or a rollback, than before."""
     await plays(rig, "岚", room)
     bare = await system(rig, room)
-    await soul(rig, room, "退回")  # any command of an admin's begins a soul
+    await soul(rig, room, "撤销")  # any command of an admin's begins a soul
     seed = page(rig, "岚").read_bytes()
 
     mind.passes(GENTLE, fails=frozenset({"harm"}))
