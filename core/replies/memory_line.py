@@ -1,7 +1,7 @@
 """A memory as people read it in a chat: what, who, where, which day, and whether it still holds.
 Why a recall found what it found, in words; the figures stay in the status route.
 
-A model's line is that of ``text/hit_line.py``.
+A model's line, with all that is to be known of the speaker, is that of ``text/hit_line.py``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from datetime import date
 
 from ...llm_memory import GIVEN_UP, Hit, Memory, Primed, Told
 from ...llm_memory.models.data_models import shown_day
+from ...llm_memory.models.recall import UNKNOWN
 from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
-from ...llm_memory.text.attribution import speakers
+from ...llm_memory.text.attribution import names
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import cut, note_title, safe
 from ...llm_memory.texts import Texts
@@ -31,16 +32,26 @@ def memory_line(texts: Texts, hit: Hit, here: str, today: date) -> str:
         here: The name of the reader's own scope, which is not said of what lies in it.
         today: A day of this year is said without the year.
     """
-    say = texts.say
+    say, elsewhere = texts.say, hit.scope_name != here
     about = [
-        note_title(hit.headings) or say("inject.note") if hit.is_note else speakers(hit, say),
-        place_text(texts, hit.scope_name) if hit.scope_name != here else "",
+        note_title(hit.headings) or say("inject.note") if hit.is_note else names(hit, say),
+        _account(texts, hit),
+        say("inject.reworded") if hit.byline.reworded else "",
+        place_text(texts, hit.scope_name) if elsewhere else "",
+        say("list.elsewhere") if hit.byline.elsewhere and not elsewhere else "",
         shown_day(hit.day, say("inject.undated")).removeprefix(f"{today:%Y-}"),
         say("list.over") if hit.closed else say("list.earlier") if hit.earlier else "",
         say("inject.weak") if hit.weak else "",
     ]
     text = quoted(texts, hit.preview, is_order=hit.quoted)
     return say("list.line", text=text, about=say("list.comma").join(filter(None, about)))
+
+
+def _account(texts: Texts, hit: Hit) -> str:
+    """The account of a speaker whose name another bears, too."""
+    account = hit.byline.account
+    code = "account_unknown" if account == UNKNOWN else "account"
+    return texts.say(f"inject.{code}", end=account) if account else ""
 
 
 def quoted(texts: Texts, words: str, *, is_order: bool) -> str:

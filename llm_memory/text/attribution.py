@@ -1,4 +1,4 @@
-"""Says of a hit who said it and what is to be known of that. Pure.
+"""Says of a hit who said it and what is to be known of that, wherever a model reads it. Pure.
 
 ``say`` returns the text of a code in the reader's language; the codes are those of ``inject`` and
 ``common.and``.
@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from ..models.recall import PRIVATE, UNKNOWN, Byline, Hit
@@ -20,14 +21,21 @@ class Say(Protocol):
 
 def speakers(hit: Hit, say: Say) -> str:
     """Who said it, each once, with what stands behind the name; of a day's journal that it is one,
-    of a model's words whose they retell, and a word where no speaker is known."""
+    and a word where no speaker is known."""
+    return names(hit, say, _byline)
+
+
+def names(hit: Hit, say: Say, behind: Callable[[Byline, Say], str] = lambda *_: "") -> str:
+    """The same with what ``behind`` says of a speaker; of a model's words, whose it retells."""
     if hit.journal:
         return say("inject.journal")
     named = [
-        f"{name}{_byline(one.byline, say)}" for one in (hit, *hit.also) if (name := _name(one, say))
+        f"{name}{behind(one.byline, say)}" for one in (hit, *hit.also) if (name := _name(one, say))
     ]
-    nobody = f"{say('inject.nobody')}{_byline(hit.byline, say)}"
-    return say("common.and").join(dict.fromkeys(named)) or nobody
+    return (
+        say("common.and").join(dict.fromkeys(named))
+        or f"{say('inject.nobody')}{behind(hit.byline, say)}"
+    )
 
 
 def _name(hit: Hit, say: Say) -> str:
