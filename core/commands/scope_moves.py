@@ -49,9 +49,10 @@ def _brought(texts: Texts, one: Brought, entries: int = 0) -> list[str]:
     return [said, *texts.counted("rebind", left=one.left)]
 
 
-def left_text(texts: Texts, left: Remainder, code: str = "scope.left") -> str:
+def left_text(texts: Texts, left: Remainder, code: str = "") -> str:
     """What a conversation left in a former scope, and what brings it along: to itself, else by
-    ``code``."""
+    ``code``. What lies in public everybody still sees."""
+    code = code or ("scope.left_public" if left.source.is_public else "scope.left")
     where = safe(min(left.conversations, default=left.source.name))
     what = texts.listed("counts", memories=left.memories, turns=left.turns)
     return texts.say(code, id=where, target=place_text(texts, left.target.name), what=what)

@@ -169,7 +169,8 @@ class CandidateFinder:
         ask, whole, trace = found.ask, found.whole, found.trace
         trace.arm = _ARMS[found.words is not None, found.similarities is not None]
         # Before the texts are looked through: what is written meanwhile is known to the index.
-        waiting = lag.living() if trace.arm is Arm.DENSE else ()
+        living = lag.living() if trace.arm is Arm.DENSE else ()
+        waiting = [one for one in living if ask.request.scope_filter.admits(place_name(one))]
         named, covered = await self._named(found, waiting)
         # They were waited for: what was forgotten or moved meanwhile is not shown.
         best = {key_of(one): at for at, one in enumerate(whole.best)}

@@ -14,6 +14,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.llm_memory.recall import find
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import EmbedderTrust, probes
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence, fence_tokens
@@ -23,7 +24,14 @@ from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    group,
+    person,
+    running,
+    running_on_vectors,
+)
 
 pytestmark = pytest.mark.engine
 
@@ -122,6 +130,23 @@ async def test_until_it_is_trusted_words_decide_alone_and_it_is_not_asked(tmp_pa
             assert recall.trace.arm is Arm.LEXICAL
             assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
             assert embedder.calls == calls
+
+
+async def test_what_waits_in_another_scope_takes_no_place_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find, "SHORTLIST", 10)
+    embedder = FakeEmbedder()
+    async with running_on_vectors(tmp_path, embedder=embedder, trust=FixedTrust(0.5)) as rig:
+        await rig.until_indexed()
+        embedder.failing_documents = True
+        await rig.remember("备用钥匙在鞋柜", HERE)
+        for number in range(15):
+            await rig.remember(f"备用钥匙在抽屉里第{number}格", group(888))
+        recall = await rig.recall("备用钥匙在抽屉里吗", HERE)
+        assert recall.trace.arm is Arm.DENSE
+        assert [hit.preview for hit in recall.hits] == ["备用钥匙在鞋柜"]
+        assert not rig.engine.parts.finder.scope_check_drops
 
 
 async def test_the_budget_counts_what_is_told_and_skips_what_does_not_fit(tmp_path: Path) -> None:

@@ -197,7 +197,9 @@ def contradicts(new: Memory, old: Memory) -> bool:
 
 def _statement(said: Memory) -> Statement:
     # ``statement`` takes the 不过 of 不过敏 for "but".
-    return statement(said.judgment.replace("不过敏", "没过敏"), said.created_at)
+    text = said.judgment.replace("不过敏", "没过敏")
+    text = GATE["no_more"].sub(lambda one: "not" if one[0][0] in "nN" else "", text)
+    return statement(text, said.created_at)
 
 
 def _is_negated(one: Words, other: Words) -> bool:
@@ -224,6 +226,7 @@ def _differ(one: Words, other: Words, least: int) -> bool:
     before, behind = one[: places[0]], one[places[0] + 1 :]
     return (
         all(GATE["value"].fullmatch(words[places[0]]) for words in (one, other))
+        and before[-1:] != ("第",)
         and weight(before) >= least
         and all(map(GATE["unit"].fullmatch, behind))
     )

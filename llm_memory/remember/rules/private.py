@@ -169,7 +169,8 @@ def _is_card(match: re.Match[str]) -> bool:
         return False
     if GATE["card_words"].search(ahead):
         return True
-    return not GATE["other_number"].search(ahead) and bool(GATE["card_issuer"].match(digits))
+    other = any(GATE[name].search(ahead) for name in ("other_number", "money_before"))
+    return not other and GATE["card_issuer"].match(digits) is not None
 
 
 def _is_phone(match: re.Match[str]) -> bool:
