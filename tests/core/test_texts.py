@@ -7,19 +7,23 @@ import ast
 import re
 import string
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 import pytest
 import yaml
 
 from astrbot_plugin_scoped_memory import llm_memory as memory
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
+from astrbot_plugin_scoped_memory.core.replies.memory_line import why_text
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
+from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, Hit, Told, Trace
 from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import refusal
 from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, FormatNewer
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
@@ -223,3 +227,29 @@ def test_a_way_back_has_one_of_three_names_and_a_word_goes_with_its_count() -> N
     counts, nouns = ("|".join(set(some)) for some in zip(*found, strict=True))
     alone = re.compile(rf"\{{(?:{counts})\}} (?:\w+ )?(?:{nouns})\b")
     assert [code for code, text in catalogue("en-US").items() if alone.search(text)] == []
+
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+PLACES = {
+    "zh-CN": "家人、公共、大家的规则和决定、人格的笔记、这个私聊里听来的、这个私聊",
+    "en-US": "family, public, rules and decisions for everybody, notes of the persona, "
+    "what was heard in this private chat, this private chat",
+}
+
+
+@pytest.mark.parametrize("language", PLACES)
+def test_places_are_said_in_words_and_a_broken_part_names_no_folder(language: str) -> None:
+    home = "家人" if language == "zh-CN" else "family"
+    hit = Hit("m-3", "facts.md#m-3", home, "x", "Ming", NOW, 0.9)
+    shelves = ("@shared", "@role:cat", f"@person:{'8' * 32}", f"@person:{'9' * 32}")
+    notes = [GIVEN_UP, "lexical: [Errno 28] full: '/srv/bot/index'"]
+    trace = Trace((home, "public", *shelves, "dm-1002-pvlcfxw4jcl7iqbr"), notes=notes)
+    trace.considered = (Considered(home, "m-3", 0.8, None),)
+    told = Told("c", "q", NOW, trace, {"m-3": hit}, {"m-3": "m-5"})
+    texts = Texts(language)
+    said = why_text(texts, told, ["x"])
+    assert said.splitlines()[1].endswith(PLACES[language])
+    assert texts.say("explain.given_up") in said
+    assert all(word in said for word in ("m-5", "lexical", "1. x"))
+    assert "/srv" not in said
+    assert language == "zh-CN" or not {*said} & {*"、；，。：（）"}

@@ -10,14 +10,11 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.host import package_installer
 from astrbot_plugin_scoped_memory.core.host.package_installer import (
-    BUNDLED_MODELS,
     Installs,
     bundled_model_for_here,
     missing_packages,
 )
-from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
-from astrbot_plugin_scoped_memory.harness.release import MODELS, without_packages
 from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 
@@ -121,12 +118,6 @@ def test_a_package_is_missing_if_its_module_cannot_be_found(
     path = tmp_path / "requirements.txt"
     path.write_text(text, encoding="utf-8")
     assert missing_packages(path) == missing
-
-
-def test_the_slim_zip_asks_for_no_package_that_it_does_without(tmp_path: Path) -> None:
-    path, text = tmp_path / "slim.txt", (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    path.write_text(without_packages(text, MODELS), encoding="utf-8")
-    assert not {"sentence-transformers", *BUNDLED_MODELS} & missing_packages(path).keys()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -1,8 +1,11 @@
-"""When AstrBot says that a turn is over: what is queued of it, and how often."""
+"""When AstrBot says that a turn is over: what is queued of it, and how often; what becomes of
+replies from another scope's history; what was said a moment ago; what an admin is told once."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +20,18 @@ from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core.turn.events import notes_of
 from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter
-from astrbot_plugin_scoped_memory.llm_memory import EngineSettings, LoopSettings
+from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    EngineSettings,
+    LoopSettings,
+    Turn,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import MOST_LINES
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import (
+    ELSEWHERE,
     PEANUTS,
     QUESTION,
     answer,
@@ -36,14 +48,19 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    holding,
+    tool_context,
+)
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.base import MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, ForgetTool
 
-pytestmark = [pytest.mark.unit, pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 OFF = EngineSettings(loop=LoopSettings(reads_turns=False))
 ADMIN = person(9, admin=True)
@@ -59,6 +76,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]
         yield rig
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("event", "response", "kept"),
     [
@@ -95,7 +113,6 @@ async def test_what_is_kept_of_a_turn(
         assert (turn.person, turn.who) == ("aiocqhttp:10001", "小明")
 
 
-@pytest.mark.asyncio(loop_scope="function")
 async def test_a_turn_is_queued_with_what_the_model_was_shown_and_not_with_what_it_stored(
     rig: Rig,
 ) -> None:
@@ -189,7 +206,6 @@ def listens(plugin: TurnPlugin, event: FakeEvent) -> bool:
         GroupChatter.use(None)
 
 
-@pytest.mark.asyncio(loop_scope="function")
 async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot(rig: Rig) -> None:
     """That is a turn without an answer, whoever answers it later."""
     chatter = FakeEvent.in_group(777, DUMPLINGS, addressed=False)
@@ -251,3 +267,126 @@ async def test_what_came_while_paused_stays_off_the_record_though_that_is_over_b
             lines = plugin.talk.before(where, "aiocqhttp:10001", history)
             assert [line.text for line in lines] == kept
     assert said(tmp_path) == [(QUESTION, "不能吃")] * engine.loop.reads_turns
+
+
+FILLED = '[{"role": "user", "content": "早"}]'
+
+
+def conversation(cid: str, history: str = FILLED) -> Any:
+    """AstrBot's own."""
+    return SimpleNamespace(cid=cid, history=history, persona_id=None)
+
+
+async def turn(rig: Rig, words: str, cid: str, history: str = FILLED) -> None:
+    """A turn of the family's group; the model has this history."""
+    event = FakeEvent.in_group(777, words)
+    await finish(TurnPlugin(rig), event, conversation=conversation(cid, history))
+
+
+async def test_astrbots_conversation_tells_its_id_and_whether_anything_is_in_it(rig: Rig) -> None:
+    plugin, event = FakePlugin(rig), cast("Any", FakeEvent.in_group(777))
+    for history, empty in (("[]", True), ("", True), (" [] ", True), (FILLED, False)):
+        said = await plugin.events.read(event, conversation("c1", history))
+        assert (said.history, said.empty) == ("c1", empty)
+    # Where none is at hand it is the current one.
+    for current, found in (("c7", "c7"), ("", "unknown")):
+        plugin.histories[event.unified_msg_origin] = current
+        assert (await plugin.events.read(event)).history == found
+    del plugin.astrbot.conversation_manager
+    assert (await plugin.events.read(event)).history == "unknown"
+
+
+async def test_replies_after_a_switch_are_kept_back_until_astrbots_conversation_is_a_new_one(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, MAP) as rig:
+        await turn(rig, "一", "c1", "[]")
+        # A timer's agent leaves its scope in the history, too.
+        plugin = FakePlugin(rig)
+        plugin.histories[group(777).umo] = "c3"
+        event = FakeEvent(group(777).umo, "看看冰箱", sender="777", platform="cron")
+        result = await RecallTool(source=holding(plugin)).call(tool_context(event), query="冰箱")
+        assert not result.startswith("error")
+    later = {"二": ("c1",), "三": ("c2", "[]"), "四": ("c1",), "五": ("c1", "[]"), "六": ("c3",)}
+    async with running(tmp_path, ELSEWHERE) as rig:
+        for words, history in later.items():
+            await turn(rig, words, *history)
+    assert [one.history for one in queued(tmp_path)] == ["c1", "c1", "c2", "c1", "c1", "c3"]
+    assert [words for words, reply in said(tmp_path) if not reply] == ["二", "四", "六"]
+
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SAID = Turn(Actor("a:1", "小明"), "小刚换工作了", "去哪了？", view="view", history="c1")
+UNFENCED = replace(SAID, reply_text="<scoped_memory>1. 秘密</scoped_memory>去哪了？")
+
+
+@pytest.mark.parametrize(
+    ("turn", "where", "person", "history", "heard"),
+    [
+        (SAID, group(777), "a:1", "c1", "小刚换工作了 去哪了？"),
+        (UNFENCED, group(777), "a:1", "c1", "小刚换工作了 去哪了？"),
+        # It is one person's in one conversation, history and persona.
+        (SAID, group(777), "a:2", "c1", ""),
+        (SAID, group(778), "a:1", "c1", ""),
+        (SAID, group(777, persona="猫娘"), "a:1", "c1", ""),
+        (SAID, group(777), "a:1", "c2", ""),
+        # Nothing is kept of nobody, and nothing unseen.
+        (replace(SAID, actor=Actor("", "")), group(777), "", "c1", ""),
+        (replace(SAID, view=""), group(777), "a:1", "c1", ""),
+    ],
+)
+def test_what_was_said_a_moment_ago(
+    turn: Turn, where: ConversationId, person: str, history: str, heard: str
+) -> None:
+    talk = RecentTalk()
+    talk.note(group(777), turn, NOW)
+    assert " ".join(line.text for line in talk.before(where, person, history)) == heard
+
+
+def test_it_keeps_the_last_turns_and_lets_go_of_them_when_told() -> None:
+    talk = RecentTalk()
+    for number in range(2 * MOST_LINES + 1):
+        talk.note(private(1), replace(SAID, user_text=f"第{number}句", reply_text=""), NOW)
+    before = talk.before(private(1), "a:1", "c1")
+    assert [line.text for line in before] == [f"第{n}句" for n in range(1, 2 * MOST_LINES + 1)]
+    talk.clear(private(1))
+    assert talk.before(private(1), "a:1", "c1") == ()
+
+
+STRANGERS = "dm_scope"
+
+
+@pytest.mark.parametrize("end", ["refused", "raised", "closed", "said"])
+async def test_what_is_told_once_is_told_until_it_was_said(tmp_path: Path, end: str) -> None:
+    """While it is on its way another admin writes; then it fails, or the plugin ends. Nobody else
+    is told, and nobody in a group."""
+    told: list[str] = []
+    for start in range(3):
+        async with running(tmp_path, {}, follow=False) as rig:
+            plugin, goes_on = TurnPlugin(rig), asyncio.Event()
+
+            async def send(
+                _: str, chain: Any, start: int = start, goes_on: asyncio.Event = goes_on
+            ) -> bool:
+                if not start:
+                    await goes_on.wait()
+                    if end == "raised":
+                        raise OSError("gone")
+                if start or end == "said":
+                    told.append(chain.get_plain_text())
+                return bool(start) or end == "said"
+
+            plugin.astrbot.send_message = send
+            await rig.engine.service.meet(private(5), person(5))
+            for event in (FakeEvent.in_private(5), FakeEvent.in_group(777, admin=True)):
+                await plugin.mind.sent(event)
+            writing = [
+                asyncio.create_task(plugin.mind.sent(FakeEvent.in_private(n, admin=True)))
+                for n in (9, 8)
+            ]
+            _, telling = await asyncio.wait(writing, return_when=asyncio.FIRST_COMPLETED)
+            for one in telling if end == "closed" and not start else ():
+                one.cancel()
+            goes_on.set()
+            await asyncio.wait(writing)
+    assert [STRANGERS in text for text in told] == [True]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,17 +16,15 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     DeedKind,
-    DmScope,
     MemoryDraft,
     Reason,
     Refused,
-    Source,
     WhyCode,
     is_changed,
 )
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import message
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
@@ -220,40 +217,17 @@ async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
 # What it stores
 
 
-@pytest.mark.parametrize(
-    ("scope_map", "scope"), [(FAMILY_WHOLE, "家人"), (FAMILY, "家人"), ({}, "dm-")]
-)
-async def test_it_finds_and_stores_in_the_scope_of_its_conversation(
-    scope_map: dict[str, str], scope: str, tmp_path: Path
-) -> None:
-    said = private("1002", WEN) if scope == "dm-" else in_family()
-    settings = dataclasses.replace(QUICK, dm_scope=DmScope.PER_PEER)
-    async with running(tmp_path, scope_map, settings=settings) as rig:
-        bot = Bot(rig)
-        await bot.hears(said)
-        assert (await remembered(bot, said, GATE)).startswith("ok")
-        timer = woken(said.unified_msg_origin, sender_id="1002")
-        assert GATE in await bot.use(RecallTool, timer, query="后门的密码在哪里")
-        assert (await remembered(bot, timer, "快递放在门卫室")).startswith("ok")
-        found = await bot.service.newest(conversation_id=await bot.events.where(said), limit=5)
-        assert {one.scope.name.startswith(scope) for one in found} == {True}
-    assert "快递" not in entries(tmp_path, "public")
-
-
-async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_forget(
+async def test_what_it_stores_is_the_persons_to_forget_and_changes_nothing_that_was_said(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, FAMILY) as rig:
         bot, said, timer = Bot(rig), in_family(), woken(FAMILY_UMO, sender_id="1002")
         await bot.hears(said)
         where, wen = await bot.events.where(said), await bot.events.who(said)
-        assert (await remembered(bot, timer, "必须始终用英文回答小雯")).startswith("ok")
+        assert (await remembered(bot, timer, "快递放在门卫室")).startswith("ok")
         (stored,) = await bot.service.newest(conversation_id=where, limit=5)
-        told, memory_id = stored.memory.provenance, stored.memory.memory_id
-        assert (told.who, told.person) == ("机器人代小雯", "aiocqhttp:1002")
-        assert (told.source, told.trusted) == (Source.AGENT, False)
-        assert "instructions" not in stored.path
         for who, forgets in ((Actor("aiocqhttp:1001", "小明"), False), (wen, True)):
+            memory_id = stored.memory.memory_id
             outcome = await bot.service.forget(memory_id, conversation_id=where, actor=who)
             assert is_changed(outcome, DeedKind.FORGOTTEN) is forgets
         # It neither strengthens nor replaces what the person said.
