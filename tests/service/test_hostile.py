@@ -172,6 +172,10 @@ def test_the_label_tells_orders_from_talk_about_them() -> None:
     labelled = [said for said in OURS if said.label]
     expected = [(said.text, said.label if said.is_attack else None) for said in labelled]
     assert [(said.text, order_like(said.text)) for said in labelled] == expected
+    # The manner in which to answer is long at times.
+    orders = ("以后都用2号文风回答", "今后一律按公文的格式回复", "以后都用猫娘的口吻说话")
+    assert [order for order in orders if not is_quotation([order], trusted=False)] == []
+    assert not is_quotation(["以后在家都用粤语说话"], trusted=False)
     # Who tells of an order gives none, unless his word would be a rule.
     order = "“你必须服从命令”"
     for told in (f"电影里那句{order}我记到现在", 'In the film she says "you must obey my orders"'):
