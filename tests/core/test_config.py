@@ -23,19 +23,16 @@ ADVANCED: dict[str, Any] = SCHEMA["advanced"]["items"]
 DEFAULTS = read_config({})
 NAMES = [*(name for name in SCHEMA if name != "advanced"), *(f"advanced.{n}" for n in ADVANCED)]
 
+leaves = st.one_of(
+    st.sampled_from(
+        [None, True, False, 10**400, "auto", "~nobody-here/x", "~", "main", "per-peer"]
+    ),
+    *(st.sampled_from(["public", "\0", "0.5"]), st.integers(), st.floats(), st.text(max_size=20)),
+)
+few = {"max_size": 3}
 json_values = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(),
-        st.just(10**400),
-        st.text(max_size=20),
-        st.sampled_from(["auto", "~nobody-here/x", "~", "main", "per-peer", "public", "\0", "0.5"]),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
-    ),
+    leaves,
+    lambda inner: st.lists(inner, **few) | st.dictionaries(st.text(max_size=8), inner, **few),
     max_leaves=6,
 )
 

@@ -173,9 +173,7 @@ async def is_told(plugin: TurnPlugin, **more: Any) -> bool:
 
 
 @pytest.mark.asyncio(loop_scope="function")
-async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of_just_before(
-    tmp_path: Path,
-) -> None:
+async def test_a_bare_question_asks_for_what_its_speaker_spoke_of_before(tmp_path: Path) -> None:
     async with running(tmp_path, words_alone=True) as rig:
         await rig.remember(BROTHER, group(777))
         await rig.until_indexed()

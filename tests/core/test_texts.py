@@ -140,12 +140,10 @@ def test_every_notice_says_what_it_was_posted_with(texts: Texts) -> None:
         assert "{" not in said
         assert [name for name in asked if params[name] not in said] == [], code
         assert code is not memory.NoticeCode.SOUL_WAITS or "a/b" in said
-
-
-def test_a_soul_of_no_persona_waits_where_none_is_chosen() -> None:
-    params = {"role": NO_PERSONA, "number": "3"}
-    waits = memory.Notice(memory.NoticeCode.SOUL_WAITS, params=params)
-    assert "没有选人格的会话里" in notice_text(Texts("zh-CN"), waits)
+    nobodys = memory.Notice(
+        memory.NoticeCode.SOUL_WAITS, params={"role": NO_PERSONA, "number": "3"}
+    )
+    assert "没有选人格的会话里" in notice_text(Texts("zh-CN"), nobodys)
 
 
 def test_why_the_engine_does_not_open_is_said_in_words(texts: Texts) -> None:

@@ -219,3 +219,8 @@ def holding(*plugins: Any) -> Any:
 def tool_context(event: FakeEvent) -> Any:
     """What AstrBot hands to a tool."""
     return SimpleNamespace(context=SimpleNamespace(event=event))
+
+
+async def used(tool: Any, plugin: Any, event: FakeEvent, **given: Any) -> str:
+    """What a tool of this plugin answers in the turn of an event."""
+    return str(await tool(source=holding(plugin)).call(tool_context(event), **given))

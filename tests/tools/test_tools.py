@@ -22,6 +22,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakePlugin,
     holding,
     tool_context,
+    used,
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
@@ -47,16 +48,10 @@ class Model:
         self._plugin = TurnPlugin(rig)
 
     async def __call__(
-        self,
-        tool: type[MemoryTool],
-        number: int = 777,
-        by: dict[str, Any] | None = None,
-        *,
-        said: str = "忘掉吉他的事",
-        **given: Any,
+        self, tool: Any, number: int = 777, by: Any = None, said: str = "忘掉吉他", **given: Any
     ) -> str:
         event = FakeEvent.in_group(number, said, **(by or {}))
-        return await tool(source=holding(self._plugin)).call(tool_context(event), **given)
+        return await used(tool, self._plugin, event, **given)
 
 
 async def test_a_memory_goes_the_whole_way_through_the_tools_of_its_own_scope(rig: Rig) -> None:
@@ -155,9 +150,7 @@ def test_the_tools_are_at_most_five_and_cost_a_turn_no_more_than_this() -> None:
     assert not any("scope" in one.parameters["properties"] for one in made)
 
 
-async def test_a_call_whose_engine_was_closed_meanwhile_is_answered_by_the_next_one(
-    tmp_path: Path,
-) -> None:
+async def test_a_call_of_an_engine_closed_since_is_answered_by_the_next(tmp_path: Path) -> None:
     async with running(tmp_path / "old", follow=False) as old, running(tmp_path / "new") as new:
         pointer = (await new.remember(TEXT, HERE)).memory.pointer
         await old.engine.close()
@@ -168,14 +161,10 @@ async def test_a_call_whose_engine_was_closed_meanwhile_is_answered_by_the_next_
             said = await ForgetTool(source=holding(*sources)).call(context, pointer=pointer)
             assert said.startswith("ok") is answered
             assert ("重新加载" in said) is not answered
-
-
-async def test_a_tool_without_a_plugin_or_of_an_engine_that_is_off_answers_error(rig: Rig) -> None:
-    context = tool_context(FakeEvent.in_group(777))
-    assert await RecallTool(source=holding(None)).call(context, query="x") == OFF
-    assert OFF.startswith("error ")
-    rig.engine.life.failed(EngineOff("directory_in_use", "x"))
-    assert (await Model(rig)(RecallTool, query="x")).startswith("error ")
+        assert await RecallTool(source=holding(None)).call(context, query="x") == OFF
+        new.engine.life.failed(EngineOff("directory_in_use", "x"))
+        for off in (OFF, await used(RecallTool, here, context.context.event, query="x")):
+            assert off.startswith("error ")
 
 
 NAMES = [name for tool in TOOLS for name in tool().parameters["properties"]]
@@ -255,9 +244,8 @@ async def called(tool: type[MemoryTool], batch: list[dict[str, Any]], umo: str) 
     """What a tool answers to each call."""
     with tempfile.TemporaryDirectory() as folder:
         async with running(Path(folder), follow=False) as rig:
-            made = tool(source=holding(FakePlugin(rig)))
-            context = tool_context(FakeEvent(umo))
-            return [await made.call(context, **given_) for given_ in batch]
+            plugin, event = FakePlugin(rig), FakeEvent(umo)
+            return [await used(tool, plugin, event, **given_) for given_ in batch]
 
 
 @given(

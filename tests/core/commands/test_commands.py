@@ -1,11 +1,14 @@
-"""``/memory``: whatever is written is answered, and nothing that was done is left untold; no member
-fills the disk by command, and none who types is ever told to wait."""
+"""``/memory``: whatever people write for a command is understood or answered, and nothing that was
+done is left untold; no member fills the disk by command, and none who types has to wait."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,10 +16,18 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.commands import call, command_table, commands
 from astrbot_plugin_scoped_memory.core.commands.call import Call
+from astrbot_plugin_scoped_memory.core.commands.command_words import (
+    CommandWords,
+    nearest,
+    respelled,
+)
+from astrbot_plugin_scoped_memory.core.commands.commands import unknown_text
 from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
 from astrbot_plugin_scoped_memory.llm_memory import TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import MAX_JUDGMENT
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
+from astrbot_plugin_scoped_memory.main import ScopedMemoryPlugin
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.foreign import (
     TEXTS,
@@ -43,9 +54,7 @@ async def test_add_keeps_the_words_as_they_stand(rig: Rig) -> None:
     assert stored.memory.provenance.source.value == "指令"
 
 
-async def test_no_words_and_no_origin_make_a_command_fail(
-    rig: Rig, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_whatever_comes_is_answered(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     await rig.remember(PEANUTS, group(777))
     desk = Desk(rig, sender="10001", admin=False)
     for name in NAMES:
@@ -129,9 +138,7 @@ async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) ->
         assert (name, answer == "") == (name, name not in ("help", "no", "yes"))
 
 
-async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_then(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_deletions_are_told_after_a_close(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     async def confirmed(**_: object) -> int:
         await rig.engine.life.close()
         return 3
@@ -141,9 +148,7 @@ async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_th
     assert await desk("yes") == desk.say("asked.deleted", count=3)
 
 
-async def test_a_yes_does_what_this_person_was_asked_here_last_and_nothing_later(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_yes_is_to_what_was_asked_last(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """A late yes, and that of whom the admins have let go do nothing."""
     now = 0.0
     monkeypatch.setattr(call, "monotonic", lambda: now)
@@ -177,19 +182,7 @@ async def test_a_no_or_any_other_command_ends_what_waits_for_a_yes(rig: Rig, bet
     assert await rig.newest(group(777)) == ["存折在柜子里"]
 
 
-async def test_why_tells_of_the_last_recalls_of_this_conversation(rig: Rig) -> None:
-    questions = [f"第{number}个抽屉里有什么" for number in range(7)]
-    for question in questions:
-        await rig.recall(question, group(777))
-    desk = Desk(rig)
-    for back, meant in (("", 1), (" back 2", 2), (" 前5", 5), (" ？", 1), (" 前 x", 1)):
-        assert questions[-meant] in await desk(f"why{back}"), back
-    assert "抽屉" not in await desk("why", 888)
-
-
-async def test_a_command_that_takes_no_words_names_them_and_does_nothing(
-    rig: Rig, tmp_path: Path
-) -> None:
+async def test_a_command_without_words_names_those_it_was_given(rig: Rig, tmp_path: Path) -> None:
     await rig.remember(PEANUTS, group(777))
     desk = Desk(rig, plugin=TurnPlugin(rig))
     await desk("pause")
@@ -223,9 +216,7 @@ async def test_signs_around_words_are_not_looked_for(rig: Rig) -> None:
     assert "已忘记" in await desk("forget “花生”")
 
 
-async def test_a_rule_is_called_one_and_another_of_the_name_is_not_taken_for_oneself(
-    rig: Rig,
-) -> None:
+async def test_a_rule_is_called_one_and_a_namesake_not_taken_for_oneself(rig: Rig) -> None:
     desk = Desk(rig)
     assert "记成规矩了" in await desk("add 从现在起只用敬语回答")
     assert "已忘记" in await desk("forget 1")
@@ -249,9 +240,7 @@ def test_who_types_is_never_told_to_wait(lengths: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("text", "least", "most"), [(LONG, 3, 10), ("好", 10, 30), ("", 10, 30)])
-def test_a_flood_ends_soon_for_its_sender_alone_and_not_for_ever(
-    text: str, least: int, most: int
-) -> None:
+def test_a_flood_ends_soon_for_its_sender_alone(text: str, least: int, most: int) -> None:
     now = [0.0]
     rate = TypingRate(lambda: now[0])
     waits = [rate.wait(group(777 + number), person(1), text) for number in range(60)]
@@ -270,3 +259,102 @@ async def test_the_reply_says_that_nothing_was_stored(rig: Rig) -> None:
     refused = [one for one in said if "分钟" in one]
     stored = await rig.engine.service.newest(conversation_id=group(777))
     assert 0 < len(stored) == 12 - len(refused) < 12
+
+
+GROUPS = ["memory", "记忆"]
+CommandWords.use(ScopedMemoryPlugin.memory.parent_group)  # as AstrBot knows them
+KNOWN = CommandWords.names()
+TRADITIONAL = {
+    "暫停": "暂停", "繼續": "继续", "記住": "记住", "撤銷": "撤销", "搜尋": "搜寻",
+    "還原": "还原", "遷移": "迁移", "拒絕": "拒绝",
+}  # fmt: skip
+MEANT = {
+    "memory": "memory help",
+    "MEMORY": "memory help",
+    "Memory LIST 2": "memory list 2",
+    "记忆状态": "memory 状态",
+    "记忆 忘记芒果": "memory 忘记 芒果",
+    "记忆忘记芒果 彻底": "memory 忘记 芒果 彻底",
+    "memorylist": "memory list",
+    "memory list2": "memory list 2",
+    "记忆列表2": "memory 列表 2",
+    "记忆 查看": "memory help 查看",
+    "记忆查看": "memory help 查看",
+    "memory foo bar": "memory help foo bar",
+    "記憶 列表 小雯": "memory 列表 小雯",
+    "记忆 忘記芒果": "memory 忘记 芒果",
+    "記憶狀態": "memory 状态",
+    **{f"記憶 {word}": f"memory {meant}" for word, meant in TRADITIONAL.items()},
+}
+UNDERSTOOD = ("memory list", "memory  list 2", "记忆 列表 小雯", "memorylane", "memories", "天气")
+MEANT_IN_TALK = {
+    "记忆": "memory help", "memory STATUS": "memory status", "記憶 列表": "memory 列表",
+}  # fmt: skip
+TALK = (
+    "记忆状态", "记忆 里最早的事是什么", "记忆力不好怎么办", "Memory list", "Memory", "记忆 状态",
+    "memory foam is nice", "Memory status of the phone",
+)  # fmt: skip
+
+
+def test_a_command_is_respelled_as_it_was_meant_and_talk_stays_talk() -> None:
+    for commanded, meant, stay in (
+        (True, MEANT, (*UNDERSTOOD, "我的记忆 列表")),
+        (False, MEANT_IN_TALK, TALK),
+    ):
+        expected = meant | dict.fromkeys(stay)
+        assert {
+            written: respelled(written, GROUPS, KNOWN, commanded=commanded) for written in expected
+        } == expected
+
+
+@given(
+    st.sampled_from(["memory", "记忆", "Memory", "天气", ""]),
+    st.sampled_from(["", " ", "\n", "\u3000"]),
+    st.one_of(st.text(max_size=8), st.sampled_from(["列表", "LIST", "忘记芒果"])),
+    st.booleans(),
+)
+def test_what_was_respelled_is_understood(group: str, gap: str, rest: str, commanded: bool) -> None:
+    spelled = respelled(f"{group}{gap}{rest}".strip(), GROUPS, KNOWN, commanded=commanded)
+    if spelled is not None:
+        assert respelled(spelled, GROUPS, KNOWN, commanded=commanded) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "addressed", "then"),
+    [
+        ("/memory", True, "memory help"),
+        ("/记忆查看 一下", True, "memory help 查看 一下"),
+        ("记忆力不好怎么办", True, "记忆力不好怎么办"),
+        ("/天气", True, "天气"),
+        ("/memory", False, "memory"),
+        ("／记忆 列表", False, "记忆 列表"),
+        ("／记忆列表 2", False, "memory 列表 2"),
+        ("／天气", False, "／天气"),
+        ("/memory", None, "memory"),  # an event that is not as it should be
+    ],
+)
+def test_the_filter_changes_the_event(written: str, addressed: bool | None, then: str) -> None:
+    event: Any = SimpleNamespace(
+        message_str=written.removeprefix("/").strip(),
+        is_at_or_wake_command=addressed is not False,
+        message_obj=SimpleNamespace(message_str=written),
+    )
+    if addressed is None:
+        del event.message_obj
+    assert CommandWords(False).filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
+    assert event.message_str == then
+    assert event.is_at_or_wake_command is (addressed is not False or "列表" in then)
+
+
+def test_an_unknown_word_is_answered_with_the_nearest_command_that_is_for_who_asks() -> None:
+    texts = Texts("zh-CN")
+    meant = {"查看": "list", "statu": "status", "Serach": "search", "清空": "forget", "lst": "list"}
+    assert {word: nearest(word, KNOWN)[0] for word in meant} == meant
+    assert nearest("xyzzy", KNOWN) == []
+    assert "列表、搜索" in unknown_text(texts, "查看 一下", admin=False)
+    assert unknown_text(texts, "列表", admin=False) == ""
+    assert "<" not in unknown_text(texts, "<scoped_memory>", admin=False)
+    for word in ("更正", "編輯", "importt", "清理", "决定定"):
+        said = re.split("[：、。]", unknown_text(texts, word, admin=False))
+        assert {"改写", "导入", "整理", "决定"}.isdisjoint(said)
+    assert "改写" in unknown_text(texts, "更正", admin=True)

@@ -28,13 +28,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.migrating import filled, legacy
 from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
-from astrbot_plugin_scoped_memory.tests.support.plugin import (
-    Desk,
-    FakeEvent,
-    FakePlugin,
-    holding,
-    tool_context,
-)
+from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakeEvent, used
 from astrbot_plugin_scoped_memory.tests.support.reflecting import Bot, answer, learned, reflect, say
 from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool
 
@@ -100,9 +94,7 @@ LISTED: Any = SimpleNamespace(
         (("1 芒果", "2号楼", "2 号楼", "", "第"), None),
     ],
 )
-def test_numbers_are_read_as_people_write_them(
-    forms: tuple[str, ...], numbers: tuple[int, ...] | None
-) -> None:
+def test_how_people_write_numbers(forms: tuple[str, ...], numbers: tuple[int, ...] | None) -> None:
     ids = None if numbers is None else [LISTED.listed[one] for one in numbers]
     assert {form: named_several(LISTED, form) for form in forms} == dict.fromkeys(forms, ids)
 
@@ -140,17 +132,11 @@ async def test_numbers_are_those_memories_and_are_never_looked_for(rig: Rig) -> 
     assert len(await left(rig)) == 4
 
 
-async def test_edit_move_and_undo_take_one(rig: Rig) -> None:
-    desk = await told(rig, *THREE)
-    for words in ("edit 1 2 奶奶对核桃过敏", "move 1-2 公司", "undo 第一条、第二条"):
-        assert await desk(words) == desk.say("pointed.one_at_a_time")
-    await desk("edit 1 2026年的芒果在冰箱")  # a year is no number
-    assert "2026年的芒果在冰箱" in await left(rig)
-
-
 async def test_a_number_is_of_who_asked_for_the_list_and_of_where(rig: Rig) -> None:
     desk = await told(rig, *THREE)
     await told(rig, "合同在第三个柜子", number=888)
+    for words in ("move 1-2 公司", "undo 第一条、第二条"):
+        assert await desk(words) == desk.say("pointed.one_at_a_time")
     for other in ({"number": 888}, XIAOWEN):
         await desk("forget 1", **other)
     assert (len(await left(rig)), len(await left(rig, 888))) == (3, 1)
@@ -180,9 +166,7 @@ async def test_words_name_what_one_memory_holds_of_what_one_may_forget(rig: Rig)
 
 
 @pytest.mark.parametrize("for_good", [False, True])
-async def test_all_of_mine_is_forgotten_after_a_yes_and_comes_back_at_once(
-    rig: Rig, for_good: bool
-) -> None:
+async def test_all_of_mine_goes_after_a_yes_and_comes_back(rig: Rig, for_good: bool) -> None:
     await said(rig)
     desk, word = Desk(rig, **MING), " 彻底" if for_good else ""
     asked = await desk(f"forget 我的全部{word}")
@@ -246,9 +230,7 @@ async def recalled(bot: Bot) -> set[str]:
 @pytest.mark.parametrize(
     ("asked", "by_tool"), [("刚才那句别记", True), ("don't remember what I just said", False)]
 )
-async def test_what_was_said_just_before_is_dropped_alone(
-    timed_bot: Bot, asked: str, by_tool: bool
-) -> None:
+async def test_what_was_just_said_is_dropped(timed_bot: Bot, asked: str, by_tool: bool) -> None:
     bot = timed_bot
     await hears(bot, "我最近去体检")
     bot.clock.forward(minutes=1)
@@ -286,9 +268,7 @@ FOR_ADMINS = (
 )
 
 
-async def test_what_is_for_admins_is_refused_to_members_and_changes_nothing(
-    tmp_path: Path,
-) -> None:
+async def test_what_is_for_admins_is_refused_to_members_changing_nothing(tmp_path: Path) -> None:
     chat, panel = ScriptedChat(), Panel(dict(MAP))
     async with running(tmp_path, chat=chat, legacy=filled(legacy(2)), follow=False) as rig:
         await say(rig, PEANUTS)
@@ -303,9 +283,7 @@ async def test_what_is_for_admins_is_refused_to_members_and_changes_nothing(
         assert not list(tmp_path.glob("exports/*"))
 
 
-async def test_members_pause_their_private_chats_and_no_group_and_are_told_what_ends_it(
-    rig: Rig,
-) -> None:
+async def test_members_pause_private_chats_no_group_and_are_told_what_ends_it(rig: Rig) -> None:
     """Also by the word that ends a pause elsewhere."""
     desk, pause_of = Desk(rig), rig.engine.service.pause_of
     assert "继续" not in await desk("undo", **MEMBER)
@@ -339,9 +317,7 @@ async def test_of_other_conversations_the_status_tells_admins_alone(tmp_path: Pa
             assert (words in told, words in plain) == (True, False), words
 
 
-async def test_what_an_admin_has_reworded_is_shown_as_such_wherever_it_is_shown(
-    tmp_path: Path,
-) -> None:
+async def test_what_an_admin_has_reworded_is_shown_as_such_everywhere(tmp_path: Path) -> None:
     settings = replace(QUICK, relevance_floor=0.0)
     async with running(tmp_path, settings=settings, is_admin=OWNER.person.__eq__) as rig:
         memory_id = await rig.stored_id("小明对芒果过敏", FAMILY, SPEAKER)
@@ -352,9 +328,8 @@ async def test_what_an_admin_has_reworded_is_shown_as_such_wherever_it_is_shown(
             assert mark in await desk(command), command
         recall = await rig.recall("小明对什么过敏", FAMILY)
         assert [hit.byline.reworded for hit in recall.hits] == [True]
-        tool = ExpandTool(source=holding(FakePlugin(rig)))
-        event = tool_context(FakeEvent.in_group(777, "看全文", sender="10001"))
-        assert f"小明〔{mark}〕" in await tool.call(event, pointer=memory_id)
+        event = FakeEvent.in_group(777, "看全文", sender="10001")
+        assert f"小明〔{mark}〕" in await used(ExpandTool, desk.plugin, event, pointer=memory_id)
         file = next((tmp_path / "memory/scopes/家人").glob("*.md")).read_text("utf-8")
         assert "措辞者：老李" in file
         day = from_entries(rig.only().memory.created_at.date(), rig.living()) or ""

