@@ -79,7 +79,8 @@ class ScopeMap:
 
     @property
     def withheld(self) -> bool:
-        """Every conversation that would fall to public reads public only."""
+        """Every conversation that would fall to public, or to all private chats, reads public
+        only."""
         return self.lost or self.all_gone
 
     def written(self, key: str) -> str:
@@ -97,11 +98,13 @@ class MapPast:
         scopes: Private scopes that a map has named, that were brought from elsewhere, or of which
             an admin has said that no key is to name them.
         released: Bot accounts of which an admin has said that they are gone for good.
+        named: The scopes of ``keys``; of no map, those that were found lost.
     """
 
     keys: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
 
 BY_ACCOUNT = "advanced.dm_scope_by_account"

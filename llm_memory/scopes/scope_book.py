@@ -81,12 +81,15 @@ class ScopeBook:
         }
         self._report_strangers()
 
-    async def change_map(self, raw: Mapping[str, object], folders: Collection[str]) -> None:
-        """An admin has changed the map in chat: what is gone from it is meant, unless it was lost
-        before. Raises StateUnavailable, and then the map is the former one."""
+    async def change_map(
+        self, raw: Mapping[str, object], folders: Collection[str], meant: Collection[str]
+    ) -> None:
+        """An admin has changed these keys of the map in chat: what they lost is meant, unless it
+        was lost before. Raises StateUnavailable, and then the map is the former one."""
         past = self._past
         if not self._map.lost:
-            past = replace(past, keys=frozenset(), scopes=past.scopes | self._folders)
+            keys, scopes = past.keys.difference(meant), past.scopes | self._folders
+            past = replace(past, keys=keys, scopes=scopes, named=past.named if keys else keys)
         found = await asyncio.to_thread(self._read, raw, folders, past)
         self._raw = raw
         self._go_by(*found)

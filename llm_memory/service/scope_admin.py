@@ -121,13 +121,13 @@ class ScopeAdmin(Door):
         if not actor.admin:
             return Refused(Reason.NOT_ALLOWED)
         before = self.parts.book.resolve(conversation_id)
-        await self.go_by(raw)
+        await self.go_by(raw, {conversation_id.map_key, conversation_id.umo})
         return before, self.parts.book.resolve(conversation_id)
 
-    async def go_by(self, raw: Mapping[str, object]) -> None:
-        """From now on the owner's map is ``raw``: it is meant as it is."""
+    async def go_by(self, raw: Mapping[str, object], meant: Collection[str] = ()) -> None:
+        """From now on the owner's map is ``raw``, in which an admin has changed these keys."""
         folders = await asyncio.to_thread(self.parts.vault.inhabited)
-        await self.parts.life.finish(partial(self.parts.book.change_map, raw, folders))
+        await self.parts.life.finish(partial(self.parts.book.change_map, raw, folders, meant))
 
     async def confirm_map(self, *, actor: Actor) -> None:
         """The map is meant as it is, if an admin says so."""
@@ -189,7 +189,7 @@ class ScopeAdmin(Door):
         if source is None or target is None:
             return Refused(Reason.UNKNOWN_SCOPE, detail=old)
         if moved:
-            await self.go_by(raw)
+            await self.go_by(raw, moved)
         bring, alone = self.parts.bringing.bring_all, not moved
         return await bring(source, target, view.requester, undoable=alone)
 

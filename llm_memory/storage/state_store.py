@@ -27,6 +27,8 @@ from .transactions import all_or_nothing
 
 _RELEASED = "accounts_let_go"
 """In ``meta``: bot accounts as a JSON list."""
+_NAMED = "last_map_scopes"
+"""In ``meta``: scopes as a JSON list."""
 _REBOUND = "rebound"
 """In ``meta``: rebindings as a JSON list."""
 _MARK = "mark:"
@@ -71,11 +73,13 @@ class SqliteStateStore(SqliteFile):
 
     def map_past(self) -> MapPast:
         """Returns what is remembered of the owner's maps."""
+        # What was lost at once and is not back, as a former version kept it: without its scopes.
+        lost = self._column("SELECT key FROM lost_map_key")
         return MapPast(
-            # What was lost at once and is not back, as a former version kept it.
-            self._column("SELECT key FROM lost_map_key") or self._column("SELECT key FROM map_key"),
+            lost or self._column("SELECT key FROM map_key"),
             self._column("SELECT scope FROM known_scope"),
             frozenset(map(str, self._json(_RELEASED) or ())),
+            frozenset(() if lost else map(str, self._json(_NAMED) or ())),
         )
 
     def put_map_past(self, past: MapPast) -> None:
@@ -86,6 +90,8 @@ class SqliteStateStore(SqliteFile):
             statement = "INSERT INTO map_key VALUES (?)"
             connection.executemany(statement, [(key,) for key in past.keys])
             _add_scopes(connection, past.scopes)
+            written = json.dumps(sorted(past.named), ensure_ascii=False)
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_NAMED, written))
         self._put_json(_RELEASED, sorted(past.released))
 
     def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:

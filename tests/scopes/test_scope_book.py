@@ -75,7 +75,7 @@ def test_what_no_map_names_is_public_unless_all_was_lost_at_once(
         now = {key: value for key, value in entries.items() if value in {"家人", "公司"}}
         lost = bool(keys) and not keys & now.keys() and not names & {*now.values()}
         if not lost:
-            keys, names = {*now}, names | {*now.values()}
+            keys, names = {*now}, {*now.values()}
         for key, room in ROOMS.items():
             written = entries.get(key)
             expected = {None: WITHHELD if lost else "public", "": "<illegal_name>"}
@@ -86,17 +86,48 @@ def test_what_no_map_names_is_public_unless_all_was_lost_at_once(
 async def test_what_an_admin_confirms_or_changes_in_chat_is_no_loss(bot: Restarts) -> None:
     bot.start({A: "家人", B: "家人"})
     book = bot.start({D: "公司"})
-    await book.change_map({D: "公司", C: "书友"}, [])
+    await book.change_map({D: "公司", C: "书友"}, [], {C})
     assert [says(book, ROOMS[one]) for one in (A, D)] == [WITHHELD, "公司"]
     await book.confirm_map()
     for _ in range(2):
         assert [says(book, ROOMS[one]) for one in (A, D)] == ["public", "公司"]
         assert not standing(bot) & LOST
         book = bot.start({D: "公司"})
-    await book.change_map({}, ["公司"])
+    await book.change_map({}, ["公司"], {D})
     assert says(book, ROOMS[D]) == says(bot.start({}, ["公司"]), ROOMS[D]) == "public"
-    await book.change_map({D: "公司"}, ["公司"])
+    await book.change_map({D: "公司"}, ["公司"], {D})
     assert says(bot.start({}, ["公司"]), ROOMS[D]) == WITHHELD
+
+
+@pytest.mark.parametrize(
+    "found", [{A: "家人"}, {}], ids=["the map that was lost", "folders of no map"]
+)
+@pytest.mark.parametrize("back", [{f"{NEW}:GroupMessage:1": "新"}, {B: "家人"}])
+async def test_what_is_new_ends_no_hold_and_one_key_or_scope_of_the_lost_does(
+    bot: Restarts, found: dict[str, str], back: dict[str, str]
+) -> None:
+    bot.start({C: "从前"}, ["从前"])
+    await bot.start({}, ["从前"]).confirm_map()
+    bot.start(found, ["从前", "家人"])
+    new, folders = {D: "新", C: "从前"}, ["从前", "家人", "新"]
+    book = bot.start({}, ["从前", "家人"])
+    for _ in range(2):
+        await book.change_map(new, folders, {D})
+        assert says(book, ROOMS[A]) == says(bot.start(new, folders), ROOMS[A]) == WITHHELD
+    ends = bool(found) or "家人" in back.values()
+    assert bot.start(new | back, folders).damaged is not ends
+
+
+@pytest.mark.parametrize("dm_scope", [DmScope.PUBLIC, DmScope.MAIN])
+async def test_a_map_that_was_emptied_elsewhere_is_lost_whatever_an_admin_changes_then(
+    bot: Restarts, dm_scope: DmScope
+) -> None:
+    """And no two of its private chats come together, neither in public nor in that of all."""
+    chosen = EngineSettings(dm_scope=dm_scope)
+    book = bot.start({CHAT.umo: "家人", D: "公司"}, settings=chosen)
+    await book.change_map({C: "书友"}, [], {C})
+    for again in (book, bot.start({C: "书友"}, settings=chosen)):
+        assert says(again, CHAT) == says(again, ROOMS[D]) == WITHHELD
 
 
 @pytest.mark.parametrize(
@@ -121,8 +152,9 @@ def test_what_a_former_version_had_on_hold_stays_so(bot: Restarts) -> None:
     with bot.state() as state:
         state.rows("INSERT INTO lost_map_key VALUES (?)", (A,))
         state.rows("INSERT INTO map_key VALUES (?)", (D,))
+        state.know_scopes(["家人", "公司"])
     for _ in range(2):
-        assert says(bot.start({D: "公司"}), ROOMS[A]) == WITHHELD
+        assert says(bot.start({D: "公司"}, ["家人", "公司"]), ROOMS[A]) == WITHHELD
     assert says(bot.start({D: "公司", A: "家人"}), ROOMS[B]) == "public"
 
 
@@ -233,7 +265,7 @@ async def test_a_key_that_means_a_conversation_which_has_spoken_is_told_with_its
     await hear(book, HOME, private(777))
     assert bot.told(NoticeCode.MAP_ODD_KEY).params["meant"] == f"{HOME.umo} → 家人"
     # It has a key of its own by now, wherever the odd one is left.
-    await book.change_map({"777": "家人", HOME.umo: "家人"}, [])
+    await book.change_map({"777": "家人", HOME.umo: "家人"}, [], {HOME.umo})
     assert (says(book, HOME), standing(bot)) == ("家人", set())
 
 

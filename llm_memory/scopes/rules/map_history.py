@@ -31,7 +31,8 @@ def judge_map(
     To lose single entries is a decision. To lose all private ones looks like an accident (a wrong
     type resets a map to nothing, a folder came without its map), and so does a map whose private
     conversations are all on accounts that are gone (one was renamed): then everything is withheld
-    that would fall to public, until one of them is back or an admin says that it is meant.
+    that would fall to public or to all private chats, until a key or a scope of the lost ones is
+    back or an admin says that it is meant. Beside an unknown past the scopes found are the lost.
 
     Args:
         folders: The scopes with a folder that only a map can name.
@@ -50,15 +51,17 @@ def judge_map(
     )
     private = {key for key in named if is_conversation_key(key)}
     private = {key for key in private if account_of(key) not in past.released}
-    back = (past.scopes | folders).intersection(named.values())
-    back |= _anywhere(past.keys) & _anywhere(named)
-    lost = not back and bool(past.keys or folders - past.scopes)
+    if not past.keys | past.named:
+        past = replace(past, named=frozenset(folders - past.scopes))
+    back = past.named.intersection(named.values()) or _anywhere(past.keys) & _anywhere(named)
+    lost = not back and bool(past.keys | past.named)
     judged = replace(scope_map, gone=gone, lost=lost, all_gone=bool(private) and private <= gone)
     return judged, past if lost else _remembered(past, named)
 
 
 def _remembered(past: MapPast, named: dict[str, str]) -> MapPast:
-    return replace(past, keys=frozenset(named), scopes=past.scopes.union(named.values()))
+    names = frozenset(named.values())
+    return replace(past, keys=frozenset(named), scopes=past.scopes | names, named=names)
 
 
 def confirmed(scope_map: ScopeMap, past: MapPast, folders: Set[str]) -> MapPast:

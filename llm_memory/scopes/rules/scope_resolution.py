@@ -52,7 +52,7 @@ def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Poli
         # One of these keys might be this conversation's: guessing "none" would publish it.
         return Resolution(Why(WhyCode.UNKNOWN_PERSONA))
     found = _by_policy(names, settings)
-    if scope_map.withheld and found.scope == PUBLIC:
+    if scope_map.withheld and found.scope in (PUBLIC, ALL_PRIVATE_CHATS):
         return Resolution(Why(WhyCode.MAP_WITHHELD))
     return found
 
