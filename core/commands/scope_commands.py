@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from time import monotonic
@@ -9,7 +10,7 @@ from time import monotonic
 from ...llm_memory import ConversationId, ConversationKind, Resolution
 from ...llm_memory.models.consent import is_private_chat
 from ...llm_memory.models.scope import is_mapped_name
-from ...llm_memory.scopes.rules.origins import named
+from ...llm_memory.scopes.rules.origins import named, places_of
 from ...llm_memory.scopes.rules.scope_map import entry_of, near_name, with_entry, with_renamed
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
 from ...llm_memory.text.safe_text import cut, safe
@@ -24,7 +25,7 @@ from .scope_moves import bring, left_text, rebind, rename
 
 _OFF = frozenset({"off", "取消", "清除", "none"})
 _MOST = 10
-"""Conversations that a name may mean, as lines."""
+"""Conversations that a name may mean, or of one scope in the list."""
 _ADMINS = 5
 """Admins' chats that are told of one wish."""
 
@@ -72,11 +73,13 @@ async def _list(call: Call) -> Reply:
     """The scopes and their conversations, for admins; to others, what they see."""
     if not call.actor.admin:
         return await _describe(call)
-    raw, met, lines = call.plugin.panel_map.read(), await call.service.origins.met(), []
+    met, lines = await asyncio.to_thread(places_of, await call.service.origins.met()), []
+    raw = call.plugin.panel_map.read()
     for name, count in (await call.service.scopes()).items():
         keys = sorted(with_renamed(raw, name, name)[1])
-        found = [(key, named(key, met, {}).places.get(key)) for key in keys]
+        found = [(key, met.get(key)) for key in keys[:_MOST]]
         places = tuple(place_name(call, *place) if place else safe(key) for key, place in found)
+        places += ("……",) if len(keys) > _MOST else ()
         scope, held = place_text(call.texts, name), call.texts.listed("scope", held=count)
         shown = places or call.say("common.none")
         lines.append(call.say("scope.list_line", scope=scope, held=held, places=shown))
@@ -114,7 +117,7 @@ async def _meant(call: Call, name: str, scopes: Mapping[str, int]) -> tuple[str,
         return near, [call.say("scope.near", name=cut(name), scope=near)]
     await call.check_scope({call.where.map_key: name}, call.where)
     links = call.plugin.config.engine.identity_links
-    like = named(name, await call.service.origins.met(), links)
+    like = await asyncio.to_thread(named, name, await call.service.origins.met(), links)
     alike = [call.say("scope.called_alike", scope=safe(name))]
     return name, alike if like.persons or like.places else []
 
@@ -126,7 +129,7 @@ async def _elsewhere(
     to be asked before a scope is opened to it: anybody can take a name. Where none or several are
     meant, the command is answered so."""
     met, links = await call.service.origins.met(), call.plugin.config.engine.identity_links
-    found, shown = named(who, met, links), cut(who)
+    found, shown = await asyncio.to_thread(named, who, met, links), cut(who)
     if not found.places:
         code = "scope.never_private" if found.persons else "scope.unmet"
         raise Enough(call.say(code, who=shown, name=cut(call.rest)))
@@ -212,7 +215,8 @@ async def join(call: Call) -> Reply:
         return call.say("join.waiting")
     met, scopes = await call.service.origins.met(), await call.service.scopes()
     scope = scope if scope in scopes else near_name(scope, scopes) or scope
-    _, title = named(where.map_key, met, {}).places.get(where.map_key, (where, ""))
+    places = await asyncio.to_thread(places_of, met)
+    _, title = places.get(where.map_key, (where, ""))
     called = call.actor.name if is_private_chat(where.umo) else where.title or title
     asked = Asked(
         partial(set_scope, name=scope, where=where, called=called),
@@ -223,7 +227,8 @@ async def join(call: Call) -> Reply:
     )
     line = call.say("join.line", scope=scope, id=safe(where.map_key))
     links = call.plugin.config.engine.identity_links
-    namesakes = named(call.actor.name, met, {}).persons - ids_of(call.actor.person, links)
+    like = await asyncio.to_thread(named, call.actor.name, met, {})
+    namesakes = like.persons - ids_of(call.actor.person, links)
     wish = call.say("join.wish", who=who, place=place_name(call, where, called), scope=scope)
     wish += call.say("join.namesake") if namesakes else ""
     wish += f"\n{call.say('join.agree', line=line)}"

@@ -57,7 +57,9 @@ class Origins:
     async def has_met(self, name: str) -> bool:
         """True if somebody has spoken in this conversation, or to this bot account."""
         met = await self.met()
-        return any(renamed(place_of(one).umo, name, name) is not None for one in met)
+        return await asyncio.to_thread(
+            lambda: any(renamed(place_of(one).umo, name, name) is not None for one in met)
+        )
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
         """``parsed`` with what its string hides, ``hidden`` if no person's message has told it."""

@@ -49,6 +49,17 @@ def named(name: str, met: Sequence[SeenSender], links: Mapping[str, str]) -> Nam
     return Named(places, frozenset(persons))
 
 
+def places_of(met: Sequence[SeenSender]) -> dict[str, tuple[ConversationId, str]]:
+    """All private chats and whole groups that were met, by key, each with what it is called."""
+    places = dict[str, tuple[ConversationId, str]]()
+    for one in met:
+        where = place_of(one)
+        key, private = chat_key(where), where.kind is ConversationKind.PRIVATE
+        its_name = one.name if private or not one.peer else ""
+        places[key] = where, its_name or places.get(key, (where, ""))[1]
+    return places
+
+
 def place_of(seen: SeenSender) -> ConversationId:
     """The private chat, or the group as a whole, in which a person has spoken."""
     parsed = ConversationId.parse(seen.umo)

@@ -4,13 +4,22 @@ answered stands on the pages of ``tests/says``."""
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.commands import scope_commands
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.llm_memory import DmScope
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
+    ConversationId,
+    SeenSender,
+)
+from astrbot_plugin_scoped_memory.llm_memory.scopes import origins
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.origins import place_of, places_of
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -168,6 +177,31 @@ async def test_what_was_forgotten_goes_along_with_a_scope_and_back(
             await desk(words, 555)
         assert "雨伞在门前" in await desk(f"undo {memory_id}", 555)
         assert sorted(await rig.newest(group(555))) == [KEPT, "雨伞在门前"]
+
+
+async def test_the_list_says_ten_places_of_a_scope_as_they_are_called(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was met is gone through once, and off the loop; so it is for another name of a chat."""
+    loop, read = threading.get_ident(), list[bool]()
+
+    def places(met: Sequence[SeenSender]) -> Mapping[str, object]:
+        read.append(threading.get_ident() == loop)
+        return places_of(met)
+
+    def place(seen: SeenSender) -> ConversationId:
+        read.append(threading.get_ident() == loop)
+        return place_of(seen)
+
+    monkeypatch.setattr(scope_commands, "places_of", places)
+    monkeypatch.setattr(origins, "place_of", place)
+    await rig.engine.service.meet(private(100), person(100, "老王"))
+    panel = Panel({private(100 + number).umo: "家人" for number in range(11)})
+    said = await Desk(rig, panel=panel)("scope list")
+    assert (read, "老王" in said) == ([False], True)
+    assert [str(109) in said, str(110) in said, "……" in said] == [True, False, True]
+    assert await rig.engine.service.origins.has_met(private(100).umo)
+    assert read == [False, False]
 
 
 @pytest.mark.parametrize("name", ["公共", "公共域", "Public"])
