@@ -273,6 +273,7 @@ class Reason(StrEnum):
     """A bot account that still exists: its conversations would lose their scopes."""
     NO_ACCOUNT = "no_account"
     NAME_TAKEN = "name_taken"
+    NO_POLICY = "no_policy"
     NEVER_MET = "never_met"
     CORRECTED = "corrected"
     NOT_ALLOWED = "not_allowed"

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..models.conversation import ConversationId
+from ..models.resolution import Rebinding
 from ..models.status import Notice, NoticeCode
 from ..models.turns import Pause
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..storage.files import replace_durably
-from .rules.rebinding import keys_of
+from .rules.rebinding import all_keys_of
 from .scope_book import ScopeBook
 
 NAME: Final = ".pauses.json"
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _MOST_BYTES: Final = 8 * 1024 * 1024
 
 
@@ -29,9 +31,9 @@ class PausedConversations:
     """Asked by the cognitive service alone. What is known is held here, so that no turn waits.
 
     A pause holds for all that one line of the scope map names (a group that the platform splits by
-    member is off the record as a whole), and under all names that it had. The pauses stand beside
-    the memories, in ``memory/.pauses.json``. Where that file cannot be read, every conversation is
-    paused.
+    member is off the record as a whole), and under all names that it had: of several the one that
+    ends last. The pauses stand beside the memories, in ``memory/.pauses.json``. Where that file
+    cannot be read, every conversation is paused.
     """
 
     _folder: Path
@@ -59,11 +61,10 @@ class PausedConversations:
 
     def of_key(self, map_key: str) -> Pause | None:
         """The same by its own id, or by what the owner's map calls it by."""
-        now = self._now()
-        return next((now[key] for key in self._keys(map_key) if key in now), self._all)
+        return _longest(self._now(), self._keys(map_key)) or self._all
 
     def _keys(self, map_key: str) -> list[str]:
-        return keys_of(map_key, self._book.rebound)
+        return all_keys_of(map_key, self._book.rebound)
 
     def _now(self) -> dict[str, Pause]:
         now = self._clock()
@@ -72,7 +73,7 @@ class PausedConversations:
     @property
     def count(self) -> int:
         """How many conversations are paused."""
-        return len(self._now())
+        return len({min(self._keys(key)) for key in self._now()})
 
     async def pause(self, conversation_id: ConversationId, pause: Pause) -> tuple[Pause, bool]:
         """The pause that holds from now on, durably, and whether it held before. One that is said
@@ -84,7 +85,7 @@ class PausedConversations:
             if before is not None and before.until == pause.until:
                 return before, True
             made = pause if before is None else replace(before, until=pause.until)
-            await self._write(self._now() | {key: made})
+            await self._write(self._without(key) | {key: made})
             return made, False
 
     async def resume(self, conversation_id: ConversationId) -> bool:
@@ -92,9 +93,22 @@ class PausedConversations:
         async with self._writing:
             if self.of(conversation_id) is None:
                 return False
-            keys = self._keys(conversation_id.map_key)
-            await self._write({key: one for key, one in self._now().items() if key not in keys})
+            await self._write(self._without(conversation_id.map_key))
             return True
+
+    def _without(self, map_key: str) -> dict[str, Pause]:
+        keys = self._keys(map_key)
+        return {key: one for key, one in self._now().items() if key not in keys}
+
+    async def keep_through(self, rebound: Sequence[Rebinding]) -> None:
+        """Before the names change to these: what is paused is so under each name of before and
+        after. Raises StateUnavailable."""
+        async with self._writing:
+            now, names = self._now(), (*self._book.rebound, *rebound)
+            lines = (all_keys_of(key, names) for key in now)
+            kept = {key: one for keys in lines if (one := _longest(now, keys)) for key in keys}
+            if kept != now:
+                await self._write(kept)
 
     async def _write(self, paused: Mapping[str, Pause]) -> None:
         if self._all is not None:
@@ -108,6 +122,11 @@ class PausedConversations:
         except VaultWriteFailed as error:
             raise StateUnavailable(str(error), NAME) from error
         self._paused = paused
+
+
+def _longest(pauses: Mapping[str, Pause], keys: Iterable[str]) -> Pause | None:
+    found = (pauses[key] for key in keys if key in pauses)
+    return max(found, key=lambda one: one.until or _NEVER, default=None)
 
 
 def _read(path: Path) -> dict[str, Pause]:

@@ -209,14 +209,17 @@ class ScopeAdmin(Door):
         await self.parts.life.ready()
         one, known = Rebinding(old, new), self.parts.book.rebound
         back = self.is_rebound(new, old)
+        policies = self.parts.settings.dm_scope_by_account or {}
         fault = None if back else fault_of(old, new, self.parts.book.accounts())
+        if back and old in policies and new not in policies:  # it would fall to the common one
+            fault = Refused(Reason.NO_POLICY, detail=new)
         moved = fault or with_moved(raw, old, new)
         if isinstance(moved, Refused) or back:
             return moved
         if not (moved != raw or told or (one not in known and await self.origins.has_met(old))):
             return Refused(Reason.NEVER_MET, detail=old)
-        others = (other for other in known if other != one)
-        await self.parts.life.finish(partial(self._rebind, [*others, one]))
+        names = known if one in known else (*known, one)
+        await self.parts.life.finish(partial(self._rebind, names))
         return moved
 
     def is_rebound(self, old: str, new: str) -> bool:
@@ -229,6 +232,7 @@ class ScopeAdmin(Door):
         await self.parts.life.finish(partial(self._rebind, others))
 
     async def _rebind(self, names: Sequence[Rebinding]) -> None:
+        await self.parts.paused_conversations.keep_through(names)
         await self.parts.book.rebind(names)
         # What is off the record under one name is so under the other.
         await self.parts.unread.review()

@@ -60,6 +60,17 @@ def keys_of(key: str, rebound: Sequence[Rebinding]) -> list[str]:
     return keys
 
 
+def all_keys_of(key: str, rebound: Sequence[Rebinding]) -> list[str]:
+    """Every key that any chain of rebindings leads to, whatever their order: also what two accounts
+    were that became one."""
+    keys = [key]
+    for known in keys:
+        both = (way for one in rebound for way in ((one.old, one.new), (one.new, one.old)))
+        found = {renamed(known, old, new) for old, new in both}
+        keys += [one for one in found if one is not None and one not in keys]
+    return keys
+
+
 def names_of(
     conversation_id: ConversationId, rebound: Sequence[Rebinding]
 ) -> tuple[ConversationId, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, GroupScope
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Rebinding
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -95,6 +97,65 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
             assert await rig.texts(text, place), text
             assert not await rig.texts(text, on("qq2", place)), text
     assert panel[KEY] == MAP
+
+
+def on(account: str, number: int = 5) -> ConversationId:
+    return replace(private(number), umo=f"{account}:FriendMessage:{number}", account=account)
+
+
+@pytest.mark.parametrize(
+    ("before", "spoken", "after"),
+    [
+        ("", "a", ["a b", "c b"]),  # two accounts became one
+        ("a b", "b", ["b a"]),
+        ("a b", "a", ["b a"]),
+        ("a b,b c", "c", ["a b"]),  # it is said again
+    ],
+)
+async def test_what_is_paused_stays_so_under_each_name_it_ever_had(
+    tmp_path: Path, before: str, spoken: str, after: list[str]
+) -> None:
+    panel = Panel({})
+    async with running(tmp_path, {}, follow=False) as rig:
+        service, desk = rig.engine.service, Desk(rig, panel=panel)
+        for account in "abc":
+            await service.meet(on(account), person(5, admin=True))
+        for names in (*filter(None, before.split(",")), "", *after):
+            panel[KEY] = {"a:GroupMessage:1": "家人"}  # the owner has put it back
+            if names:
+                assert desk.say("rebind.done", old=names[0], new=names[2]) in await desk(
+                    f"scope rebind {names}"
+                )
+            else:
+                await service.pause(conversation_id=on(spoken), actor=ADMIN)
+        there = sorted({*before, *"".join(after)} - {" ", ","})
+        assert [one for one in there if not service.pause_of(on(one))] == []
+        assert not service.pause_of(on("a", 6))
+
+
+async def test_a_pause_that_is_said_again_under_the_new_name_has_its_end(tmp_path: Path) -> None:
+    end = datetime.now(UTC) + timedelta(minutes=10)
+    async with running(tmp_path, follow=False) as rig:
+        service = rig.engine.service
+        await service.pause(conversation_id=group(777), actor=ADMIN)
+        await Desk(rig, panel=Panel(dict(MAP)))(f"scope rebind {OLD} {NEW}")
+        await service.pause(conversation_id=group(7770), actor=ADMIN, until=end)
+        for number in (777, 7770):
+            assert (pause := service.pause_of(group(number)))
+            assert pause.until == end
+        assert (await rig.engine.status()).loop.paused == 1
+
+
+async def test_no_account_is_rebound_to_one_that_the_policies_do_not_name(tmp_path: Path) -> None:
+    """A former version moved the account's policy to its new name."""
+    settings = replace(QUICK, dm_scope_by_account={"qq2": DmScope.PER_PEER})
+    async with running(tmp_path, {}, follow=False, settings=settings) as rig:
+        await rig.engine.service.meet(private(31), person(31))
+        desk, book = Desk(rig, panel=Panel({})), rig.engine.parts.book
+        await book.rebind([Rebinding(ADAPTER, "qq2")])
+        refused = desk.say("reject.no_policy", detail=ADAPTER)
+        assert refused in await desk(f"scope rebind qq2 {ADAPTER}")
+        assert not book.resolve(private(31)).scope.is_public
 
 
 @pytest.mark.parametrize("full", [True, False])
