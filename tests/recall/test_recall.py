@@ -1,39 +1,58 @@
-"""How recall decides: both arms, the law of their fusion, times, speakers, and every fallback."""
+"""How recall decides: both arms, the law of their fusion, times, speakers, and every fallback; and
+the last recalls, bounded and shown to those alone who may see what they show."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import found_text
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.llm_memory import MemoryKind
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
+    Fingerprint,
+    Vector,
+    Vectors,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.passages import Passages
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, Told, Trace
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, IndexPace
 from astrbot_plugin_scoped_memory.llm_memory.recall import find
-from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import EmbedderTrust, probes
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
-from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence, fence_tokens
-from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import (
+    EXAMINATION,
+    Cohort,
+    EmbedderTrust,
+    probes,
+)
+from astrbot_plugin_scoped_memory.llm_memory.recall.explanations import KEPT, SHOWN, Explanations
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
-from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
+    Ticker,
     group,
     person,
     running,
     running_on_vectors,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 HERE = group(777)
 TEXTS = Texts.of("zh")
@@ -149,20 +168,6 @@ async def test_what_waits_in_another_scope_takes_no_place_of_ones_own(
         assert not rig.engine.parts.finder.scope_check_drops
 
 
-async def test_the_budget_counts_what_is_told_and_skips_what_does_not_fit(tmp_path: Path) -> None:
-    budget = fence_tokens(TEXTS) + 60
-    async with running(tmp_path) as rig:
-        await rig.remember("小明对猫毛过敏" + "，一碰猫毛就打喷嚏" * 20, HERE)
-        await rig.remember("小明对花粉也过敏", HERE)
-        asked = TurnRequest("小明对什么过敏", 60, 3, budget)
-        start = await rig.engine.service.begin_turn(asked, conversation_id=HERE, actor=person(1))
-        recall = start.recall
-        assert [hit.preview for hit in recall.hits] == ["小明对花粉也过敏"]
-        assert start.text == fence(recall.hits, TEXTS, recall.left_out)
-        assert estimate_tokens(start.text) <= budget
-        assert recall.trace.dropped[DropReason.BUDGET] == 1
-
-
 async def test_a_search_finds_what_a_memory_says_word_for_word(tmp_path: Path) -> None:
     target, many = "备用钥匙在门口第三个花盆底下", 500
     async with running(tmp_path) as rig:
@@ -188,3 +193,148 @@ async def test_unasked_nothing_relevant_means_nothing_and_a_search_marks_it(tmp_
         for asked in ("奶奶能吃花生吗", "谁对花生过敏？"):
             found = (await rig.recall(asked, HERE, 1, in_talk=True)).hits
             assert [hit.preview for hit in found] == ["奶奶对花生过敏"], asked
+
+
+async def test_a_search_says_how_sure_it_is(tmp_path: Path) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        await rig.remember("奶奶对花生过敏", HERE)
+        await rig.until_words()
+        for question, code in (
+            ("奶奶对花生过敏吗", "search.head"),
+            ("奶奶的护照", "search.unsure"),
+            ("火星车的轮胎", "search.nothing"),
+        ):
+            recall = await rig.recall(question, HERE)
+            for texts in map(Texts, LANGUAGES):
+                assert found_text(texts, recall) == texts.say(code, count=1)
+
+
+MODEL = Fingerprint("model", 2, "r1")
+
+
+class Examined(FakeEmbedder):
+    """Counts its examinations; the first one fails."""
+
+    examinations = -1
+
+    async def embed_documents(self, texts: Any) -> Vectors:
+        self.examinations += 1
+        if not self.examinations:
+            raise EmbeddingFailed("gone: made to")
+        return await super().embed_documents(texts)
+
+
+async def examined(path: Path, model: Fingerprint = MODEL) -> tuple[Mapping[Language, Cohort], int]:
+    """What is known of an embedder then, and how often it was examined for that."""
+    trust, embedder = EmbedderTrust(path, IndexPace(retry_seconds=(0.0,))), Examined()
+
+    async def prepared() -> Fingerprint:
+        return model
+
+    await trust.run(embedder, prepared)
+    assert trust.model == model.model
+    return trust.cohorts, embedder.examinations
+
+
+async def test_it_is_kept_for_the_embedder_and_the_examination_of_which_it_is(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "index" / "trust.json"
+    found, times = await examined(path)
+    assert (found.keys(), times) == ({*Language}, len(Language))
+    assert await examined(path) == (found, -1)
+    for other in (Fingerprint("other", 2), Fingerprint("model", 3), Fingerprint("model", 2, "r2")):
+        assert (await examined(path, other))[1] > 0
+    assert (await examined(path))[1] > 0  # one alone is kept
+    kept = json.loads(path.read_text("utf-8")) | {"examination": EXAMINATION + 1}
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    assert (await examined(path))[1] > 0
+
+
+OF = {"model": "model", "dim": 2, "revision": "r1"}
+
+
+async def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "trust.json"
+    odd = {"examination": EXAMINATION, "of": OF, "cohorts": {"zh": {"centre": "much"}}}
+    for content in (json.dumps(odd).encode(), b"", b"\xff\xfe{", b"null", b"[" * 100_000):
+        path.write_bytes(content)
+        assert (await examined(path))[1] > 0
+    assert (await examined(path))[1] < 0
+    path = path / "in" / "a" / "file.json"
+    assert (await examined(path))[1] > 0  # where it cannot be kept nobody is disturbed
+
+
+DAY = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+PEANUTS = "奶奶对花生过敏"
+
+
+async def test_a_clock_that_was_a_year_ahead_for_a_night_costs_nothing(tmp_path: Path) -> None:
+    clock = Ticker(DAY)
+    async with running(tmp_path, clock=clock) as rig:
+        await rig.remember(PEANUTS, HERE)
+        await rig.remember("邻居搬了家", HERE, person(1), kind=MemoryKind.EVENT)
+        clock.now = DAY + timedelta(days=365)
+        await rig.until_indexed()
+        assert (await rig.night()).postponed is Postponed.NO
+        assert PEANUTS in await rig.texts("奶奶能吃花生吗", HERE)
+        assert "邻居搬了家" in await rig.texts("去年11月21号我们做了什么", HERE)
+        await rig.remember("客厅装好了灯", HERE, person(1), kind=MemoryKind.EVENT)
+    clock.now = DAY + timedelta(days=1)
+    async with running(tmp_path, clock=clock) as rig:
+        await rig.until_indexed()
+        assert (await rig.night()).postponed is Postponed.NO
+        await rig.remember("阳台种了葱", HERE, person(1), kind=MemoryKind.EVENT)
+        await rig.until_indexed()
+        assert await rig.newest(HERE) == ["客厅装好了灯", "阳台种了葱", "邻居搬了家", PEANUTS]
+        assert "邻居搬了家" in await rig.texts("昨天我们做了什么", HERE)
+        assert "阳台种了葱" in await rig.texts("今天我们做了什么", HERE)
+    journals = {path.stem for path in (tmp_path / "memory/scopes/家人/journal").glob("*.md")}
+    assert journals >= {"2026-11-21", "2026-11-22", "2027-11-21"}
+
+
+HOME = ScopeFilter.reading_as(Scope.parse("家人"))
+WORK = ScopeFilter.reading_as(Scope.parse("公司"))
+UMO, THERE = "a:GroupMessage:1", "a:GroupMessage:2"
+
+
+def explanations(*numbers: int) -> Explanations:
+    """Of so many recalls of one conversation, which named no candidate that is looked up."""
+    made = Explanations(cast(Passages, None), EngineSettings(), lambda: datetime.now(UTC))
+    for number in numbers:
+        ask(made, UMO, f"第{number}问")
+    return made
+
+
+def ask(log: Explanations, where: str, query: str) -> None:
+    log.note(where, query, Trace(HOME.names, milliseconds=1.0))
+
+
+def queries(found: list[Told]) -> list[str]:
+    return [one.query for one in found]
+
+
+def test_the_newest_come_first_and_the_oldest_go() -> None:
+    log = explanations(*range(SHOWN + 7))
+    kept = [f"第{number}问" for number in reversed(range(7, SHOWN + 7))]
+    assert queries(log.all()) == queries(log.of(UMO, HOME)) == kept
+
+
+@pytest.mark.parametrize("others", [1, 200])
+def test_however_busy_other_conversations_are_a_quiet_one_can_say_why(others: int) -> None:
+    log = explanations(1)
+    for number in range(1000):
+        ask(log, f"a:GroupMessage:{100 + number % others}", "问")
+    assert queries(log.of(UMO, HOME)) == ["第1问"]
+    for number in range(2 * KEPT):
+        ask(log, f"a:GroupMessage:{1000 + number}", "问")
+    assert len(log.all()) == KEPT  # bounded in all, and the newest stay
+    assert log.of(UMO, HOME) == []
+    assert len(log.of(f"a:GroupMessage:{999 + 2 * KEPT}", HOME)) == 1
+
+
+def test_another_conversation_of_the_scope_and_a_changed_map_show_nothing_of_it() -> None:
+    log = explanations(1)
+    assert log.of(THERE, HOME) == log.of(UMO, WORK) == log.of(UMO, ScopeFilter((PUBLIC,))) == []
+    for view in (HOME, ScopeFilter((PUBLIC,), everything=True)):
+        assert queries(log.of(UMO, view)) == ["第1问"]

@@ -1,18 +1,43 @@
-"""What its speaker takes back is replaced when it is remembered, or the conflict is named; and an
-event of another day is no correction of the first."""
+"""What its speaker says again or takes back: the neighbour proposes, guards decide, and only inside
+the scope that is written. An event of another day is no correction of the first."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import remembered_text
-from astrbot_plugin_scoped_memory.llm_memory import How, MemoryKind, Stored, is_stored
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    DeedKind,
+    How,
+    MemoryKind,
+    RememberOutcome,
+    Stored,
+    is_changed,
+    is_stored,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    group,
+    person,
+    running,
+    with_pace,
+)
 from astrbot_plugin_scoped_memory.tests.support.nights import OneDirection
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     Bot,
@@ -179,3 +204,78 @@ async def test_a_model_that_says_again_what_nobody_said_makes_nothing_stronger(
         outcome = await timed_bot.tell("小李对花生过敏", HOME, heard=heard)
         assert is_stored(outcome, How.AGAIN)
         assert (outcome.memory.memory.strength > before.memory.strength) is stronger
+
+
+HERE, OFFICE, SQUARE = group(777), group(888), group(999)
+ME = person(10001)
+OLD, NEW = "我非常喜欢喝乌龙茶", "我爱喝乌龙茶"
+PATIENT = with_pace(replace(QUICK, embed_draft_seconds=60.0), query_seconds=60.0)
+"""What is not compared in time is stored as it is: a slow moment would look like that."""
+
+
+async def say(rig: Rig, text: str, where: ConversationId, who: Actor = ME) -> RememberOutcome:
+    """What becomes of it, once everything before it is in the index."""
+    await rig.until_indexed()
+    return await rig.tell(text, where, who)
+
+
+type Play = Callable[..., AbstractAsyncContextManager[Rig]]
+
+
+@pytest.fixture(params=["vectors", "words"])
+def play(request: pytest.FixtureRequest) -> Play:
+    """An engine whose neighbours are proposed by the one or the other index."""
+    if request.param == "words":
+        return partial(running, words_alone=True, settings=PATIENT)
+    return partial(running, embedder=OneDirection(), settings=PATIENT)
+
+
+HONG, ADMIN = person(10002, "小红"), replace(ME, admin=True)
+
+
+async def test_said_again_in_its_scope_it_is_the_same_and_otherwise_another(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
+        for where in (SQUARE, OFFICE, HERE):
+            first = await say(rig, OLD, where)
+            assert is_stored(first, How.NEW)
+            again = await say(rig, NEW, where)
+            assert is_stored(again, How.AGAIN)
+            before = first.memory.memory
+            assert again.memory.memory == replace(before, strength=before.strength + 5)
+            for number in range(15 * (where is SQUARE)):  # the public scope is a busy one
+                await rig.remember(f"广场上第 {number} 个摊位是空的", SQUARE, ME)
+        for who, text in ((ADMIN, NEW), (ME, "小明对猫毛过敏"), (HONG, "小明对猫毛不过敏")):
+            assert is_stored(await say(rig, text, HERE, who), How.NEW), text
+
+
+async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
+        first = await rig.remember("我住在苏州", HERE, ME)
+        more = await say(rig, "我住在苏州，小区叫听雨轩", HERE)
+        assert is_stored(more, How.REPLACED)
+        assert more.former == first.memory
+        assert await rig.newest(HERE) == [more.memory.memory.judgment]
+        archive = tmp_path / "memory/scopes/家人/archive" / first.memory.path
+        assert f"被 {more.memory.memory.memory_id} 取代" in archive.read_text("utf-8")
+        back = await rig.restore(first.memory.memory.memory_id, HERE, ME)
+        assert is_changed(back, DeedKind.REPLACED, undone=True)
+        assert await rig.newest(HERE) == ["我住在苏州"]
+
+
+class Talkative(InMemoryVectorStore):
+    """A store that forgets to look at the filter."""
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        return super().query(vector, replace(scope_filter, everything=True), k)
+
+
+async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Path) -> None:
+    store = Talkative()
+    async with running(tmp_path, embedder=OneDirection(), store=store, settings=PATIENT) as rig:
+        await say(rig, OLD, OFFICE)
+        await say(rig, OLD, SQUARE)
+        assert is_stored(await say(rig, NEW, HERE), How.NEW)

@@ -112,10 +112,7 @@ WORLDS: dict[str, tuple[tuple[Said, ...], list[Seen]]] = {
         (TEA, COFFEE_ELSEWHERE),
         [(FAMILY, MING, {"红茶": ""}), (FAMILY, OTHER_MING, {"红茶": "小明〔账号…5001〕"})],
     ),
-    "linked accounts are one person": (
-        (TEA, COFFEE),
-        [(FAMILY, None, {"红茶": "", "黑咖啡": ""})],
-    ),
+    "linked accounts are one person": ((TEA, COFFEE), [(FAMILY, None, {"红茶": "", "黑咖啡": ""})]),
     # The admin's own words are not seen in the room, but the name is the admin's all the same.
     "an admin, and who bears the name": (
         OWNERS,

@@ -64,11 +64,7 @@ from astrbot_plugin_scoped_memory.tests.support.foreign import (
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import answer, learned, reflect, say
 
-pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.property,
-    pytest.mark.asyncio(loop_scope="module"),
-]
+pytestmark = [pytest.mark.engine, pytest.mark.property, pytest.mark.asyncio(loop_scope="module")]
 
 CANARY = "zqxcanary"
 """Stands in a private scope and in a file outside the root."""
