@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.core.host.package_installer import (
     bundled_model_for_here,
     missing_packages,
 )
-from astrbot_plugin_scoped_memory.core.host.panel_map import MAP_KEY, NotSaved, PanelMap
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
@@ -163,19 +162,6 @@ async def test_each_recall_is_there_with_its_way_and_no_word_of_a_memory(tmp_pat
     told = json.dumps([newest, oldest], ensure_ascii=False)
     for words in ("小明对", "窗台", "被子", "猫毛", "猫在哪"):
         assert words not in told
-
-
-class FullDisk(dict[str, Any]):
-    async def save_config_async(self) -> None:
-        raise OSError("no space left")
-
-
-@pytest.mark.parametrize("before", [{}, {MAP_KEY: {"a": "家人"}}, {"language": "en-US"}])
-async def test_what_could_not_be_saved_leaves_the_settings_alone(before: dict[str, Any]) -> None:
-    config = FullDisk(before)
-    with pytest.raises(NotSaved):
-        await PanelMap(config).save({MAP_KEY: {"b": "公司"}, "dm_scope": "main"})
-    assert config == before
 
 
 NAMES = ["first-that-nobody-has", "second-that-nobody-has"]
