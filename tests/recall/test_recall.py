@@ -55,7 +55,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 HERE = group(777)
-TEXTS = Texts.of("zh")
 # A memory and two questions: with words of it, and without any.
 FACTS = [
     ("小明对猫毛过敏", "谁对猫毛过敏", "哪位不能养宠物"),

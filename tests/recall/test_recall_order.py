@@ -49,10 +49,6 @@ async def reading(root: Path, **options: Any) -> AsyncIterator[Rig]:
         yield rig
 
 
-async def asked(rig: Rig, query: str, who: Actor | None = None) -> Recall:
-    return await rig.recall(query, HERE, actor=who)
-
-
 def said(recall: Recall) -> list[str]:
     return [hit.preview for hit in recall.hits]
 
@@ -76,7 +72,7 @@ async def test_what_tells_of_a_person_comes_before_what_that_person_only_said(
             ("我周三打什么", "妈妈", "妈妈"),
             ("When does Mum swim?", "小明", "Mum"),
         ):
-            found = said(await asked(rig, query, people[asks]))
+            found = said(await rig.recall(query, HERE, actor=people[asks]))
             assert [text for text in found if text in OF_MUM[mum]] == OF_MUM[mum], query
 
 
@@ -162,7 +158,7 @@ async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(
             ("9月份奶奶在菜市场买了什么", "带鱼"),
             ("what did 奶奶在菜市场 buy on September 2nd", "带鱼"),
         ):
-            recall = await asked(rig, question)
+            recall = await rig.recall(question, HERE)
             assert recall.trace.arm is (Arm.LEXICAL if words is None else Arm.SCAN)
             assert fish in said(recall)[0], question
 
@@ -170,8 +166,8 @@ async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(
 async def test_of_what_says_as_much_the_words_of_who_is_named_or_asks_come_first(
     tmp_path: Path,
 ) -> None:
-    links = {"aiocqhttp:1": "小明", "telegram:5": "小明"}
-    async with reading(tmp_path, settings=replace(QUICK, identity_links=links)) as rig:
+    linked = replace(QUICK, identity_links={"telegram:5": "aiocqhttp:1"})
+    async with reading(tmp_path, settings=linked) as rig:
         for who, inn, coffee in (
             (XIAOMING, "推窗就是洱海", "冰美式"),
             (XIAOHONG, "晚上有点吵闹", "热拿铁"),
@@ -184,7 +180,7 @@ async def test_of_what_says_as_much_the_words_of_who_is_named_or_asks_come_first
             ("我喜欢喝什么咖啡", Actor("telegram:5", "Ming"), "小明"),
             ("我喜欢喝什么咖啡", Actor("telegram:6", "Hong"), "小红"),  # of nobody: the newest
         ):
-            recall = await asked(rig, query, asker)
+            recall = await rig.recall(query, HERE, actor=asker)
             assert next(hit.who for hit in recall.hits) == first, query
 
 
@@ -321,22 +317,15 @@ async def test_what_is_forgotten_while_it_thinks_is_not_shown(tmp_path: Path) ->
     assert recall.trace.dropped[DropReason.GONE] == 1
 
 
-@pytest.mark.parametrize(
-    ("scores", "order"),
-    [
+def test_the_better_comes_first_and_among_equals_the_order_stays() -> None:
+    for scores, order in (
         ([0.2, 0.9, 0.2, 0.5], [1, 3, 0, 2]),
         ([0.5] * 4, [0, 1, 2, 3]),
         ([1e6, -1e6, 0.5, 3.0], [0, 3, 2, 1]),  # logits
         ([0.1, 0.2], [1, 0, 2, 3]),  # those without a score follow as they were
-    ],
-)
-def test_the_better_comes_first_and_among_equals_the_order_stays(
-    scores: list[float], order: list[int]
-) -> None:
-    assert reordered(BEST, scores) == [BEST[n] for n in order]
-
-
-def test_time_and_asker_still_weigh() -> None:
+    ):
+        assert reordered(BEST, scores) == [BEST[n] for n in order]
+    # Time and asker still weigh.
     best = [BEST[0], replace(BEST[1], terms={"time": 0.4, "covered": 9.0})]
     for scores, first in (([0.8, 0.6], best[1]), ([0.8, 0.5], best[0])):
         assert reordered(best, scores)[0] is first

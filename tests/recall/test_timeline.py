@@ -372,29 +372,24 @@ async def _planned(days: Days, *texts: str, kind: MemoryKind = MemoryKind.EVENT)
         await days.remember(text, FAMILY, person(2, "阿强"), kind=kind)
 
 
-async def _of_a_week(days: Days) -> None:
-    await _planned(days, *(text for text, day in _WEEK.items() if day))
+async def test_of_a_week_to_come_no_day_is_left_out_and_of_a_full_day_all_that_fits_is_told(
+    days: Days,
+) -> None:
+    of_days = sorted(text for text, day in _WEEK.items() if day)
     usual = (text for text, day in _WEEK.items() if not day)
+    await _planned(days, *of_days)
     await _planned(days, *usual, kind=MemoryKind.KNOWLEDGE)
-
-
-@pytest.mark.parametrize("question", ["这周有什么安排", "what's on this week?"])
-async def test_of_a_week_to_come_no_day_is_left_out_for_another(days: Days, question: str) -> None:
-    await _of_a_week(days)
-    recall = await recalled_for_turn(TurnPlugin(days), question, FAMILY)
-    assert sorted(told_by(recall)) == sorted(text for text, day in _WEEK.items() if day), question
-    assert recall.left_out == 0
-    limited = await days.recall(question, FAMILY, 3)
-    assert {hit.preview[3:13] for hit in limited.hits} == {f"2026-11-{day}" for day in (18, 19, 20)}
-
-
-async def test_of_a_full_day_all_that_fits_is_told_and_how_much_more_there_is(days: Days) -> None:
-    await _of_a_week(days)
-    await _planned(days, *_OF_FRIDAY.split("|"))
     plugin = TurnPlugin(days)
+    for question in ("这周有什么安排", "what's on this week?"):
+        recall = await recalled_for_turn(plugin, question, FAMILY)
+        assert (sorted(told_by(recall)), recall.left_out) == (of_days, 0), question
+        limited = (await days.recall(question, FAMILY, 3)).hits
+        assert {hit.preview[3:13] for hit in limited} == {f"2026-11-{day}" for day in (18, 19, 20)}
+    await _planned(days, *_OF_FRIDAY.split("|"))
     for question in ("周五有什么安排", "Any plans for Friday?"):
         told = told_by(await recalled_for_turn(plugin, question, FAMILY))
         assert (len(told), all("周五" in one for one in told)) == (6, True), question
+    # How much more there is, is told as well.
     plugin = TurnPlugin(days, inject_token_budget=230)
     recall = await recalled_for_turn(plugin, "周五有什么安排", FAMILY)
     written = fence(recall.hits, plugin.texts, recall.left_out)

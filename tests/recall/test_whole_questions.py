@@ -73,13 +73,11 @@ def previews(recall: Recall) -> list[str]:
 AS_PEOPLE_ASK = (
     ("小明喜欢什么", LIKES),
     ("我们定了什么规矩", RULE),
-    ("what are my open tasks", TASK),
 )
 QUESTIONS = [
     ("我有什么偏好", LIKES, "preferences"),
     ("你要遵守哪些规矩", RULE, "instructions"),
     ("还有哪些待办", TASK, "TASKS"),
-    ("any open tasks", TASK, "TASKS"),
 ]
 
 

@@ -4,10 +4,8 @@ the scope that is written. An event of another day is no correction of the first
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -219,51 +217,42 @@ async def say(rig: Rig, text: str, where: ConversationId, who: Actor = ME) -> Re
     return await rig.tell(text, where, who)
 
 
-type Play = Callable[..., AbstractAsyncContextManager[Rig]]
+ENGINES = {"vectors": {"embedder": OneDirection()}, "words": {"words_alone": True}}
 
 
-@pytest.fixture(params=["vectors", "words"])
-def play(request: pytest.FixtureRequest) -> Play:
+@pytest.fixture(params=ENGINES.values(), ids=ENGINES)
+async def near(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
     """An engine whose neighbours are proposed by the one or the other index."""
-    if request.param == "words":
-        return partial(running, words_alone=True, settings=PATIENT)
-    return partial(running, embedder=OneDirection(), settings=PATIENT)
+    async with running(tmp_path, settings=PATIENT, **request.param) as rig:
+        yield rig
 
 
-HONG, ADMIN = person(10002, "小红"), replace(ME, admin=True)
+async def test_said_again_in_its_scope_it_is_the_same_and_otherwise_another(near: Rig) -> None:
+    for where in (SQUARE, OFFICE, HERE):
+        first = await say(near, OLD, where)
+        assert is_stored(first, How.NEW)
+        again = await say(near, NEW, where)
+        assert is_stored(again, How.AGAIN)
+        before = first.memory.memory
+        assert again.memory.memory == replace(before, strength=before.strength + 5)
+        for number in range(15 * (where is SQUARE)):  # the public scope is a busy one
+            await near.remember(f"广场上第 {number} 个摊位是空的", SQUARE, ME)
+    admin, hong = replace(ME, admin=True), person(10002, "小红")
+    for who, text in ((admin, NEW), (ME, "小明对猫毛过敏"), (hong, "小明对猫毛不过敏")):
+        assert is_stored(await say(near, text, HERE, who), How.NEW), text
 
 
-async def test_said_again_in_its_scope_it_is_the_same_and_otherwise_another(
-    tmp_path: Path, play: Play
-) -> None:
-    async with play(tmp_path) as rig:
-        for where in (SQUARE, OFFICE, HERE):
-            first = await say(rig, OLD, where)
-            assert is_stored(first, How.NEW)
-            again = await say(rig, NEW, where)
-            assert is_stored(again, How.AGAIN)
-            before = first.memory.memory
-            assert again.memory.memory == replace(before, strength=before.strength + 5)
-            for number in range(15 * (where is SQUARE)):  # the public scope is a busy one
-                await rig.remember(f"广场上第 {number} 个摊位是空的", SQUARE, ME)
-        for who, text in ((ADMIN, NEW), (ME, "小明对猫毛过敏"), (HONG, "小明对猫毛不过敏")):
-            assert is_stored(await say(rig, text, HERE, who), How.NEW), text
-
-
-async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
-    tmp_path: Path, play: Play
-) -> None:
-    async with play(tmp_path) as rig:
-        first = await rig.remember("我住在苏州", HERE, ME)
-        more = await say(rig, "我住在苏州，小区叫听雨轩", HERE)
-        assert is_stored(more, How.REPLACED)
-        assert more.former == first.memory
-        assert await rig.newest(HERE) == [more.memory.memory.judgment]
-        archive = tmp_path / "memory/scopes/家人/archive" / first.memory.path
-        assert f"被 {more.memory.memory.memory_id} 取代" in archive.read_text("utf-8")
-        back = await rig.restore(first.memory.memory.memory_id, HERE, ME)
-        assert is_changed(back, DeedKind.REPLACED, undone=True)
-        assert await rig.newest(HERE) == ["我住在苏州"]
+async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(near: Rig) -> None:
+    first = await near.remember("我住在苏州", HERE, ME)
+    more = await say(near, "我住在苏州，小区叫听雨轩", HERE)
+    assert is_stored(more, How.REPLACED)
+    assert more.former == first.memory
+    assert await near.newest(HERE) == [more.memory.memory.judgment]
+    archive = near.root / "memory/scopes/家人/archive" / first.memory.path
+    assert f"被 {more.memory.memory.memory_id} 取代" in archive.read_text("utf-8")
+    back = await near.restore(first.memory.memory.memory_id, HERE, ME)
+    assert is_changed(back, DeedKind.REPLACED, undone=True)
+    assert await near.newest(HERE) == ["我住在苏州"]
 
 
 class Talkative(InMemoryVectorStore):

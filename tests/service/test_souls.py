@@ -98,8 +98,7 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
         await applied(rig)
         waiting = await proposed(rig, "少用表情符号。")
     kept = bytes_in(tmp_path / "memory")
-    chat = made()
-    async with engine(tmp_path, SoulEvolution.OFF, chat=chat) as rig:
+    async with engine(tmp_path, SoulEvolution.OFF, chat=(chat := made())) as rig:
         assert injected(rig) == ""
         for asked in (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT):
             assert await ask(rig, asked, waiting, "短一些") == Refused(Reason.SOUL_OFF)

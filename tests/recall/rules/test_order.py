@@ -26,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     decide,
     in_time,
     is_first_person,
-    is_of,
     salience,
     stated,
 )
@@ -36,7 +35,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
     once,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import Linear, RecallWeights, shipped
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import ids_of
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -142,15 +140,6 @@ def test_what_speaks_of_the_time_meets_it_whenever_it_was_said() -> None:
     asked, before = find_times("昨天发生了什么", NOW), NOW - timedelta(days=400)
     assert in_time(stored("2026-11-20 交了房租", path="journal/2025-10-17.md", at=before), asked)
     assert not in_time(stored("交了房租", path="journal/2025-10-17.md", at=before), asked)
-
-
-def test_a_person_is_known_under_every_id_that_is_linked() -> None:
-    links = {"aiocqhttp:1": "小明", "telegram:5": "小明", "telegram:6": "小红"}
-    assert ids_of("telegram:5", links) == {"aiocqhttp:1", "telegram:5", "小明"}
-    # An id may be linked to another id instead of a name.
-    assert ids_of("aiocqhttp:1", {"telegram:5": "aiocqhttp:1"}) == {"aiocqhttp:1", "telegram:5"}
-    # Who is unknown is not another who is unknown.
-    assert not is_of(stored(account="", who=""), ids_of("", {"": "小明"}))
 
 
 @given(st.integers(1, 99), st.integers(0, 40), st.integers(0, 10**9))

@@ -48,17 +48,14 @@ any_text = st.text(st.characters(), max_size=80)
 LONGEST = MemoryDraft("长" * MAX_JUDGMENT, reasoning="长" * MAX_REASONING)
 
 
-@pytest.mark.parametrize(
-    "draft",
-    [
+def test_what_is_too_long_is_refused_whole() -> None:
+    for draft in (
         MemoryDraft("长" * (MAX_JUDGMENT + 1)),
         MemoryDraft("短", reasoning="长" * (MAX_REASONING + 1)),
-    ],
-)
-def test_what_is_too_long_is_refused_whole(draft: MemoryDraft) -> None:
-    outcome = tidy(draft)
-    assert isinstance(outcome, Refused)
-    assert outcome.reason is Reason.TOO_LONG
+    ):
+        outcome = tidy(draft)
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is Reason.TOO_LONG
     assert tidy(LONGEST) == LONGEST
 
 
@@ -217,11 +214,9 @@ def test_what_says_nothing_beside_its_secret_is_refused(text: str) -> None:
 
 
 MIX, HEX, NUMBER = "a1B2c3D4e5F6g7H8i9J0" * 5, "0f1e2d3c4b5a6978" * 2, "1234567890"
-ISSUED = (
-    *(f"{prefix}{MIX[:36]}" for prefix in ("ghp_", "glpat-", "sk_live_", "sq0csp-", "npm_", "hf_")),
-    *(f"M{MIX[:23]}.{MIX[:6]}.{MIX[:27]}", f"SG.{MIX[:22]}.{MIX[:43]}", f"sk-{MIX[:40]}"),
-    *(f"AKIA{HEX[:16].upper()}", f"xoxb-{NUMBER}1-{NUMBER}1-{MIX[:24]}", f"{NUMBER}:{MIX[:35]}"),
-    *(f"{HEX}-us7", f"SK{HEX}", f"pypi-AgEIcHlwaS5vcmc{MIX[:80]}", f"AccountKey={MIX[:86]}=="),
+ISSUED = (  # others stand among the lines above
+    *(f"sq0csp-{MIX[:36]}", f"M{MIX[:23]}.{MIX[:6]}.{MIX[:27]}", f"{NUMBER}:{MIX[:35]}"),
+    *(f"{HEX}-us7", f"SK{HEX}", f"pypi-AgEIcHlwaS5vcmc{MIX[:80]}"),
     f"https://tom:{MIX[:12]}@example.org/x",
 )
 
