@@ -238,7 +238,7 @@ def test_the_plugins_own_module_leaves_the_engine_for_later() -> None:
 SAY = Texts("zh-CN").say
 
 
-class Parts:
+class Loaded:
     """Parts whose commands answer ``reply``. ``heard``: which hooks of a turn were called; then
     ``fault`` is raised."""
 
@@ -280,7 +280,7 @@ class Bot(Plugin):
 
 
 async def test_a_command_waits_for_what_comes_and_says_so_where_it_finds_a_closed_engine() -> None:
-    bot = Bot(Parts(), Parts("好"))
+    bot = Bot(Loaded(), Loaded("好"))
     await bot.begin()
     assert await bot.answer(bot.event, "list") == SAY("outcome.reloaded")
     again = await bot.is_made_anew()
@@ -292,8 +292,8 @@ async def test_a_message_waits_once_for_what_is_made_and_what_is_kept_of_it_behi
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(main, "LOADING_SECONDS", 0.01)
-    mind, goes_on = Parts(fault=RuntimeError("whatever it was")), asyncio.Event()
-    bot = Bot(Parts(), mind)
+    mind, goes_on = Loaded(fault=RuntimeError("whatever it was")), asyncio.Event()
+    bot = Bot(Loaded(), mind)
     await bot.begin()
     again = await bot.is_made_anew(goes_on.wait)
     star, event = bot.star, bot.event
@@ -315,7 +315,7 @@ async def test_a_message_waits_once_for_what_is_made_and_what_is_kept_of_it_behi
 
 
 async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:
-    bot, stays = Bot(Parts(), Parts()), asyncio.Event()
+    bot, stays = Bot(Loaded(), Loaded()), asyncio.Event()
     await bot.begin()
     again = await bot.is_made_anew(stays.wait)
     await bot.star.on_agent_done(bot.event, None, None)
