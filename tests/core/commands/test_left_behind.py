@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Remainder
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 def test_who_left_words_in_public_is_told_that_everybody_sees_them() -> None:
