@@ -24,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     is_changed,
     is_stored,
 )
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
@@ -31,6 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     absent,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
+from astrbot_plugin_scoped_memory.llm_memory.storage.deed_table import DeedTable
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -61,6 +63,24 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
 async def indexed(tmp_path: Path) -> AsyncIterator[Rig]:
     async with running(tmp_path) as opened:
         yield opened
+
+
+async def test_that_nothing_can_be_undone_is_not_said_where_it_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(_: DeedTable) -> None:
+        raise StateUnavailable("disk I/O error", "state.sqlite")
+
+    async with running(tmp_path, follow=False) as rig:
+        await rig.forget(await rig.stored_id(PEANUTS, HERE, SPEAKER), HERE, ADMIN)
+    with monkeypatch.context() as broken:
+        broken.setattr(DeedTable, "rows", unreadable)
+        async with running(tmp_path, follow=False) as rig:
+            with pytest.raises(StateUnavailable):
+                await rig.restore("", HERE, ADMIN)
+    async with running(tmp_path, follow=False) as rig:
+        undone = await rig.restore("", HERE, ADMIN)
+        assert is_changed(undone, DeedKind.FORGOTTEN, undone=True)
 
 
 @pytest.mark.parametrize("named", [False, True])
