@@ -19,7 +19,14 @@ from ...llm_memory.models.decisions import (
     Draft,
     RecordFile,
 )
-from ...llm_memory.models.soul import SoulAction, SoulEvolution, SoulProposed, SoulRequest, SoulView
+from ...llm_memory.models.soul import (
+    SoulAction,
+    SoulDenied,
+    SoulEvolution,
+    SoulProposed,
+    SoulRequest,
+    SoulView,
+)
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import Enough, remembered_text
 from .call import Call, Reply
@@ -38,7 +45,12 @@ _NUMBER: Final = re.compile(r"D-(\d{1,9})(?!\S)\s*", re.IGNORECASE)
 _SOUL: Final = {
     "提议": "propose", "改动": "diff", "生效": "apply", "否决": "veto", "撤销": "undo",
     "记录": "log", "核对": "verify", "收下": "adopt", "丢弃": "discard",
+    "对比": "diff", "应用": "apply", "退回": "undo", "回滚": "undo", "rollback": "undo",
+    "日志": "log", "校验": "verify", "采纳": "adopt", "放弃": "discard",
 }  # fmt: skip
+"""The first word of each is shown."""
+_WISH: Final = 200
+"""Characters of a wish that is refused."""
 _LOG: Final = 10
 """Lines."""
 
@@ -129,6 +141,8 @@ async def soul(call: Call) -> Reply:
         off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
         return soul_replies.view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
     said = soul_replies.outcome_words(texts, outcome, how, most=_LOG)
+    if isinstance(outcome, SoulDenied) and outcome.findings and request.wish:
+        return [f"“{cut(request.wish, _WISH)}”", said]
     if not isinstance(outcome, SoulProposed):
         return said
     number = outcome.proposal.number

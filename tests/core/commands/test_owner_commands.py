@@ -104,6 +104,20 @@ async def test_what_is_remembered_is_settled_by_its_id_and_stays_whose_it_was(ri
     assert anchor_of(now.memory) == anchor_of(memory)
 
 
+@pytest.mark.parametrize(
+    ("word", "former"),
+    [
+        ("改动", "对比"), ("生效", "应用"), ("撤销", "退回"), ("撤销", "回滚"),
+        ("撤销", "rollback"), ("记录", "日志"), ("核对", "校验"),
+        ("收下", "采纳"), ("丢弃", "放弃"),
+    ],
+)  # fmt: skip
+async def test_what_an_action_was_called_stays_understood(rig: Rig, word: str, former: str) -> None:
+    desk = Desk(rig, plugin=FakePlugin(rig, persona="猫娘"))
+    answered = await desk(f"soul {former}")
+    assert answered == await desk(f"soul {word}") != desk.say("soul.usage")
+
+
 async def test_a_wish_is_seen_by_admins_alone_until_it_is_in_force(rig: Rig) -> None:
     souls, desk = rig.engine.service.souls, Desk(rig, plugin=FakePlugin(rig, persona="猫娘"))
     await desk(f"soul 提议 {WISH}")
