@@ -21,18 +21,20 @@ from ...llm_memory import (
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.models.data_models import ChangeOutcome, is_absent
 from ...llm_memory.text.numerals import number
-from ...llm_memory.text.safe_text import cut
+from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import memory_line
 from ..replies.outcome_text import Enough, changed_text, refusal_text
 from .call import Call, Reply
 from .command_words import first_word, folded_word, scope_named
 
 ME = frozenset({"我", "我的", "我自己", "me", "mine", "my"})
-_MINE = (
+_LONGEST = 100
+_SIDE = (
     r"(?:我自己|我|说过?的|[的、，,]|记忆|话|内容|\s"
-    r"|\b(?:of|by|the|memories|memory|words|said|i|me|mine|my)\b)*"
+    r"|\b(?:of|by|from|the|memories|memory|words|said|i|me|mine|my)\b)*"
 )
-_ALL_MINE = re.compile(rf"{_MINE}(?:全部|所有|一切|\ball\b|\beverything\b){_MINE}", re.IGNORECASE)
+_ALL = rf"{_SIDE}(?:全部|所有|一切|\ball\b|\beverything\b){_SIDE}"
+_ALL_OF = re.compile(rf"{_ALL}(?P<after>.*?){_SIDE}|(?P<before>.+?){_ALL}", re.IGNORECASE)
 _FOR_GOOD = ("purge", "彻底")
 _LIKE = 10
 """So many are listed of what words may mean."""
@@ -50,9 +52,11 @@ _MOST = 10
 """Items of one command: as many as a page of the list."""
 
 
-def all_mine(words: str) -> bool:
-    """True for words that mean all that the person said."""
-    return _ALL_MINE.fullmatch(words) is not None
+def all_of(words: str) -> str | None:
+    """Returns whose words are all meant, empty for one's own; None for words that do not begin or
+    end with the word for all."""
+    found = _ALL_OF.fullmatch(words) if len(words) <= _LONGEST else None
+    return found and (found["after"] or found["before"] or "")
 
 
 async def forget(call: Call) -> Reply:
@@ -62,8 +66,9 @@ async def forget(call: Call) -> Reply:
     for_good = how.lower() in _FOR_GOOD
     words = bare(words if for_good else call.rest)
     call.plugin.talk.clear(call.where)
-    if all_mine(words):
-        return await _ask_for_all(call, for_good=for_good)
+    whose = all_of(words)
+    if whose is not None and (asked := await _ask_for_all(call, whose, for_good=for_good)):
+        return asked
     named = named_several(call, words) or [await _meant(call, words, how if for_good else "")]
     outcomes = await call.service.forget_many(named, **call.by, for_good=for_good)
     purged = sum(_is_gone(one) for one in outcomes)
@@ -84,20 +89,32 @@ def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
     return refusal_text(call.texts, "forget.another" if same else "forget.not_allowed", outcome)
 
 
-async def _ask_for_all(call: Call, *, for_good: bool) -> Reply:
-    """Ask before all that the person said is forgotten."""
-    ids = await call.service.ids_said_by(call.actor.person, conversation_id=call.where)
+async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | None:
+    """Ask before all that a person said is forgotten: one's own, or by an admin another's. None
+    where nobody is called so: then the words mean something else."""
+    accounts, who = [call.actor.person], call.say("forget.you")
+    if whose:
+        accounts = await call.service.speakers(whose, conversation_id=call.where)
+        if not accounts:
+            return None
+        call.for_admins()
+        who = f"“{cut(whose)}”"
+    if len(accounts) > 1:
+        named = tuple(map(safe, accounts))
+        return call.say("forget.which_speaker", who=who, accounts=named, one=named[0])
+    ids = await call.service.ids_said_by(accounts[0], conversation_id=call.where)
     if not ids:
-        return call.say("forget.said_nothing")
+        return call.say("forget.said_nothing", who=who)
 
     async def forget_all(call: Call) -> Reply:
         outcomes = await call.service.forget_many(ids, **call.by, for_good=for_good)
         gone = sum(isinstance(one, Changed) for one in outcomes)
         if not gone:  # why, of the first one
             return _forgotten(call, outcomes[0])
-        return call.texts.counted("forget", **{"purged" if for_good else "all_done": gone})
+        done = {"purged" if for_good else "all_done": gone}
+        return call.texts.counted("forget", **done, all_left=len(ids) - gone)
 
-    lines = [call.say("forget.ask", count=len(ids))]
+    lines = [call.say("forget.ask", who=who, count=len(ids))]
     lines += [call.say("forget.ask_for_good")] if for_good else []
     return call.ask(lines, forget_all, short=call.say("forget.deed"))
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
+from ..catalogue.rules.bylines import folded_name
 from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import VaultFileBroken, VaultWriteFailed
@@ -195,6 +196,15 @@ class Recalls(Door):
         """The ids of these."""
         memories, turns = await self._said_by(person, await self.parts.gate.open(conversation_id))
         return [one.memory.memory_id for one in memories + turns]
+
+    async def speakers(self, name: str, *, conversation_id: ConversationId) -> list[str]:
+        """Who of the speakers whom the conversation sees is called so, or has this account: one
+        account of each person."""
+        view = await self.parts.gate.open(conversation_id)
+        heard, places = self.parts.catalogue.speakers, view.seen.names
+        people = set[str]().union(*(heard.people(place, "") for place in places))
+        found = heard.bearers(folded_name(name), places) | (people & {name})
+        return sorted({min(found & self.parts.book.ids_of(one)) for one in found - {""}})
 
     async def told(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.correct_commands import all_mine, named_several
+from astrbot_plugin_scoped_memory.core.commands.correct_commands import all_of, named_several
 from astrbot_plugin_scoped_memory.llm_memory import Turn
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import from_entries
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -100,15 +100,17 @@ def test_how_people_write_numbers(forms: tuple[str, ...], numbers: tuple[int, ..
 
 
 @pytest.mark.parametrize(
-    ("meant", "forms"),
+    ("whose", "forms"),
     [
-        (True, ("全部", "所有的记忆", "我的全部", "我说过的全部", "全部我的", "所有我说的")),
-        (True, ("all", "Everything", "all mine", "mine all", "everything of mine")),
-        (False, ("芒果", HONGS, "老王的全部", "allergic", "total", "all of Bob", "全" * 3000)),
+        ("", ("全部", "所有的记忆", "我的全部", "我说过的全部", "全部我的", "所有我说的")),
+        ("", ("all", "Everything", "all mine", "mine all", "everything of mine")),
+        ("老王", ("老王 全部", "老王的全部", "老王说的所有话", "全部 老王")),
+        ("Bob", ("Bob all", "all of Bob", "everything Bob said")),
+        (None, ("芒果", HONGS, "allergic", "total", "全" * 3000)),
     ],
 )
-def test_what_means_all_that_one_said(meant: bool, forms: tuple[str, ...]) -> None:
-    assert {form: all_mine(form) for form in forms} == dict.fromkeys(forms, meant)
+def test_whose_words_are_all_meant(whose: str | None, forms: tuple[str, ...]) -> None:
+    assert {form: all_of(form) for form in forms} == dict.fromkeys(forms, whose)
 
 
 async def test_numbers_are_those_memories_and_are_never_looked_for(rig: Rig) -> None:
@@ -170,7 +172,7 @@ async def test_all_of_mine_goes_after_a_yes_and_comes_back(rig: Rig, for_good: b
     await said(rig)
     desk, word = Desk(rig, **MING), " 彻底" if for_good else ""
     asked = await desk(f"forget 我的全部{word}")
-    assert desk.say("forget.ask", count=4) in asked  # one of them waits to be read
+    assert desk.say("forget.ask", who="你", count=4) in asked  # one of them waits to be read
     assert await left(rig) == {*MINE, HONGS}
     assert "4" in await desk("yes")
     assert (await left(rig), await waiting(rig)) == ({HONGS}, [])
@@ -179,6 +181,25 @@ async def test_all_of_mine_goes_after_a_yes_and_comes_back(rig: Rig, for_good: b
     back = ({HONGS}, []) if for_good else ({HONGS, *MINE}, [WAITS])
     assert (await left(rig), await waiting(rig)) == back
     assert (undone == desk.say("undo.nothing"), "3" in undone) == (for_good, not for_good)
+
+
+async def test_an_admin_forgets_all_of_another_and_says_which_of_two(rig: Rig) -> None:
+    await said(rig)
+    desk = Desk(rig)
+    await rig.remember("套餐免费", HOME, person(3, "小红"))
+    assert await desk("forget 小红 全部", **MING) == desk.say("outcome.admins_only")
+    asked = await desk("forget 小红 全部")
+    assert ("aiocqhttp:2" in asked, "aiocqhttp:3" in asked) == (True, True)
+    assert await desk("yes") == desk.say("asked.nothing")
+    await desk("forget aiocqhttp:3 全部")
+    await desk("yes")
+    assert await left(rig) == {*MINE, HONGS}
+    # From a group an admin forgets what others said of its own scope alone.
+    await desk("forget 小明 全部")
+    assert desk.say("forget.all_left", count=1) in await desk("yes")
+    assert await left(rig) == {MINE[2], HONGS}
+    await desk("undo")
+    assert await left(rig) == {*MINE, HONGS}
 
 
 @pytest.mark.engine
