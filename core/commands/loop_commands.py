@@ -102,6 +102,7 @@ def _done_at_night(call: Call, report: SleepReport) -> str:
         archived=report.archived,
         merged=report.merged,
         journals=report.journals,
+        later=report.postponed_days,
         pages=report.pages,
         purged=report.purged,
     )
