@@ -7,9 +7,9 @@ import re
 from ...llm_memory import OFF_THE_RECORD, EngineOff, Refused, StoredMemory
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
-from ...llm_memory.text.safe_text import cut, safe
+from ...llm_memory.text.safe_text import cut, safe, safe_line
 from ..replies.memory_line import primed_text, why_text
-from ..replies.outcome_text import WHOLE, entry_text, error_text, found_text, note_text
+from ..replies.outcome_text import WHOLE, error_text, found_text
 from ..replies.status_text import loop_lines
 from .call import Call, Reply
 from .command_words import PUBLIC, scope_named
@@ -65,7 +65,8 @@ async def list_(call: Call) -> Reply:
     elif name:
         found += others
     start = min(max(page - 1, 0), max(len(found) - 1, 0) // _PAGE) * _PAGE
-    code = "head" if found else "nobody" if name and not public else "empty"
+    nobody = "unsaid" if name.lower() in ME else "nobody"
+    code = "head" if found else nobody if name and not public else "empty"
     next_page = f"{safe(name)} {start // _PAGE + 2}".lstrip()
     return [
         call.say(f"list.{code}", count=len(found), name=cut(name)),
@@ -111,7 +112,7 @@ async def search(call: Call) -> Reply:
 
 async def why(call: Call) -> Reply:
     """How the last recall of this conversation went; ``前 2`` the last but one. With a number or an
-    id, that memory whole and where it is from."""
+    id, that memory whole."""
     words = bare(call.rest)
     if (asked := _BACK.fullmatch(words)) is None:
         return await _of_one(call, words)
@@ -137,6 +138,6 @@ async def _of_one(call: Call, words: str) -> Reply:
     if isinstance(whole, Refused):
         raise call.refusal(whole)
     if not isinstance(whole, StoredMemory):
-        return note_text(call.texts, whole)
-    (hit,) = await call.service.told([whole], **call.by, chars=WHOLE)
-    return entry_text(call.texts, whole.memory, hit)
+        lines = [safe_line(line) for line in whole.text.split("\n")]
+        return lines + call.texts.counted("entry", note_cut=whole.cut)
+    return await shown_lines(call, await call.service.told([whole], **call.by, chars=WHOLE))

@@ -312,6 +312,15 @@ class Stage:
         """A person reads one."""
         return (self._cast.root / file).read_text("utf-8")
 
+    async def ids(self) -> str:
+        """A person reads in the files what each memory is called: the public ones last."""
+        found = [
+            (one.scope.is_public, one.memory) for one in self._cast.rig.engine.parts.catalogue.all()
+        ]
+        found.sort(key=lambda one: one[1].memory_id, reverse=True)
+        found.sort(key=lambda one: one[0])
+        return "\n".join(f"{one.memory_id} {one.judgment}" for _, one in found)
+
     async def move(self, file: str, to: str) -> None:
         """A person moves what a pattern names."""
         (path,) = self._cast.root.glob(file)

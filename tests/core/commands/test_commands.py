@@ -216,6 +216,17 @@ async def test_signs_around_words_are_not_looked_for(rig: Rig) -> None:
     assert "已忘记" in await desk("forget “花生”")
 
 
+async def test_why_shows_of_a_note_its_text_alone(tmp_path: Path) -> None:
+    note = tmp_path / "memory" / "shared" / "RUNBOOK.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# 重启\n\n先停路由器\n", "utf-8")
+    async with running(tmp_path) as rig:
+        await rig.until_indexed()
+        desk = Desk(rig)
+        await desk("search 路由器")
+        assert await desk("why 1") == "# 重启\n先停路由器"
+
+
 async def test_a_rule_is_called_one_and_a_namesake_not_taken_for_oneself(rig: Rig) -> None:
     desk = Desk(rig)
     assert "记成规矩了" in await desk("add 从现在起只用敬语回答")
