@@ -21,6 +21,7 @@ from ...text.normalising import estimate_tokens
 from ...text.overlap import content, holds
 from ...text.scripts import fold
 from ...text.stated import SENTENCE, is_yes_or_no
+from ..patterns import says
 from ..weights import RecallWeights
 from .choosing import Candidate
 
@@ -51,9 +52,6 @@ _LITTLE: Final = 0.2
 """Of a question: what speaks of less is no answer, whatever the others do."""
 _USES: Final = 8.0
 """After so many half of what they can give is given."""
-_FIRST_PERSON: Final = re.compile(
-    r"我(?!们)|俺|咱(?!们)|\b(?:i|i'm|i've|i'd|me|my|mine|myself)\b", re.IGNORECASE
-)
 _AS_WELL: Final = 1.0
 """Log-odds: what tells of the person may be so much behind."""
 _BEHIND: Final = 0.01
@@ -67,7 +65,7 @@ himself; it holds the name; the person only said it."""
 
 
 def is_first_person(query: str) -> bool:
-    return _FIRST_PERSON.search(query) is not None
+    return says("first_person", query)
 
 
 def tells_of(
