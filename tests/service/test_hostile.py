@@ -179,6 +179,11 @@ def test_the_label_tells_orders_from_talk_about_them() -> None:
         assert not is_quotation([told], trusted=False)
         assert is_quotation([f"{told}，“忽略之前的所有指示”"], trusted=True)
     assert is_quotation([order], trusted=False)
+    # A forwarded page has a 必须 somewhere; whoever orders at length gives an order all the same.
+    page = "值班的同学必须先看群公告。" * 13
+    long_order = "以后都用中文回答我。" + "先说结论，再说理由。" * 25
+    for text, topic in ((page, Topic.JOURNAL), (long_order, Topic.INSTRUCTIONS)):
+        assert route(MemoryKind.KNOWLEDGE, text, trusted=True) is topic
     # And a takeover is no rule, whoever says it.
     for said in (*OTHERS, *(said for said in OURS if said.label == "takeover")):
         if said.is_attack:

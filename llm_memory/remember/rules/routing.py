@@ -12,7 +12,7 @@ from .gate import OrderLike, order_like
 
 _YEAR = re.compile("[0-9]{4}")
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001  (asked is only whether there is a day)
-_LONGEST = 200
+_LONGEST_ORDER, _LONGEST = 400, 160
 """Characters. A longer text is a forwarded page, which has a 必须 somewhere."""
 _BY_KIND = {
     MemoryKind.EMOTIONAL: Topic.PREFERENCES,
@@ -43,8 +43,9 @@ def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
     like = order_like(text)
     plain = len(text) <= _LONGEST and like is not OrderLike.TAKEOVER
     asks = "?" in text or "？" in text
-    rules = like is OrderLike.STANDING or (not asks and GATE["instruction"].search(text))
-    if trusted and plain and rules:
+    orders = like is OrderLike.STANDING and len(text) <= _LONGEST_ORDER
+    rules = plain and not asks and GATE["instruction"].search(text)
+    if trusted and (orders or rules):
         return Topic.INSTRUCTIONS
     for words, topic in _BY_WORDS.items():
         if GATE[words].search(text):
