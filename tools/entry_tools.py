@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
 from ..core.replies.memory_line import shown_words
 from ..core.replies.outcome_text import (
     WHOLE,
+    Enough,
     entry_text,
     note_text,
     refusal_text,
@@ -20,118 +20,99 @@ from ..llm_memory import NoteSection, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.turns import ShownTurn
 from ..llm_memory.remember.rules.gate import asks_to_forget
-from ..llm_memory.text.refusal_words import refusal_words
-from .base import ANY_CASE, Call, MemoryTool, listed
+from .base import ANY_CASE, Call, listed, tool
 
 Pointer = Annotated[
     str, Field(min_length=1, max_length=300, description="方括号中的指针，如 preferences.md#m-…")
 ]
-
-
 _TASK = 160
 """Characters of an open task."""
 
 
-@dataclass
-class ExpandTool(MemoryTool):
-    name: str = "expand_memory"
-    description: str = (
-        "看指针后面的全文：一条记忆与来历（理由、标签、时间、谁说的），或一篇笔记里的整节。"
+@tool
+async def expand_memory(
+    call: Call,
+    pointer: Pointer,
+    *,
+    transcript: Annotated[bool, Field(description="附上原来的对话，问为何时用。")] = False,
+) -> str:
+    """看指针后面的全文：一条记忆与来历（理由、标签、时间、谁说的），或一篇笔记里的整节。"""
+    texts, service, where = call.plugin.texts, call.plugin.service, call.said.where
+    if service.pause_of(where):
+        raise Enough(call.say("pause.recalled_nothing"))
+    found = await service.expand(pointer, conversation_id=where)
+    if isinstance(found, Refused):
+        raise Enough(call.say("outcome.no_such_pointer"))
+    if isinstance(found, NoteSection):
+        shown = note_text(texts, found)
+    else:
+        who = call.said.who
+        (hit,) = await service.told([found], conversation_id=where, actor=who, chars=WHOLE)
+        shown = entry_text(texts, found.memory, hit)
+    if not transcript:
+        return shown
+    talk: ShownTurn | Refused | str = await service.talk_of(pointer, conversation_id=where)
+    if isinstance(talk, str):
+        kept = await call.plugin.events.kept_history(where.umo, talk) or ""
+        talk = await service.transcript(pointer, kept, conversation_id=where)
+    return f"{shown}\n{talk_text(texts, talk)}"
+
+
+@tool
+async def forget_memory(call: Call, pointer: Pointer) -> str:
+    """
+    忘掉一条长期记忆。只在说话的人明确要你忘掉时调用；先用 core_memory_recall 找到是哪一条，
+    一次一条。只能忘说话人自己说的，管理员都能忘；可以撤销。结果以 ok 开头才算忘了，
+    照它说明忘了哪句；否则如实说没有忘。
+    """
+    plugin, said = call.plugin, call.said
+    if not said.who.spoke or not asks_to_forget(said.words):
+        raise Enough(call.say("forget.nobody_asked"))
+    outcome = await plugin.service.forget(pointer, conversation_id=said.where, actor=said.who)
+    if isinstance(outcome, Refused):
+        raise Enough(refusal_text(plugin.texts, "forget.not_allowed", outcome))
+    memory = outcome.memory.memory
+    call.note("forgot", memory.memory_id)
+    plugin.talk.clear(said.where)
+    words = shown_words(plugin.texts, memory)
+    return call.say("forget.tool_done", text=words, id=memory.memory_id)
+
+
+@tool
+async def update_tasks(
+    call: Call,
+    action: Annotated[Literal["add", "done", "list"], ANY_CASE],
+    tasks: Annotated[
+        tuple[Annotated[str, Field(max_length=300)], ...],
+        listed("\n"),
+        Field(max_length=20, description='例如 ["周五前交房租"]；list 时不用。'),
+    ] = (),
+    progress: Annotated[
+        str, Field(max_length=MAX_WORDS, description="做到哪一步了；可留空。")
+    ] = "",
+    next_step: Annotated[
+        str, Field(max_length=MAX_WORDS, description="下一步做什么；可留空。")
+    ] = "",
+) -> str:
+    """
+    管理这个会话的待办清单（TASKS.md，跨天、重启后仍在）。有人要你记一件要做的事、说某件事做完了、
+    有了进展，或问还有什么没做时调用。add 添上（同名的更新进度，做完过的重新打开），
+    done 标为做完，list 列出没做完的。每次只传有变化的，没提到的任务原样不动；什么都不会被删掉。
+    tasks 每项一件事，写成脱离上下文也能看懂的一句话，把“明天”写成日期；
+    done 时写清单里的原话或编号。
+    """
+    if action != "list" and not tasks:
+        why = "Field required"
+        raise Enough(call.say("outcome.wrong_argument", name="tasks", why=why))
+    plugin, said = call.plugin, call.said
+    change = TaskChange(
+        TaskAction(action), tasks, progress, next_step, heard=said.words, talk=said.talk
     )
-
-    async def answer(
-        self,
-        call: Call,
-        pointer: Pointer,
-        *,
-        transcript: Annotated[bool, Field(description="附上原来的对话，问为何时用。")] = False,
-    ) -> str:
-        texts, service, where = call.plugin.texts, call.plugin.service, call.said.where
-        if service.pause_of(where):
-            return call.error("pause.recalled_nothing")
-        found = await service.expand(pointer, conversation_id=where)
-        if isinstance(found, Refused):
-            return call.error("outcome.no_such_pointer")
-        if isinstance(found, NoteSection):
-            shown = note_text(texts, found)
-        else:
-            (hit,) = await service.told(
-                [found], conversation_id=where, actor=call.said.who, chars=WHOLE
-            )
-            shown = entry_text(texts, found.memory, hit)
-        if not transcript:
-            return f"ok {shown}"
-        talk: ShownTurn | Refused | str = await service.talk_of(pointer, conversation_id=where)
-        if isinstance(talk, str):
-            kept = await call.plugin.events.kept_history(where.umo, talk) or ""
-            talk = await service.transcript(pointer, kept, conversation_id=where)
-        return f"ok {shown}\n{talk_text(texts, talk)}"
-
-
-@dataclass
-class ForgetTool(MemoryTool):
-    name: str = "forget_memory"
-    description: str = (
-        "忘掉一条长期记忆。只在说话的人明确要你忘掉时调用；先用 core_memory_recall 找到是哪一条，"
-        "一次一条。只能忘说话人自己说的，管理员都能忘；可以撤销。结果以 ok 开头才算忘了，"
-        "照它说明忘了哪句；否则如实说没有忘。"
-    )
-
-    async def answer(self, call: Call, pointer: Pointer) -> str:
-        plugin, said = call.plugin, call.said
-        if not said.who.spoke or not asks_to_forget(said.words):
-            return call.error("forget.nobody_asked")
-        outcome = await plugin.service.forget(pointer, conversation_id=said.where, actor=said.who)
-        if isinstance(outcome, Refused):
-            return f"error {refusal_text(plugin.texts, 'forget.not_allowed', outcome)}"
-        memory = outcome.memory.memory
-        call.note("forgot", memory.memory_id)
-        plugin.talk.clear(said.where)
-        words = shown_words(plugin.texts, memory)
-        return call.ok("forget.tool_done", text=words, id=memory.memory_id)
-
-
-@dataclass
-class TasksTool(MemoryTool):
-    name: str = "update_tasks"
-    description: str = (
-        "管理这个会话的待办清单（TASKS.md，跨天、重启后仍在）。有人要你记一件要做的事、说某件事做完了、"
-        "有了进展，或问还有什么没做时调用。add 添上（同名的更新进度，做完过的重新打开），"
-        "done 标为做完，list 列出没做完的。每次只传有变化的，"
-        "没提到的任务原样不动；什么都不会被删掉。"
-        "tasks 每项一件事，写成脱离上下文也能看懂的一句话，把“明天”写成日期；"
-        "done 时写清单里的原话或编号。"
-    )
-
-    async def answer(
-        self,
-        call: Call,
-        action: Annotated[Literal["add", "done", "list"], ANY_CASE],
-        tasks: Annotated[
-            tuple[Annotated[str, Field(max_length=300)], ...],
-            listed("\n"),
-            Field(max_length=20, description='例如 ["周五前交房租"]；list 时不用。'),
-        ] = (),
-        progress: Annotated[
-            str, Field(max_length=MAX_WORDS, description="做到哪一步了；可留空。")
-        ] = "",
-        next_step: Annotated[
-            str, Field(max_length=MAX_WORDS, description="下一步做什么；可留空。")
-        ] = "",
-    ) -> str:
-        if action != "list" and not tasks:
-            return call.error("outcome.wrong_argument", name="tasks", why="Field required")
-        service, texts, said = call.plugin.service, call.plugin.texts, call.said
-        change = TaskChange(
-            TaskAction(action), tasks, progress, next_step, heard=said.words, talk=said.talk
-        )
-        report = await service.update_tasks(change, conversation_id=said.where, actor=said.who)
-        if isinstance(report, Refused):
-            return f"error {texts.said(refusal_words(report))}"
-        stored = (one.stored.memory.memory_id for one in report.outcomes if one.stored)
-        call.note("stored", *stored)
-        told = await service.told(
-            report.open, conversation_id=said.where, actor=said.who, chars=_TASK
-        )
-        call.note("recalled", *(hit.memory_id for hit in told))
-        return tasks_text(texts, report, told)
+    where, who = said.where, said.who
+    report = await plugin.service.update_tasks(change, conversation_id=where, actor=who)
+    if isinstance(report, Refused):
+        raise Enough(refusal_text(plugin.texts, "", report))
+    call.note("stored", *(one.stored.memory.memory_id for one in report.outcomes if one.stored))
+    told = await plugin.service.told(report.open, conversation_id=where, actor=who, chars=_TASK)
+    call.note("recalled", *(hit.memory_id for hit in told))
+    return tasks_text(plugin.texts, report, told)

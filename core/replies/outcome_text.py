@@ -173,16 +173,17 @@ def note_text(texts: Texts, section: NoteSection) -> str:
 
 
 def tasks_text(texts: Texts, report: TaskReport, open_tasks: Sequence[Hit]) -> str:
-    """One line a title, then what is open, as recall tells it. The first word is ``error`` if
-    nothing that was asked for could be done."""
-    failed = report.outcomes and all(one.fate in _FAILED for one in report.outcomes)
+    """One line a title, then what is open, as recall tells it. Raises Enough with them if nothing
+    that was asked for could be done."""
     lines = [
         *(_became(texts, outcome) for outcome in report.outcomes),
         texts.say("todo.head" if open_tasks else "todo.nothing", count=len(open_tasks)),
         *(f"- {hit_line(hit, texts)}" for hit in open_tasks[:_TASKS]),
         *texts.counted("todo", more=max(0, len(open_tasks) - _TASKS)),
     ]
-    return f"{'error' if failed else 'ok'} " + "\n".join(lines)
+    if report.outcomes and all(one.fate in _FAILED for one in report.outcomes):
+        raise Enough("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _became(texts: Texts, outcome: TaskOutcome) -> str:

@@ -147,16 +147,14 @@ def test_every_command_is_documented_and_no_other() -> None:
 
 
 def tool_names() -> set[str]:
-    """The `name` that each tool class gives itself."""
+    """The functions that a model may call."""
     return {
-        str(ast.literal_eval(node.value))
+        node.name
         for module in modules("tools")
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.AnnAssign)
-        and isinstance(node.target, ast.Name)
-        and node.target.id == "name"
-        and node.value is not None
-    } - {""}
+        if isinstance(node, ast.AsyncFunctionDef)
+        and any(isinstance(one, ast.Name) and one.id == "tool" for one in node.decorator_list)
+    }
 
 
 def test_every_tool_is_documented() -> None:

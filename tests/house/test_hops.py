@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     tool_context,
 )
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
-from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import core_memory_remember
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
@@ -126,7 +126,7 @@ async def test_no_way_to_the_store_becomes_longer(
     appended, archived = methods(monkeypatch, "append"), methods(monkeypatch, "archive_many")
     async with running(tmp_path, follow=False) as rig:
         plugin, parts = TurnPlugin(rig), rig.engine.parts
-        event, tool = FakeEvent.in_group(777, WORDS), RememberTool(source=holding(plugin))
+        event, tool = FakeEvent.in_group(777, WORDS), core_memory_remember(source=holding(plugin))
         await gone(tool.call(tool_context(event), judgment=WORDS))
         await rig.until_words()
         searched = statements(parts.words._reader, "SELECT")

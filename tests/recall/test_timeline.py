@@ -42,7 +42,7 @@ from astrbot_plugin_scoped_memory.tests.support.days import (
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, recalled_for_turn
-from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import core_memory_recall
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
@@ -282,7 +282,7 @@ async def test_of_a_week_a_turn_is_told_every_day_however_long_the_journals_are(
 
 async def called(plugin: TurnPlugin, **given: Any) -> str:
     """What the tool answers the model."""
-    tool = RecallTool(source=holding(plugin))
+    tool = core_memory_recall(source=holding(plugin))
     return await tool.call(tool_context(FakeEvent.in_group(777)), **given)
 
 

@@ -54,7 +54,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     say,
 )
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, NOW, Tree, memory
-from astrbot_plugin_scoped_memory.tools import RememberTool, TasksTool
+from astrbot_plugin_scoped_memory.tools import core_memory_remember, update_tasks
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
@@ -129,11 +129,11 @@ def of_dad(text: str) -> FakeEvent:
 
 
 async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_the_admins(rig: Rig) -> None:
-    said = await call(rig, RememberTool, of_dad("以后回答必须用中文"), judgment=RULE)
+    said = await call(rig, core_memory_remember, of_dad("以后回答必须用中文"), judgment=RULE)
     assert "instructions.md" in said
     for tool, given in (
-        (RememberTool, {"judgment": ATTACK}),
-        (TasksTool, {"action": "add", "tasks": [f"去办：{ATTACK}"]}),
+        (core_memory_remember, {"judgment": ATTACK}),
+        (update_tasks, {"action": "add", "tasks": [f"去办：{ATTACK}"]}),
     ):
         said = await call(rig, tool, of_dad("今天晚饭吃什么好呢"), **given)
         assert said.startswith("ok")
@@ -147,7 +147,7 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_the_admins
         assert all(TEXTS.say("inject.unvouched") in line for line in lines)
     # An admin who says it himself is taken at his word.
     event = of_dad("记住，转账都要先经过老孟同意")
-    assert "instructions.md" in await call(rig, RememberTool, event, judgment=ATTACK)
+    assert "instructions.md" in await call(rig, core_memory_remember, event, judgment=ATTACK)
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,7 @@ from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import PATIENT, TurnPlugin
-from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
-from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, ForgetTool, TasksTool
+from astrbot_plugin_scoped_memory.tools import TOOLS as OF_MODELS
 
 ADMINS = ("管理员", "Admin")
 CALLED = dict(zip(ADMINS, ("老板", "Boss"), strict=True))
@@ -54,7 +52,7 @@ MODELS = ("模型", "model")
 PEOPLE = (*ADMINS, "小明", "Ming", "小红", "Hong", "老李", "Lee")
 GROUPS = {"家人": 777, "family": 777, "公司": 888, "work": 888, "大厅": 999, "hall": 999}
 ALONE = ("私聊", "alone")
-TOOLS = {one.name: one for one in (RememberTool, RecallTool, ExpandTool, ForgetTool, TasksTool)}
+TOOLS = {one().name: one for one in OF_MODELS}
 _WORDS = {word: row.name for row in COMMANDS for word in (row.name, *row.aliases.split())}
 
 

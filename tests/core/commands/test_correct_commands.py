@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import filled, legacy
 from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakeEvent, used
 from astrbot_plugin_scoped_memory.tests.support.reflecting import Bot, answer, learned, reflect, say
-from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import expand_memory
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -349,7 +349,7 @@ async def test_what_an_admin_has_reworded_is_shown_as_such_everywhere(tmp_path: 
         recall = await rig.recall("小明对什么过敏", HOME)
         assert [hit.byline.reworded for hit in recall.hits] == [True]
         event = FakeEvent.in_group(777, "看全文", sender="10001")
-        assert f"小明〔{mark}〕" in await used(ExpandTool, desk.plugin, event, pointer=memory_id)
+        assert f"小明〔{mark}〕" in await used(expand_memory, desk.plugin, event, pointer=memory_id)
         file = next((tmp_path / "memory/scopes/家人").glob("*.md")).read_text("utf-8")
         assert "措辞者：老李" in file
         day = from_entries(rig.only().memory.created_at.date(), rig.living()) or ""

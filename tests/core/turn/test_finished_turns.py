@@ -50,10 +50,10 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin, used
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
-from astrbot_plugin_scoped_memory.tools.base import MemoryTool
-from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
-from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, ForgetTool
+from astrbot_plugin_scoped_memory.tools.base import tool
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import core_memory_recall
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import core_memory_remember
+from astrbot_plugin_scoped_memory.tools.entry_tools import expand_memory, forget_memory
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -109,21 +109,22 @@ async def test_what_is_kept_of_a_turn(
 
 
 async def test_a_turn_is_queued_with_what_was_shown_and_not_what_was_stored(rig: Rig) -> None:
-    class Talkative(MemoryTool):
-        async def answer(self, *_: Any) -> str:
-            return "ok [2026-11-21 · 妈妈 · a.md#m-01jd3q8z7kabcdef] 一条"
+    @tool
+    async def talkative(_: Any) -> str:
+        """Say what looks like a memory."""
+        return "[2026-11-21 · 妈妈 · a.md#m-01jd3q8z7kabcdef] 一条"
 
     stored = (await rig.remember(PEANUTS, private(1002))).memory
     await finish(TurnPlugin(rig))
     await finish(TurnPlugin(rig, runner="dify"))  # it reads no memories
     plugin, event = TurnPlugin(rig, auto_inject_topk=0), FakeEvent.in_group(777, "在吗")
-    for tool, arguments in (
-        (RecallTool, {"query": QUESTION}),
-        (RememberTool, {"judgment": "爷爷的生日在五月初三"}),
-        (ExpandTool, {"pointer": stored.pointer}),
-        (Talkative, {}),
+    for tried, arguments in (
+        (core_memory_recall, {"query": QUESTION}),
+        (core_memory_remember, {"judgment": "爷爷的生日在五月初三"}),
+        (expand_memory, {"pointer": stored.pointer}),
+        (talkative, {}),
     ):
-        assert (await used(tool, plugin, event, **arguments)).startswith("ok")
+        assert (await used(tried, plugin, event, **arguments)).startswith("ok")
     await finish(plugin, event)
     recalled = (stored.memory.memory_id,)
     assert [turn.recalled for turn in queued(rig.root)] == [recalled, (), recalled]
@@ -141,7 +142,7 @@ async def test_a_wish_to_forget_goes_once_it_was_done(rig: Rig, said: str, kept:
     stored, plugin = (await rig.remember(PEANUTS, group(777))).memory, TurnPlugin(rig)
     await finish(plugin, FakeEvent.in_group(777, "把核桃那条忘了"))  # what was not done
     event = FakeEvent.in_group(777, said)
-    await used(ForgetTool, plugin, event, pointer=stored.pointer)
+    await used(forget_memory, plugin, event, pointer=stored.pointer)
     await finish(plugin, event)
     assert [turn.user_text for turn in queued(rig.root)] == ["把核桃那条忘了", *kept]
 
@@ -282,7 +283,7 @@ async def test_replies_after_a_switch_wait_for_astrbots_new_conversation(tmp_pat
         plugin = FakePlugin(rig)
         plugin.histories[group(777).umo] = "c3"
         event = FakeEvent(group(777).umo, "看看冰箱", sender="777", platform="cron")
-        assert not (await used(RecallTool, plugin, event, query="冰箱")).startswith("error")
+        assert not (await used(core_memory_recall, plugin, event, query="冰箱")).startswith("error")
     later = {"二": ("c1",), "三": ("c2", "[]"), "四": ("c1",), "五": ("c1", "[]"), "六": ("c3",)}
     async with running(tmp_path, ELSEWHERE) as rig:
         for words, history in later.items():

@@ -28,8 +28,8 @@ from astrbot_plugin_scoped_memory.tests.core.turn.turns import answer
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, used
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
-from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import core_memory_remember
+from astrbot_plugin_scoped_memory.tools.entry_tools import expand_memory
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
@@ -62,7 +62,7 @@ class Chat:
         request = ProviderRequest(prompt=words, conversation=self.kept())
         await plugin.mind.before_request(event, request)
         if fact:
-            stored = await used(RememberTool, plugin, event, judgment=fact)
+            stored = await used(core_memory_remember, plugin, event, judgment=fact)
             assert stored.startswith("ok "), stored
             pointer = stored.rpartition("：")[2]
         self.messages += [user(words), {"role": "assistant", "content": reply}]
@@ -73,7 +73,7 @@ class Chat:
     async def ask(self, pointer: str) -> str:
         """What ``expand_memory`` answers where the talk is asked for."""
         asked = {"pointer": pointer, "transcript": True}
-        return await used(ExpandTool, self.plugin, self.event(), **asked)
+        return await used(expand_memory, self.plugin, self.event(), **asked)
 
 
 def user(words: str) -> Any:

@@ -26,9 +26,9 @@ from astrbot_plugin_scoped_memory.tests.core.turn.turns import message
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, used
-from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
-from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.entry_tools import TasksTool
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import core_memory_recall
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import core_memory_remember
+from astrbot_plugin_scoped_memory.tools.entry_tools import update_tasks
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -77,7 +77,7 @@ class Bot(FakePlugin):
 
 
 async def remembered(bot: Bot, event: Any, text: str) -> str:
-    return await used(RememberTool, bot, event, judgment=text)
+    return await used(core_memory_remember, bot, event, judgment=text)
 
 
 def entries(root: Path, scope: str) -> str:
@@ -125,7 +125,7 @@ async def test_a_restart_knows_it_but_not_on_an_account_of_another_platform(tmp_
         await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
         report = await bot.service.describe(conversation_id=await bot.events.where(timer))
         assert report.resolution.why.code is WhyCode.UNKNOWN_ORIGIN
-        assert "公园每周一闭园" in await used(RecallTool, bot, timer, query="公园哪天闭园")
+        assert "公园每周一闭园" in await used(core_memory_recall, bot, timer, query="公园哪天闭园")
         assert (await remembered(bot, timer, GATE)).startswith("error")
         await bot.hears(in_family())
         assert (await remembered(bot, timer, GATE)).startswith("ok")
@@ -213,7 +213,7 @@ async def test_what_it_stores_is_the_persons_to_forget_and_replaces_nothing(tmp_
         assert (await remembered(bot, timer, GATE)).startswith("ok")
         newest = await bot.service.newest(conversation_id=where, limit=5)
         assert own in [one.memory for one in newest]
-        assert (await used(TasksTool, bot, timer, action="add", tasks=["浇花"])).startswith("ok")
+        assert (await used(update_tasks, bot, timer, action="add", tasks=["浇花"])).startswith("ok")
     tasks = (tmp_path / "memory/scopes/家人/TASKS.md").read_text("utf-8")
     assert "谁：机器人代小雯" in tasks
     assert "来源：机器人 · 可信：否" in tasks
@@ -231,6 +231,6 @@ async def test_a_pause_of_its_group_binds_it(tmp_path: Path) -> None:
         there = await bot.events.where(timer)
         outcome = await bot.service.remember(MemoryDraft("甲乙丙丁"), conversation_id=there)
         assert outcome == Refused(Reason.OFF_THE_RECORD)
-        assert GATE not in await used(RecallTool, bot, timer, query="后门的密码在哪里")
+        assert GATE not in await used(core_memory_recall, bot, timer, query="后门的密码在哪里")
     async with running(tmp_path, {}) as rig:  # the map has lost all it had
         assert (await remembered(Bot(rig), timer, "甲乙丙丁")).startswith("error")
