@@ -77,16 +77,13 @@ from .models.status import (
     EngineStatus,
     IndexState,
     Notice,
-    NoticeCode,
     ScopeReport,
 )
 from .models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
 from .models.transfer import (
     Exported,
     Imported,
-    LineFault,
     RefusedLine,
-    TransferFault,
 )
 from .models.turns import (
     ContextLine,
@@ -140,7 +137,6 @@ __all__ = [
     "IndexUnavailable",
     "InvalidConversationId",
     "InvalidScope",
-    "LineFault",
     "LoopSettings",
     "LoopStatus",
     "Memory",
@@ -153,7 +149,6 @@ __all__ = [
     "NoteChunk",
     "NoteSection",
     "Notice",
-    "NoticeCode",
     "ObserveOutcome",
     "Paused",
     "Postponed",
@@ -198,7 +193,6 @@ __all__ = [
     "Told",
     "Topic",
     "Trace",
-    "TransferFault",
     "Turn",
     "VaultError",
     "VaultFileBroken",

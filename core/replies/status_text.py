@@ -11,7 +11,6 @@ from ...llm_memory import (
     MigrationState,
     MigrationStatus,
     Notice,
-    NoticeCode,
     Resting,
     Tally,
 )
@@ -101,7 +100,7 @@ def notice_text(texts: Texts, notice: Notice) -> str:
     params, say = dict(notice.params), texts.say
     groups = {"fault": "fault", "reason": "file", "cause": "cause"}.items()
     params |= {name: say(f"{of}.{params[name]}") for name, of in groups if params.get(name)}
-    if notice.code is NoticeCode.EMBEDDER_FAILING:
+    if notice.code == "embedder_failing":
         rung, code = (str(params[name]).partition(":")[0] for name in ("embedder", "detail"))
         if texts.knows(remedy := f"{rung}.{code}"):  # what the owner can do
             params["detail"] += say(remedy, name=bundled_model_for_here())

@@ -14,7 +14,7 @@ from ..composition.engine import build_engine
 from ..composition.export_restore import export_store, owned, restore_store
 from ..models.data_models import Refused
 from ..models.settings import EngineSettings
-from ..models.transfer import Imported, RefusedLine, StoreRestored, TransferFault
+from ..models.transfer import Imported, RefusedLine, StoreRestored
 from ..service.paths import EnginePaths, local_now
 from ..storage.files import replace_durably
 from ..text.refusal_words import line_words
@@ -143,7 +143,7 @@ async def imported(
 
 def tell_fault(fault: str, detail: str) -> int:
     """Print why a file was not taken or not written. Returns the exit code."""
-    if fault == TransferFault.NOT_FOUND:
+    if fault == "not_found":
         return fail(at(detail, "store.not_found"))
     code = f"transfer_fault.{fault}"
     return fail(code, detail=detail) if texts().knows(code) else fail("cli.not_done", why=fault)

@@ -13,7 +13,7 @@ from ..errors import NoOwner, ScopedMemoryError
 from ..home.agent_stores import AgentStore, chosen_project, stores_of
 from ..home.embedder_choice import missing_package
 from ..home.workflow import role_names
-from ..models.status import EngineStatus, IndexState, NoticeCode
+from ..models.status import EngineStatus, IndexState
 from ..models.workflow import Workflow
 from ..texts import Said
 from .config import key_source
@@ -28,9 +28,9 @@ _WITHOUT: Final = {
     IndexState.OFF: Said("state.index_off"),
 }
 _MEANT: Final[Mapping[str, Said]] = {
-    NoticeCode.CONSTITUTION_CHANGED: Said("state.rules_changed"),
-    NoticeCode.ROOT_READ: Said("state.root_read"),
-    NoticeCode.ROOT_UNREAD: Said("state.root_unread"),
+    "constitution_changed": Said("state.rules_changed"),
+    "root_read": Said("state.root_read"),
+    "root_unread": Said("state.root_unread"),
 }
 
 type _Row = tuple[AgentStore, EngineStatus | str, int | None]

@@ -24,7 +24,7 @@ from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.loop import LoopStatus
 from ..models.scope import folder_of
-from ..models.status import EngineStatus, IndexState, Notice, NoticeCode
+from ..models.status import EngineStatus, IndexState, Notice
 from ..models.transfer import StoreExported
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.shielded import shielded
@@ -97,7 +97,7 @@ class Engine:
         notice = refusal(error)
         if notice is None:
             self._behind.tell("opening", error)
-            return EngineOff(NoticeCode.PART_FAILED, str(error))
+            return EngineOff("part_failed", str(error))
         self.parts.notices.post(notice)
         return EngineOff(notice.code, str(error))
 
@@ -149,10 +149,10 @@ class Engine:
         state, book, folders = self.parts.state, self.parts.book, self.parts.vault.inhabited()
         try:
             if not state.open():
-                self.parts.notices.post(Notice(NoticeCode.STATE_RESET))
+                self.parts.notices.post(Notice("state_reset"))
             book.open(folders)
         except StateUnavailable as error:
-            self._tell(NoticeCode.STATE_UNAVAILABLE, error)
+            self._tell("state_unavailable", error)
             state.close()
             state.open_in_memory()
             book.open(folders)
@@ -162,15 +162,15 @@ class Engine:
         try:
             kept = await asyncio.to_thread(self.parts.loop_file.open)
         except StateUnavailable as error:
-            self._tell(NoticeCode.LOOP_UNAVAILABLE, error)
+            self._tell("loop_unavailable", error)
             return
         if not kept:
-            self.parts.notices.post(Notice(NoticeCode.LOOP_RESET, error=True))
+            self.parts.notices.post(Notice("loop_reset", error=True))
         await self.sleep.load()
         with contextlib.suppress(StateUnavailable):  # the next look takes it in
             await self.reflection.follow()
 
-    def _tell(self, code: NoticeCode, error: StateUnavailable) -> None:
+    def _tell(self, code: str, error: StateUnavailable) -> None:
         params = {"path": error.path, "detail": error.cause}
         self.parts.notices.post(Notice(code, params=params, error=True))
 
@@ -318,12 +318,12 @@ def refusal(error: Exception) -> Notice | None:
     """Why the engine stays off; None for what nobody expected."""
     match error:
         case DirectoryInUse(path=path):
-            code, params = NoticeCode.DIRECTORY_IN_USE, {"detail": path, "path": path}
+            code, params = "directory_in_use", {"detail": path, "path": path}
         case FormatNewer(path=path, found=found, known=known, needs=needs):
-            code = NoticeCode.FORMAT_NEWER
+            code = "format_newer"
             params = {"path": path, "found": str(found), "known": str(known), "needs": needs}
         case ScopedMemoryError() | OSError():
-            code = NoticeCode.VAULT_UNWRITABLE
+            code = "vault_unwritable"
             params = {"detail": str(error) or type(error).__name__}
         case _:
             return None

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..models.conversation import Actor, ConversationId
 from ..models.scope import PUBLIC_NAME
-from ..models.status import EngineStatus, Listing, Notice, NoticeCode
+from ..models.status import EngineStatus, Listing, Notice
 from ..vault.rules.templates import CONSTITUTION
 from .engine import Engine
 
@@ -49,7 +49,7 @@ class Owner:
         # A home has no scope map that could be wrong: each project has its scope by itself.
         notices = [one for one in status.notices if not one.code.startswith("map_")]
         if await self._engine.parts.primer.rules_changed("owner"):
-            notices.append(Notice(NoticeCode.CONSTITUTION_CHANGED, params={"path": CONSTITUTION}))
+            notices.append(Notice("constitution_changed", params={"path": CONSTITUTION}))
         return replace(status, notices=tuple(notices))
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import TransferFailed
-from ..models.transfer import TransferFault
 from ..models.vault_layout import CARRIED, SCOPES
 from ..storage.disk_space import RESERVE, free_bytes
 from ..storage.files import Stamp, is_link, make_folder, move, stamp_of
@@ -51,7 +50,7 @@ class DailyBackups:
 
     def snapshot(self) -> None:
         """Copy the tree. A second call copies what has changed."""
-        with translated(TransferFault.NOT_WRITTEN, self._folder.name):
+        with translated("not_written", self._folder.name):
             found = self._look()
             fresh = {
                 path: stamp for path, stamp in found.items() if self._copied.get(path) != stamp
@@ -60,7 +59,7 @@ class DailyBackups:
             make_folder(self._folder)
             # The copy, the new file, which may be twice as long, and room for everybody else.
             if self._free(self._folder) < need * 3 + RESERVE:
-                raise TransferFailed(TransferFault.NOT_WRITTEN, "no room on the disk")
+                raise TransferFailed("not_written", "no room on the disk")
             for path in self._copied.keys() - found.keys():
                 (self._stage / path).unlink(missing_ok=True)
                 del self._copied[path]
@@ -120,12 +119,12 @@ class DailyBackups:
 
     def publish(self, name: str) -> None:
         """Put the new file in its place."""
-        with translated(TransferFault.NOT_WRITTEN, name):
+        with translated("not_written", name):
             move(self._folder / _NEW, self._folder / name)
 
     def names(self) -> list[str]:
         """Returns the names of the backups, the oldest first."""
-        with translated(TransferFault.NOT_WRITTEN, self._folder.name):
+        with translated("not_written", self._folder.name):
             if not self._folder.is_dir():
                 return []
             return sorted(
@@ -137,7 +136,7 @@ class DailyBackups:
     def remove(self, name: str) -> None:
         """Delete a backup."""
         if _NAME.fullmatch(name):
-            with translated(TransferFault.NOT_WRITTEN, name):
+            with translated("not_written", name):
                 (self._folder / name).unlink(missing_ok=True)
 
     def clear(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from ..errors import EngineClosed, StateUnavailable, TransferFailed, VaultWriteFailed
 from ..log import logger
 from ..models.scope import QUARANTINE_NAME, Scope
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_facts import SqliteLoopFacts
@@ -184,7 +184,7 @@ class ConsolidationService:
             self._failed(report.errors[0])
         else:
             self.error = ""
-            self._notices.clear(NoticeCode.SLEEP_FAILED)
+            self._notices.clear("sleep_failed")
         logger.info(
             "night_done",
             weaker=report.faded,
@@ -255,4 +255,4 @@ class ConsolidationService:
 
     def _failed(self, detail: str) -> None:
         self.error = detail
-        self._notices.post(Notice(NoticeCode.SLEEP_FAILED, params={"detail": detail}))
+        self._notices.post(Notice("sleep_failed", params={"detail": detail}))

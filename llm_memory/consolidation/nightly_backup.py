@@ -12,8 +12,8 @@ from typing import Final
 from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import TransferFailed
 from ..log import logger
-from ..models.status import Notice, NoticeCode
-from ..models.transfer import Record, StoreExported, TransferFault
+from ..models.status import Notice
+from ..models.transfer import Record, StoreExported
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
@@ -69,9 +69,9 @@ class NightlyBackup:
                 name = await shielded(asyncio.to_thread(self._publish))
         except TransferFailed as error:
             params = {"detail": error.detail or str(error)}
-            self._notices.post(Notice(NoticeCode.BACKUP_FAILED, params=params))
+            self._notices.post(Notice("backup_failed", params=params))
             raise
-        self._notices.clear(NoticeCode.BACKUP_FAILED)
+        self._notices.clear("backup_failed")
         removed = await shielded(asyncio.to_thread(self._rotate, name))
         return SleepReport(backup=name, removed=removed)
 
@@ -139,7 +139,7 @@ class NightlyBackup:
             for count, last in enumerate(_gently(source.records(), stopped), start=1):  # noqa: B007
                 pass
         if (count, last) != (export.count, export.end):
-            raise TransferFailed(TransferFault.NOT_WRITTEN, "the file is not whole")
+            raise TransferFailed("not_written", "the file is not whole")
 
     def _publish(self) -> str:
         now = self._clock()
@@ -173,7 +173,7 @@ def _gently[L](things: Iterable[L], stopped: threading.Event | None = None) -> I
     begun = time.monotonic()
     for thing in things:
         if stopped is not None and stopped.is_set():
-            raise TransferFailed(TransferFault.NOT_WRITTEN, "the engine closes")
+            raise TransferFailed("not_written", "the engine closes")
         yield thing
         if time.monotonic() - begun > _WORK_SECONDS:
             time.sleep(_REST_SECONDS)

@@ -11,7 +11,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..log import logger
 from ..models.scope import Scope, ScopeFilter
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, archive_path, part_path
 from ..remember.corrected_texts import EVER
 from ..remember.deeds import Deeds
@@ -81,12 +81,12 @@ class Overviews:
             if done is None:
                 left += 1
                 params = {"scope": scope.name, "path": name}
-                self._notices.post(Notice(NoticeCode.PAGE_LEFT, subject, params))
+                self._notices.post(Notice("page_left", subject, params))
             else:
                 written += int(done)
                 if done:
                     logger.debug("nightly tidy-up: {}/{} written", scope.name, name)
-                self._notices.clear(NoticeCode.PAGE_LEFT, subject)
+                self._notices.clear("page_left", subject)
             await shielded(asyncio.to_thread(self._clear_drafts, scope, name))
         return SleepReport(pages=written, left=left)
 

@@ -27,7 +27,7 @@ from ..models.data_models import Memory
 from ..models.deeds import Deed
 from ..models.loop import BatchState
 from ..models.scope import Scope
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.deeds import Deeds
 from ..remember.rules.corrected import unread_id
@@ -111,12 +111,12 @@ class PurgeRemnants:
 
     def _tell_what_is_left(self) -> None:
         if not self._left:
-            self._notices.clear(NoticeCode.PURGE_UNFINISHED)
+            self._notices.clear("purge_unfinished")
             return
         left = tuple(dict.fromkeys(self._left))
         logger.warning("purge_incomplete", left=left)
         params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
-        self._notices.post(Notice(NoticeCode.PURGE_UNFINISHED, params=params))
+        self._notices.post(Notice("purge_unfinished", params=params))
 
     async def _clear(self, purged: Sequence[Deed]) -> int:
         """Take the statements out of every file. Seal those that no file has any more, but for the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..models.decisions import record_name
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..storage.appending import AppendFault, NotAppended, find_lines, newline_of, torn_length
 from ..storage.record_intents import RecordIntent
 from ..vault.markdown.appended_block import open_fence
@@ -40,7 +40,7 @@ class Payload:
             return None
         name, line = record_name(self._number), content.count(b"\n", 0, piece) + 1
         params = {"number": name, "path": self._file, "line": str(line)}
-        return Notice(NoticeCode.RECORD_TORN, f"{self._file}/{name}", params)
+        return Notice("record_torn", f"{self._file}/{name}", params)
 
     def __call__(self, content: bytes) -> bytes:
         """Raises NotOurs."""

@@ -13,7 +13,7 @@ from ..composition.export_restore import owned
 from ..errors import HomeError
 from ..models.conversation import ConversationId
 from ..models.settings import IndexPace
-from ..models.status import EngineStatus, IndexState, NoticeCode
+from ..models.status import EngineStatus, IndexState
 from ..service.paths import EnginePaths
 from ..storage.files import is_link
 from ..storage.retry import when_free
@@ -54,12 +54,12 @@ attempts with fewer and fewer texts, to find the one that an embedder cannot tak
 _LOOK_SECONDS: Final = 0.1
 _SAVES: Final = 3
 """The most waits for a file into which a person writes at this moment."""
-_OF_WORDS: Final = (NoticeCode.LEXICAL_OFF, NoticeCode.PART_FAILED)
+_OF_WORDS: Final = ("lexical_off", "part_failed")
 _OF_VECTORS: Final = (
-    NoticeCode.EMBEDDER_FAILING,
-    NoticeCode.INDEX_OFF,
-    NoticeCode.INDEX_FULL,
-    NoticeCode.PART_FAILED,
+    "embedder_failing",
+    "index_off",
+    "index_full",
+    "part_failed",
 )
 WORDS, VECTORS = Said("building.words"), Said("building.vectors")
 
@@ -154,6 +154,6 @@ async def catch_up(engine: Engine, progress: Progress, *, vectors: bool) -> tupl
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def _standing(engine: Engine, codes: Collection[NoticeCode]) -> str:
+def _standing(engine: Engine, codes: Collection[str]) -> str:
     told = (one for one in engine.notices if one.code in codes)
     return next((one.params.get("detail", str(one.code)) for one in told), "")

@@ -15,7 +15,7 @@ from ..index.embedding.service.embedding_service import EmbeddingService
 from ..log import logger
 from ..models.settings import EngineSettings, IndexPace, LoopSettings
 from ..models.soul import SoulEvolution
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..service.indexes import provider_embedder
 from ..service.paths import EnginePaths
 from ..sharing.ports import SharedMemory
@@ -71,7 +71,7 @@ class OwnedStore:
             self.refused = error.said.text(spoken(self.settings.language))
             logger.warning("service_unused", error=self.refused)
             params = {"embedder": "http", "detail": self.refused}
-            self.engine.parts.notices.post(Notice(NoticeCode.EMBEDDER_FAILING, params=params))
+            self.engine.parts.notices.post(Notice("embedder_failing", params=params))
         if shared or vectors:
             self._behind = [asyncio.create_task(self.engine.follow())]
         if vectors:

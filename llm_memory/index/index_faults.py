@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..errors import EmbeddingFailed, IndexUnavailable
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from .index_queue import IndexQueue
 from .store_calls import BUSY, CLOSED, HANGS, SLOW
@@ -56,12 +56,12 @@ class IndexFaults:
     def answered(self) -> None:
         """A query was answered."""
         self._slow = 0
-        self._notices.clear(NoticeCode.INDEX_OFF)
+        self._notices.clear("index_off")
 
     def embedded(self) -> None:
         """A query was embedded."""
         if not self.unwritten:  # else it would be said anew at each attempt to write
-            self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+            self._notices.clear("embedder_failing")
 
     def _hand_over(self, fault: IndexUnavailable | EmbeddingFailed) -> None:
         if fault.code == CLOSED:  # released meanwhile, because of an earlier fault
@@ -90,9 +90,9 @@ class IndexFaults:
     def report_index(self, error: IndexUnavailable) -> None:
         """Tell the owner that the index is off."""
         params = {"cause": error.code, "detail": str(error)}
-        self._notices.post(Notice(NoticeCode.INDEX_OFF, params=params))
+        self._notices.post(Notice("index_off", params=params))
 
     def report_embedder(self, error: EmbeddingFailed) -> None:
         """Tell the owner that the embedder fails."""
         params = {"embedder": self._embedder_label(), "detail": str(error)}
-        self._notices.post(Notice(NoticeCode.EMBEDDER_FAILING, params=params))
+        self._notices.post(Notice("embedder_failing", params=params))

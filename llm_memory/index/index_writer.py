@@ -12,7 +12,7 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.passages import Key, NoteChunk, Passage, place_name
 from ..models.settings import IndexPace
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
@@ -91,13 +91,13 @@ class IndexWriter:
                 raise
             if not self._queue:  # what the embedder cannot take is done without
                 self._faults.unwritten = False
-                self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+                self._notices.clear("embedder_failing")
                 return False
             await self._faults.wait(self._pace.retry(failures))
             return False
         except IndexFull as error:
             params = {"detail": str(error)}
-            self._notices.post(Notice(NoticeCode.INDEX_FULL, params=params))
+            self._notices.post(Notice("index_full", params=params))
             await self._faults.wait(self._pace.retry(failures))
             return False
         except IndexUnavailable as error:
@@ -107,9 +107,9 @@ class IndexWriter:
             await self._faults.wait(self._pace.retry(failures))
             return False
         self._faults.unwritten = False
-        self._notices.clear(NoticeCode.EMBEDDER_FAILING)
-        self._notices.clear(NoticeCode.INDEX_FULL)
-        self._notices.clear(NoticeCode.INDEX_OFF)
+        self._notices.clear("embedder_failing")
+        self._notices.clear("index_full")
+        self._notices.clear("index_off")
         await asyncio.sleep(self._pace.pause_seconds)
         return True
 

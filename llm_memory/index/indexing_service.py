@@ -15,7 +15,7 @@ from ..log import logger
 from ..models.passages import Passage
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
-from ..models.status import IndexState, Notice, NoticeCode
+from ..models.status import IndexState, Notice
 from ..runtime.notice_board import NoticeBoard
 from ..vault.notes.note_book import NoteBook
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
@@ -217,7 +217,7 @@ class IndexingService:
             try:
                 self._fingerprint = fingerprint = await embedder.prepare()
                 self._prepared.set()
-                self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+                self._notices.clear("embedder_failing")
                 failures = 0
                 await self._open(embedder, fingerprint)
                 await self._follow(embedder, fingerprint)
@@ -310,7 +310,7 @@ class IndexingService:
         active = await run(self._manifest.active)
         cause = await run(self._store.open)
         if cause and cause != WORN:  # being worn is no fault, and mended behind
-            self._notices.post(Notice(NoticeCode.INDEX_REBUILT, params={"cause": cause}))
+            self._notices.post(Notice("index_rebuilt", params={"cause": cause}))
         collection = self._store.name_for(fingerprint)
         known = await run(self._store.use, collection)
         complete = known and active == collection
@@ -326,10 +326,10 @@ class IndexingService:
             await run(self._manifest.activate, collection, fingerprint)
             await self._drop_others(collection)
         self.state = IndexState.READY
-        self._notices.clear(NoticeCode.INDEX_OFF)
-        self._notices.clear(NoticeCode.INDEX_REBUILT)
+        self._notices.clear("index_off")
+        self._notices.clear("index_rebuilt")
         if not self._queue:
-            self._notices.clear(NoticeCode.INDEX_FULL)
+            self._notices.clear("index_full")
 
     async def _compare(self) -> None:
         self._doubtful, self._comparing = False, True

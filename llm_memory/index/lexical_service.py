@@ -18,7 +18,7 @@ from ..models.data_models import StoredMemory
 from ..models.passages import Key, Passage, place_name
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
-from ..models.status import IndexState, Notice, NoticeCode
+from ..models.status import IndexState, Notice
 from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard
@@ -170,12 +170,12 @@ class LexicalService:
     def _went_wrong(self, fault: IndexUnavailable) -> None:
         self._faults += 1
         if self._faults >= _OFTEN:
-            self._notices.post(Notice(NoticeCode.LEXICAL_OFF, params={"detail": str(fault)}))
+            self._notices.post(Notice("lexical_off", params={"detail": str(fault)}))
 
     def _went_well(self) -> None:
         if self._faults and not self._unanswered:  # what opens and answers no query is not well
             self._faults = 0
-            self._notices.clear(NoticeCode.LEXICAL_OFF)
+            self._notices.clear("lexical_off")
 
     async def run(self) -> None:
         """Open, catch up, then follow until cancelled. What is broken is begun anew."""

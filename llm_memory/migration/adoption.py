@@ -16,7 +16,7 @@ from ..log import logger
 from ..models.migration import Job, MigrationState, Outcome, Tally
 from ..models.scope import QUARANTINE_NAME
 from ..models.settings import EngineSettings
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
@@ -161,23 +161,23 @@ class Adoption(Source):
         )
         if tally.broken:
             params = {"count": str(tally.broken), "file": self._staging.place(staged.batch)}
-            self._notices.post(Notice(NoticeCode.ADOPTION_BROKEN, staged.batch, params))
+            self._notices.post(Notice("adoption_broken", staged.batch, params))
 
     def _report_unread(self, reading: StoreReading) -> None:
-        self._notices.clear(NoticeCode.ADOPTION_FAILED)
+        self._notices.clear("adoption_failed")
         for store, code, detail in reading.unread:
             self.detail = f"{store.name}: {detail}"[:200]
             params = {"store": store.name, "detail": f"{code}: {detail}"}
-            self._notices.post(Notice(NoticeCode.ADOPTION_FAILED, store.name, params))
+            self._notices.post(Notice("adoption_failed", store.name, params))
 
     def _report_quarantine(self) -> None:
         """As long as something lies there."""
         count = self._catalogue.counts().get(QUARANTINE_NAME, 0)
         if count:
             params = {"count": str(count)}
-            self._notices.post(Notice(NoticeCode.ADOPTION_QUARANTINED, params=params))
+            self._notices.post(Notice("adoption_quarantined", params=params))
         else:
-            self._notices.clear(NoticeCode.ADOPTION_QUARANTINED)
+            self._notices.clear("adoption_quarantined")
 
     async def close(self) -> None:
         """``run`` must have ended. Idempotent."""

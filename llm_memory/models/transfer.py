@@ -80,37 +80,13 @@ class SettingsRecord:
 type Record = Header | SettingsRecord | MemoryRecord | FileRecord | End
 
 
-class TransferFault(StrEnum):
-    """Why nothing, or no more, was carried. Each has a text in the i18n files."""
-
-    NOT_A_NAME = "not_a_name"
-    NOT_FOUND = "not_found"
-    NOT_A_FILE = "not_a_file"
-    UNREADABLE = "unreadable"
-    TOO_LARGE = "too_large"
-    NO_HEADER = "no_header"
-    NEWER = "newer"
-    BUSY = "busy"
-    NOT_WRITTEN = "not_written"
-
-
-class LineFault(StrEnum):
-    """What is wrong with a line. Each has a text in the i18n files; some name a field."""
-
-    TOO_LONG = "too_long"
-    NOT_JSON = "not_json"
-    WRONG = "wrong"
-    ILLEGAL_PLACE = "illegal_place"
-    NOT_WRITTEN = "not_written"
-
-
 @dataclass(frozen=True, slots=True)
 class RefusedLine:
-    """A line that was not taken: for its form (``detail`` is the field, or the disk's words), or as
-    any other draft is."""
+    """A line that was not taken: for its form (``fault`` has a text in the i18n files; ``detail``
+    is the field, or the disk's words), or as any other draft is."""
 
     number: int
-    fault: LineFault | None = None
+    fault: str | None = None
     detail: str = ""
     rejected: Refused | None = None
 

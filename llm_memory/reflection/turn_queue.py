@@ -16,7 +16,7 @@ from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..models.turns import ObserveOutcome, QueuedTurn, Ticket, Turn
 from ..remember.rules.gate import is_confidence
 from ..runtime.identifiers import Clock, make_id
@@ -109,9 +109,9 @@ class TurnQueue:
 
     async def _write(self, said: _Said) -> ObserveOutcome:
         # What the bot only overhears takes no place from what is said to it.
-        most, code = self._settings.most_queued, NoticeCode.QUEUE_FULL
+        most, code = self._settings.most_queued, "queue_full"
         if said.overheard:
-            most, code = most // 2, NoticeCode.CHATTER_FULL
+            most, code = most // 2, "chatter_full"
         outcome, is_full = await asyncio.to_thread(self._put, said, most)
         match outcome:
             case Refused(Reason.FULL):
@@ -124,7 +124,7 @@ class TurnQueue:
         if len(self._held) >= _MOST_HELD:
             self._lost += 1
             params = {"count": str(self._lost)}
-            self._notices.post(Notice(NoticeCode.TURNS_LOST, params=params, error=True))
+            self._notices.post(Notice("turns_lost", params=params, error=True))
             return Refused(Reason.NOT_WRITTEN)
         self._held.append(said)
         self._report()
@@ -136,9 +136,9 @@ class TurnQueue:
     def _report(self) -> None:
         if self._held:
             params = {"count": str(len(self._held)), "detail": self._detail}
-            self._notices.post(Notice(NoticeCode.TURNS_HELD, params=params, error=True))
+            self._notices.post(Notice("turns_held", params=params, error=True))
         else:
-            self._notices.clear(NoticeCode.TURNS_HELD)
+            self._notices.clear("turns_held")
 
     async def _retry(self) -> None:
         for seconds in chain(_RETRY_SECONDS, repeat(_RETRY_SECONDS[-1])):

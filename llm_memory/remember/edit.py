@@ -31,7 +31,6 @@ from ..models.data_models import (
 from ..models.deeds import Deed, DeedKind, Requester
 from ..models.passages import place_name
 from ..models.scope import Scope
-from ..models.status import NoticeCode
 from ..models.vault_layout import ARCHIVE, topic_of
 from ..runtime.cooperative import unhurried
 from ..runtime.identifiers import Clock
@@ -312,7 +311,7 @@ class MemoryEditor:
         if changed.scope != stored.scope:
             self._recallable.drop(stored)
         self._recallable.take(changed)
-        self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
+        self._notices.clear("vault_unwritable")
         return changed
 
     def _writing(self, made: Made, by: Actor | None = None) -> Step:

@@ -15,7 +15,7 @@ from ..models.data_models import Memory, MemoryDraft, Reason, Refused, StoredMem
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..models.settings import PrivacyMode
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..runtime.cooperative import unhurried
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
@@ -58,7 +58,7 @@ class DraftChecks:
 def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Refused:
     """Post a notice for the owner's status. Returns the answer for the caller."""
     params = {"detail": str(error)}
-    notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, error=True))
+    notices.post(Notice("vault_unwritable", params=params, error=True))
     return Refused(Reason.NOT_WRITTEN, detail=str(error))
 
 
@@ -101,7 +101,7 @@ class Intake:
             finally:
                 async for one in unhurried(stored):
                     self._recallable.take(one)
-            self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
+            self._notices.clear("vault_unwritable")
         return [*stored]
 
     def _wanted(self, scope: Scope, memories: Sequence[Memory]) -> list[tuple[Topic, Memory]]:

@@ -38,7 +38,6 @@ from ..models.data_models import (
 from ..models.deeds import DeedKind
 from ..models.passages import Key
 from ..models.scope import Scope
-from ..models.status import NoticeCode
 from ..recall.weights import Linear
 from ..text.dates.date_annotation import resolve_dates, stands_weekly
 from ..text.normalising import same_words
@@ -112,7 +111,7 @@ class MemoryHandlers(MemoryEditor):
                 outcome = await self._settle(scope, wanted, near, draft)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
-            self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
+            self._notices.clear("vault_unwritable")
         outcome = replace(outcome, hidden=draft.hidden)
         return outcome if taken is None else await self._take_back(outcome, taken)
 

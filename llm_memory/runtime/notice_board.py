@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 
 
 class NoticeBoard:
     """Keeps notices; ``listener`` hears each one when it is new, so that it is said once."""
 
     def __init__(self, listener: Callable[[Notice], None] | None = None) -> None:
-        self._standing: dict[tuple[NoticeCode, str], Notice] = {}
+        self._standing: dict[tuple[str, str], Notice] = {}
         self._listener = listener
 
     def post(self, notice: Notice, *, said: bool = False) -> None:
@@ -22,12 +22,12 @@ class NoticeBoard:
         if new and not said and self._listener is not None:
             self._listener(notice)
 
-    def clear(self, code: NoticeCode, subject: str | None = None) -> None:
+    def clear(self, code: str, subject: str | None = None) -> None:
         """Take down one notice, or all of a code."""
         for place in [p for p in self._standing if p[0] is code and subject in (None, p[1])]:
             del self._standing[place]
 
-    def stands(self, code: NoticeCode) -> bool:
+    def stands(self, code: str) -> bool:
         """True if a notice of this code is up."""
         return any(place[0] is code for place in self._standing)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..errors import EngineClosed
 from ..log import logger
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from .notice_board import NoticeBoard
 
 
@@ -53,7 +53,7 @@ class Supervisor:
         trace = "".join(traceback.format_exception(error))
         logger.error("part_failed", part=part, trace=trace)
         params = {"part": part, "detail": str(error) or type(error).__name__}
-        self._notices.post(Notice(NoticeCode.PART_FAILED, part, params, error=True))
+        self._notices.post(Notice("part_failed", part, params, error=True))
 
     async def close(self) -> None:
         """Cancel what runs, and wait for its end. Idempotent."""

@@ -13,7 +13,7 @@ from typing import Final
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..models.conversation import ConversationId
 from ..models.resolution import Rebinding
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..models.turns import Pause
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
@@ -53,7 +53,7 @@ class PausedConversations:
         except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
             self._all = Pause("", self._clock())
             params = {"path": str(self._folder / NAME), "detail": str(error) or repr(error)}
-            self._notices.post(Notice(NoticeCode.PAUSES_UNREAD, params=params, error=True))
+            self._notices.post(Notice("pauses_unread", params=params, error=True))
 
     def of(self, conversation_id: ConversationId) -> Pause | None:
         """Its pause; None where it is on the record."""

@@ -16,7 +16,7 @@ from ..models.data_models import Reason, Refused
 from ..models.resolution import Rebinding, Resolution, WhyCode
 from ..models.scope import Place, Scope, may_be_given
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, MapPast, ScopeMap
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .rules.map_history import OF_THE_MAP, confirmed, judge_map, map_notices
@@ -25,9 +25,7 @@ from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, r
 
 _TOLD: Final = "told:"
 """Begins a mark in the state."""
-_TO_ADMINS: Final = frozenset(
-    {NoticeCode.STRANGERS_IN_PUBLIC, NoticeCode.SOUL_WAITS, NoticeCode.SOUL_APPLIED}
-)
+_TO_ADMINS: Final = frozenset({"strangers_in_public", "soul_waits", "soul_applied"})
 Accounts = Callable[[], frozenset[str] | None]
 """The bot accounts that exist now, None where the bot framework does not tell."""
 
@@ -71,9 +69,9 @@ class ScopeBook:
             **{f"{BY_ACCOUNT} {a}": p for a, p in (settings.dm_scope_by_account or {}).items()},
         }
         for name in (name for name, policy in policies.items() if policy is None):
-            self._notices.post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
+            self._notices.post(Notice("policy_unknown", name, {"name": name}))
         if not settings.scope_filter_enabled:
-            self._notices.post(Notice(NoticeCode.SCOPE_FILTER_OFF, error=True))
+            self._notices.post(Notice("scope_filter_off", error=True))
         self.strangers = {
             one
             for one in self._state.public_peers()
@@ -131,7 +129,7 @@ class ScopeBook:
         """Put up what is wrong with the map now, and take down what is not any more."""
         now = list(map_notices(self._map, self._folders, self._present, self._meant))
         if self._raw is None:
-            now.append(Notice(NoticeCode.MAP_WRONG_TYPE))
+            now.append(Notice("map_wrong_type"))
         places = {(one.code, one.subject) for one in now}
         for one in self._notices.standing():
             if one.code in OF_THE_MAP and (one.code, one.subject) not in places:
@@ -162,8 +160,8 @@ class ScopeBook:
         resolution = resolve(conversation_id, self._map_now(), self._settings)
         if resolution.why.code is WhyCode.MALFORMED_ID:
             params = {"id": repr(conversation_id.umo)[:200]}
-            self._notices.clear(NoticeCode.REFUSED_ID)  # the latest stands, and each is said
-            self._notices.post(Notice(NoticeCode.REFUSED_ID, params=params, error=True))
+            self._notices.clear("refused_id")  # the latest stands, and each is said
+            self._notices.post(Notice("refused_id", params=params, error=True))
         return resolution
 
     def derived_scopes(self, conversation_id: ConversationId) -> frozenset[Scope]:
@@ -182,7 +180,7 @@ class ScopeBook:
             logger.info("first_message", id=conversation_id, key=key, scope=resolution.name or "-")
         if why.code is WhyCode.DOUBTFUL_KEY and why.key not in self._meant:
             self._meant[why.key] = key
-            self._notices.clear(NoticeCode.MAP_ODD_KEY, why.key)
+            self._notices.clear("map_odd_key", why.key)
             self._report()
         if (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC) and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
@@ -206,9 +204,9 @@ class ScopeBook:
 
     def _report_strangers(self) -> None:
         if self.strangers:
-            self._notices.post(Notice(NoticeCode.STRANGERS_IN_PUBLIC))
+            self._notices.post(Notice("strangers_in_public"))
         else:
-            self._notices.clear(NoticeCode.STRANGERS_IN_PUBLIC)
+            self._notices.clear("strangers_in_public")
 
     async def bring(self, scope: Scope) -> None:
         """A scope that the owner has brought from elsewhere is not one that lost its map."""

@@ -31,7 +31,7 @@ from ..models.soul import (
     SoulView,
     soul_folder,
 )
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..reflection.model_calls import ModelCalls
 from ..reflection.rules.prompt import Prompt
 from ..runtime.identifiers import Clock
@@ -221,17 +221,17 @@ class Souls:
         waits = found.open if found.state is SoulState.APPROVED else None
         is_new = found.by_night and found.version.at > self._clock() - RECENT
         told = {
-            NoticeCode.SOUL_WAITS: waits.number if waits else None,
-            NoticeCode.SOUL_APPLIED: found.version.proposal if is_new else None,
-            NoticeCode.SOUL_EDITED: 0 if found.by_hand else None,
-            NoticeCode.SOUL_BROKEN: found.broken or None,
+            "soul_waits": waits.number if waits else None,
+            "soul_applied": found.version.proposal if is_new else None,
+            "soul_edited": 0 if found.by_hand else None,
+            "soul_broken": found.broken or None,
         }
         for code, number in told.items():
             if number is None:
                 self._notices.clear(code, role)
                 continue
             params = {"role": role, "number": str(number)}
-            self._notices.post(Notice(code, role, params, error=code is NoticeCode.SOUL_BROKEN))
+            self._notices.post(Notice(code, role, params, error=code == "soul_broken"))
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..errors import VaultWriteFailed
-from ..models.status import Notice, NoticeCode
+from ..models.status import Notice
 from ..models.vault_layout import folded
 from ..runtime.notice_board import NoticeBoard
 from ..vault.models import Copy, FileKey, FileReport, KnownEntry
@@ -27,14 +27,14 @@ class FileReports:
         for report in reports:
             subject = f"{report.scope}/{report.path}:{report.reason}"
             params = {"scope": report.scope, "path": report.path, "reason": report.reason}
-            self._notices.post(Notice(NoticeCode.VAULT_FILE_BROKEN, subject, params))
+            self._notices.post(Notice("vault_file_broken", subject, params))
             current.add(subject)
         kept = {f"{scope}/{path}" for scope, path in unread}
         for subject in self._reported - current:
             if subject.rpartition(":")[0] in kept:
                 current.add(subject)
             else:
-                self._notices.clear(NoticeCode.VAULT_FILE_BROKEN, subject)
+                self._notices.clear("vault_file_broken", subject)
         self._reported = current
 
     @property
@@ -49,13 +49,13 @@ class FileReports:
             if ids := clashes.get((scope, path)):
                 shown = ", ".join(ids[:_MOST_IDS]) + (" …" if len(ids) > _MOST_IDS else "")
                 params = {"scope": scope, "path": path, "count": str(len(ids)), "ids": shown}
-                self._notices.post(Notice(NoticeCode.VAULT_SAME_ID, subject, params))
+                self._notices.post(Notice("vault_same_id", subject, params))
             else:
-                self._notices.clear(NoticeCode.VAULT_SAME_ID, subject)
+                self._notices.clear("vault_same_id", subject)
 
     def copies(self, copies: Mapping[FileKey, Copy]) -> None:
         """Report all files that are copies of others."""
-        self._keep_only(NoticeCode.VAULT_COPY, {f"{scope}/{path}" for scope, path in copies})
+        self._keep_only("vault_copy", {f"{scope}/{path}" for scope, path in copies})
         for (scope, path), copy in copies.items():
             params = {
                 "scope": scope,
@@ -64,7 +64,7 @@ class FileReports:
                 "count": str(copy.entries),
                 "different": str(copy.different),
             }
-            self._notices.post(Notice(NoticeCode.VAULT_COPY, f"{scope}/{path}", params))
+            self._notices.post(Notice("vault_copy", f"{scope}/{path}", params))
 
     def twins(self, folders: Collection[str], mapped: Collection[str]) -> None:
         """Report all folders whose names differ in case only from a scope of the map or, if the map
@@ -77,15 +77,15 @@ class FileReports:
             first = min(names, key=lambda name: (name not in mapped, name))
             others = names - {first} - set(mapped)
             found |= dict.fromkeys(others, first)
-        self._keep_only(NoticeCode.VAULT_TWIN, found)
+        self._keep_only("vault_twin", found)
         for folder, scope in found.items():
             params = {"folder": folder, "scope": scope}
-            self._notices.post(Notice(NoticeCode.VAULT_TWIN, folder, params))
+            self._notices.post(Notice("vault_twin", folder, params))
 
     @property
     def is_held(self) -> bool:
         """True while some scope is reported as held."""
-        return self._notices.stands(NoticeCode.VAULT_HELD)
+        return self._notices.stands("vault_held")
 
     def held(self, entries: Sequence[KnownEntry]) -> None:
         """Report all held entries, which are missing with most of their scope."""
@@ -96,12 +96,12 @@ class FileReports:
 
     def gone(self, counts: Mapping[str, int]) -> None:
         """Report the same as counts by scope."""
-        self._keep_only(NoticeCode.VAULT_HELD, counts)
+        self._keep_only("vault_held", counts)
         for scope, count in counts.items():
             params = {"scope": scope, "count": str(count)}
-            self._notices.post(Notice(NoticeCode.VAULT_HELD, scope, params, error=True))
+            self._notices.post(Notice("vault_held", scope, params, error=True))
 
-    def _keep_only(self, code: NoticeCode, subjects: Collection[str]) -> None:
+    def _keep_only(self, code: str, subjects: Collection[str]) -> None:
         """Remove the notices of a kind whose subject is not among these."""
         for notice in self._notices.standing():
             if notice.code is code and notice.subject not in subjects:
@@ -110,4 +110,4 @@ class FileReports:
     def not_written(self, error: VaultWriteFailed) -> None:
         """Report that the disk refused a write."""
         params = {"detail": str(error)}
-        self._notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, error=True))
+        self._notices.post(Notice("vault_unwritable", params=params, error=True))

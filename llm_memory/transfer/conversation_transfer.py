@@ -37,7 +37,6 @@ from ..models.transfer import (
     Imported,
     MemoryRecord,
     RefusedLine,
-    TransferFault,
 )
 from ..models.vault_layout import topic_of
 from ..remember.memory_handlers import MemoryHandlers, Said
@@ -91,7 +90,7 @@ class Transfer:
         it. Raises TransferFailed."""
         scope, now = scope_filter.scopes[0], self._clock()
         if self._exporting.locked():
-            raise TransferFailed(TransferFault.BUSY)
+            raise TransferFailed("busy")
         async with self._exporting:
             memories = list(self._catalogue.visible(scope_filter))
             names = tuple(scope.name for scope in scope_filter.scopes)
@@ -107,7 +106,7 @@ class Transfer:
         where nothing was taken.
         """
         if self._importing.locked():
-            raise TransferFailed(TransferFault.BUSY)
+            raise TransferFailed("busy")
         async with self._importing:
             source = await asyncio.to_thread(self._files.open, name)
             return await self.import_from(source, terms, finish)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import TransferFailed
-from ..models.transfer import LineFault, Record, TransferFault
+from ..models.transfer import Record
 from ..storage.files import is_link, make_folder, move, temporary_beside
 from ..storage.retry import when_free
 from .rules.format import Line, LineBroken
@@ -31,7 +31,7 @@ else:  # nothing waits for the other end of a pipe, and the last step goes throu
 
 
 @contextlib.contextmanager
-def translated(fault: TransferFault, name: str) -> Iterator[None]:
+def translated(fault: str, name: str) -> Iterator[None]:
     """Raises TransferFailed for what the disk refuses."""
     try:
         yield
@@ -46,7 +46,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """
     temporary = temporary_beside(path)
     try:
-        with translated(TransferFault.NOT_WRITTEN, path.name):
+        with translated("not_written", path.name):
             make_folder(path.parent)
             # It holds a whole scope's words: no other user of the machine may read it.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -85,7 +85,7 @@ class LineFile:
 
     def __iter__(self) -> Iterator[Line]:
         """Returns the lines that are left. Blank ones are passed over. Raises TransferFailed."""
-        with translated(TransferFault.UNREADABLE, self._name):
+        with translated("unreadable", self._name):
             while raw := self._file.readline(self._max + 1):
                 self._number += 1
                 if (line := self._line(raw)) is not None:
@@ -105,18 +105,18 @@ class LineFile:
                 yield line.record()
             except LineBroken as error:
                 detail = f"{line.number}: {error}"
-                raise TransferFailed(TransferFault.UNREADABLE, detail) from error
+                raise TransferFailed("unreadable", detail) from error
 
     def _line(self, raw: bytes) -> Line | None:
         if len(raw) > self._max and not raw.endswith(b"\n"):
             while (rest := self._file.readline(_CHUNK)) and not rest.endswith(b"\n"):
                 pass
-            return Line(self._number, fault=LineFault.TOO_LONG)
+            return Line(self._number, fault="too_long")
         try:
             # Notepad puts a mark before the first line.
             text = raw.decode("utf-8-sig" if self._number == 1 else "utf-8").strip()
         except UnicodeDecodeError:
-            return Line(self._number, fault=LineFault.NOT_JSON)
+            return Line(self._number, fault="not_json")
         return Line(self._number, text) if text else None
 
     def close(self) -> None:
@@ -126,20 +126,20 @@ class LineFile:
 
 def _opened(path: Path, most: int | None) -> FileIO:
     if is_link(path):  # where the system knows no flag for it
-        raise TransferFailed(TransferFault.NOT_A_FILE, path.name)
-    code = TransferFault.NOT_A_FILE if path.is_dir() else TransferFault.UNREADABLE
+        raise TransferFailed("not_a_file", path.name)
+    code = "not_a_file" if path.is_dir() else "unreadable"
     with translated(code, path.name):
         try:
             descriptor = os.open(path, _FLAGS)
         except FileNotFoundError as error:
-            raise TransferFailed(TransferFault.NOT_FOUND, path.name) from error
+            raise TransferFailed("not_found", path.name) from error
     status = os.fstat(descriptor)
     fault = None
     if not stat.S_ISREG(status.st_mode):
-        fault = TransferFailed(TransferFault.NOT_A_FILE, path.name)
+        fault = TransferFailed("not_a_file", path.name)
     elif most is not None and status.st_size > most:
         size, limit = (-(-number // _CHUNK) for number in (status.st_size, most))
-        fault = TransferFailed(TransferFault.TOO_LARGE, f"{size} MB > {limit} MB")
+        fault = TransferFailed("too_large", f"{size} MB > {limit} MB")
     if fault is not None:
         os.close(descriptor)
         raise fault
@@ -158,7 +158,7 @@ class TransferFolders:
         """Write a new file into ``exports/``, readable by its owner alone. Returns the name that it
         got, another one where this one is taken. Raises TransferFailed: there is no file."""
         if is_link(self._exports):
-            raise TransferFailed(TransferFault.NOT_WRITTEN, self._exports.name)
+            raise TransferFailed("not_written", self._exports.name)
         whole = Path(name)
         names = chain([name], (f"{whole.stem}-{number}{whole.suffix}" for number in count(2)))
         free = next(name for name in names if not os.path.lexists(self._exports / name))
@@ -166,9 +166,9 @@ class TransferFolders:
         return free
 
     def open(self, name: str) -> LineFile:
-        """Returns a file of ``imports/``, open. Raises TransferFailed with a TransferFault."""
+        """Returns a file of ``imports/``, open. Raises TransferFailed."""
         if not is_link(self._imports):
-            with translated(TransferFault.UNREADABLE, self._imports.name):
+            with translated("unreadable", self._imports.name):
                 make_folder(self._imports)  # so that an owner finds where to put it
         return LineFile(named_in(self._imports, name), most=self._most)
 
@@ -176,11 +176,11 @@ class TransferFolders:
 def named_in(folder: Path, name: str) -> Path:
     """The path of the file of that name, which must not lead elsewhere. Raises TransferFailed."""
     if not _is_plain(name):
-        raise TransferFailed(TransferFault.NOT_A_NAME, name[:80])
+        raise TransferFailed("not_a_name", name[:80])
     if is_link(folder) or is_link(folder / name):
-        raise TransferFailed(TransferFault.NOT_A_FILE, name)
+        raise TransferFailed("not_a_file", name)
     if not os.path.lexists(folder / name):
-        raise TransferFailed(TransferFault.NOT_FOUND, name)
+        raise TransferFailed("not_found", name)
     return folder / name
 
 

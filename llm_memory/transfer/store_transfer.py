@@ -16,14 +16,12 @@ from ..models.transfer import (
     EntryState,
     FileRecord,
     Header,
-    LineFault,
     MemoryRecord,
     Record,
     RefusedLine,
     SettingsRecord,
     StoreExported,
     StoreRestored,
-    TransferFault,
 )
 from ..models.vault_layout import CONSTITUTION_PAGE, SOUL_PAGE, is_recalled, topic_of
 from ..remember.deeds import Deeds
@@ -89,13 +87,13 @@ def read_header(source: LineFile, *, known_format: int | None = None) -> Header:
     Raises TransferFailed: it is none of ours, or a later version's.
     """
     try:
-        header = next(iter(source), Line(0, fault=LineFault.WRONG)).record()
+        header = next(iter(source), Line(0, fault="wrong")).record()
     except LineBroken as error:
-        raise TransferFailed(TransferFault.NO_HEADER) from error
+        raise TransferFailed("no_header") from error
     if not isinstance(header, Header):
-        raise TransferFailed(TransferFault.NO_HEADER)
+        raise TransferFailed("no_header")
     if header.version > VERSION or (known_format or header.vault_format) < header.vault_format:
-        raise TransferFailed(TransferFault.NEWER, header.plugin or str(header.version))
+        raise TransferFailed("newer", header.plugin or str(header.version))
     return header
 
 
@@ -166,10 +164,10 @@ class Restoring:
     def _memory(self, number: int, record: MemoryRecord, size: int) -> None:
         for name in ("id", "created_at"):
             if name in record.missing:
-                self._refuse(number, LineFault.WRONG, name)
+                self._refuse(number, "wrong", name)
                 return
         if not record.scope:
-            self._refuse(number, LineFault.WRONG, "scope")
+            self._refuse(number, "wrong", "scope")
             return
         if not self._wanted(record.scope):
             return
@@ -214,7 +212,7 @@ class Restoring:
             new = self._store.put_memories(scope, path, [record for _, record in group])
         except TransferFailed as error:
             for number, _ in group:
-                self._refuse(number, LineFault(error.code), error.detail)
+                self._refuse(number, error.code, error.detail)
             return
         done, known = self._done, self._done.known + len(group) - new
         rules = [one.memory for _, one in group if new and _is_rule(path, one)]
@@ -225,7 +223,7 @@ class Restoring:
         try:
             put = self._store.put_file(record)
         except TransferFailed as error:
-            self._refuse(number, LineFault(error.code), error.detail)
+            self._refuse(number, error.code, error.detail)
             return
         done = self._done
         match put:
@@ -239,7 +237,7 @@ class Restoring:
                 place = (record.scope, record.path)
                 self._done = replace(done, differing=(*done.differing, place))
 
-    def _refuse(self, number: int, fault: LineFault, detail: str) -> None:
+    def _refuse(self, number: int, fault: str, detail: str) -> None:
         done = self._done
         lines = done.lines
         if len(lines) < FIRST:

@@ -15,7 +15,7 @@ from ..errors import StateUnavailable, TransferFailed, VaultFileBroken, VaultWri
 from ..log import logger
 from ..models.data_models import Memory, Topic
 from ..models.scope import ROOT_NOTES, SOUL_FOLDER, Place, Scope
-from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
+from ..models.transfer import EntryState, FileRecord, MemoryRecord
 from ..models.vault_layout import (
     SOUL_CHAIN,
     archive_path,
@@ -106,7 +106,7 @@ class StoreWriter:
             try:
                 self._chain_comes(target.parent.name)
             except StateUnavailable as error:
-                raise TransferFailed(LineFault.NOT_WRITTEN, str(error)) from error
+                raise TransferFailed("not_written", str(error)) from error
         self._write(scope, target, record.content, modified=record.modified)
         if scope is not None and has_entries(record.path):
             file = self._parsed(scope, record.path)
@@ -131,7 +131,7 @@ class StoreWriter:
     def _put(self, scope: str, path: str, entries: Sequence[MemoryRecord], *, split: bool) -> int:
         place, target = self._target(scope, path)
         if place is None or not has_entries(path):
-            raise TransferFailed(LineFault.ILLEGAL_PLACE, path[:80])
+            raise TransferFailed("illegal_place", path[:80])
         memories = [record.memory for record in entries]
         new = self._count_brought(scope, path, memories)
         missing = self._missing(place, path, memories)
@@ -209,7 +209,7 @@ class StoreWriter:
             if modified is not None:  # entries that state no time have their file's
                 os.utime(target, ns=(modified, modified))
         except (VaultWriteFailed, OSError, ValueError, OverflowError) as error:
-            raise TransferFailed(LineFault.NOT_WRITTEN, str(error)) from error
+            raise TransferFailed("not_written", str(error)) from error
         if scope is not None and is_recalled(self._tree.relative(scope, target)):
             self._tell(scope, target, before, fresh)
 
@@ -222,22 +222,22 @@ class StoreWriter:
     def _target(self, name: str, path: str) -> tuple[Scope | None, Path]:
         """Where a file stands; no scope for one of a shelf. Raises TransferFailed."""
         if not _is_inside(path):
-            raise TransferFailed(LineFault.ILLEGAL_PLACE, shown(path)[:80])
+            raise TransferFailed("illegal_place", shown(path)[:80])
         scope = self._tree.named(name)
         if scope is not None:
             folder = self._tree.folder(scope)
         elif (shelf := _shelf(name)) is not None:
             folder = self._root / shelf.folder
             if shelf == ROOT_NOTES and not may_be_note(shelf, path):
-                raise TransferFailed(LineFault.ILLEGAL_PLACE, path[:80])
+                raise TransferFailed("illegal_place", path[:80])
         else:
-            raise TransferFailed(LineFault.ILLEGAL_PLACE, shown(name)[:80])
+            raise TransferFailed("illegal_place", shown(name)[:80])
         if not path.lower().endswith(endings_of(folder.relative_to(self._root))):
-            raise TransferFailed(LineFault.ILLEGAL_PLACE, shown(path)[:80])
+            raise TransferFailed("illegal_place", shown(path)[:80])
         target = folder.joinpath(*path.split("/"))
         way = [target, *target.parents]
         if any(is_link(step) for step in way[: way.index(self._root)]):
-            raise TransferFailed(LineFault.ILLEGAL_PLACE, path[:80])
+            raise TransferFailed("illegal_place", path[:80])
         return scope, target
 
     def _tell(

@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     End,
     MemoryRecord,
     Record,
-    TransferFault,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, asleep, entries, passive, plant
@@ -171,7 +170,7 @@ def refusing(rig: Rig, step: str) -> None:
     """The disk refuses one of the steps."""
 
     def refuse(*_: object) -> None:
-        raise TransferFailed(TransferFault.NOT_WRITTEN, "disk full")
+        raise TransferFailed("not_written", "disk full")
 
     setattr(rig.engine.parts.backups, step, refuse)
 

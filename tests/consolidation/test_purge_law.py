@@ -21,11 +21,10 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import DeedKind, NoticeCode, is_changed
+from astrbot_plugin_scoped_memory.llm_memory import DeedKind, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added, Fate, Outcome
-from astrbot_plugin_scoped_memory.llm_memory.models.transfer import TransferFault
 from astrbot_plugin_scoped_memory.llm_memory.storage import store_files
 from astrbot_plugin_scoped_memory.llm_memory.storage.file_contents import contents
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
@@ -162,7 +161,7 @@ def unfinished(rig: Rig) -> str:
     return "".join(
         notice.params["detail"]
         for notice in rig.engine.notices
-        if notice.code is NoticeCode.PURGE_UNFINISHED
+        if notice.code == "purge_unfinished"
     )
 
 
@@ -224,7 +223,7 @@ async def test_a_folder_of_backups_that_cannot_be_read_is_named(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shut(_: object) -> list[str]:
-        raise TransferFailed(TransferFault.UNREADABLE, "backups/daily: Permission denied")
+        raise TransferFailed("unreadable", "backups/daily: Permission denied")
 
     await home.purge()
     with monkeypatch.context() as patched:

@@ -25,7 +25,6 @@ from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
-from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 from astrbot_plugin_scoped_memory.llm_memory.vault.scan import OUTGROWN
@@ -57,7 +56,7 @@ def calls(text: str) -> Iterator[tuple[ast.Call, str]]:
 
 def ails() -> set[str]:
     """What the index, and what it is made of, may report."""
-    found = re.findall(r'code(?:: str)? ?= ?"([a-z_]+)"', text := source("llm_memory"))
+    found = re.findall(r'code(?:: str)? ?= ?"([a-z_]+)"', text := source("llm_memory/index"))
     named = "busy|garbage|partial|crashed|died|faulty|hangs|slow|stuck|foreign_collection|fault"
     constant = rf'^[A-Z]+: Final = "({named}|missing|server_[a-z]+)"$'
     return {*found, *re.findall(constant, text, re.MULTILINE), "full", "missing"}
@@ -71,12 +70,26 @@ def file_reasons() -> set[str]:
     return {TOO_MANY, OUTGROWN} | {one.value for one in said if isinstance(one, ast.Constant)}
 
 
+def texts_of(group: str) -> list[str]:
+    return [
+        name for of, _, name in (code.partition(".") for code in catalogue("zh-CN")) if of == group
+    ]
+
+
+def given(group: str, *callees: str) -> set[str]:
+    """The codes that these functions are handed as they are, and those that stand elsewhere."""
+    text = source("llm_memory")
+    handed = (arg for one, name in calls(text) if name in callees for arg in one.args[:1])
+    codes = {str(one.value) for one in handed if isinstance(one, ast.Constant)}
+    return codes | {code for code in texts_of(group) if f'"{code}"' in text}
+
+
 CODES: dict[str, tuple[Iterable[str], bool]] = {
     "reject": (memory.Reason, True),
     "private": (memory.PrivateKind, True),
     "why": (memory.WhyCode, True),
     "fault": (memory.ScopeFault, True),
-    "notice": (memory.NoticeCode, True),
+    "notice": (given("notice", "Notice", "stands", "_keep_only", "EngineOff"), True),
     "index": (memory.IndexState, True),
     "resting": (set(memory.Resting) - {memory.Resting.NO}, True),
     "postponed": (set(memory.Postponed) - {memory.Postponed.NO}, True),
@@ -87,8 +100,8 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "fate": (memory.DropReason, False),
     "tasks": (memory.TaskFate, False),
     "primer": (memory.PrimerPart, False),
-    "transfer_fault": (memory.TransferFault, False),
-    "line_fault": (LineFault, False),
+    "transfer_fault": (given("transfer_fault", "TransferFailed") - {"illegal_place"}, True),
+    "line_fault": (given("line_fault", "LineBroken"), True),
     "migrate": ([f"state_{state}" for state in memory.MigrationState], False),
 }
 """Which codes a group of texts has to have, and whether it has no others."""
@@ -130,7 +143,7 @@ def test_every_code_of_an_enum_has_a_text_and_no_text_stands_for_one_that_is_gon
 
 
 def test_every_notice_says_what_it_was_posted_with(texts: Texts) -> None:
-    for code in memory.NoticeCode:
+    for code in texts_of("notice"):
         asked = fields(catalogue("zh-CN")[f"notice.{code}"]) - WORDED
         given = {name: f"«{name}»" for name in (*asked, "detail", "embedder")}
         odd = {"odd": "meant", "meant": "近", "key": "键", "value": "值"}
@@ -139,10 +152,8 @@ def test_every_notice_says_what_it_was_posted_with(texts: Texts) -> None:
         said = notice_text(texts, memory.Notice(code, params=params))
         assert "{" not in said
         assert [name for name in asked if params[name] not in said] == [], code
-        assert code is not memory.NoticeCode.SOUL_WAITS or "a/b" in said
-    nobodys = memory.Notice(
-        memory.NoticeCode.SOUL_WAITS, params={"role": NO_PERSONA, "number": "3"}
-    )
+        assert code != "soul_waits" or "a/b" in said
+    nobodys = memory.Notice("soul_waits", params={"role": NO_PERSONA, "number": "3"})
     assert "没有选人格的会话里" in notice_text(Texts("zh-CN"), nobodys)
 
 

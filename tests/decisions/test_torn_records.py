@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogu
 from astrbot_plugin_scoped_memory.llm_memory.decisions.recorder import Recorder
 from astrbot_plugin_scoped_memory.llm_memory.decisions.shared_files import SharedFiles
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.storage.appending import find_lines
 from astrbot_plugin_scoped_memory.llm_memory.storage.record_intents import (
@@ -71,7 +70,7 @@ class Desk:
         )
         await recorder.recover()
         told = board.standing()
-        assert all(one.code is NoticeCode.RECORD_TORN for one in told)
+        assert all(one.code == "record_torn" for one in told)
         lines = [int(one.params["line"]) for one in told]
         return self.path.read_bytes(), lines, self.intents.rows()
 

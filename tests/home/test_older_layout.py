@@ -12,7 +12,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_absent
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.tests.support.agents.own_store import own_store
@@ -81,7 +80,7 @@ async def test_a_projects_root_is_read_as_its_notes_and_never_written(own_user: 
         await tools.update_tasks('[{"title": "./MEMORY.md", "status": "open"}]')
         await store.engine.sleep.run_once("nightly")
         assert held(root) == before
-        (standing,) = [one for one in store.engine.notices if one.code is NoticeCode.ROOT_READ]
+        (standing,) = [one for one in store.engine.notices if one.code == "root_read"]
         assert standing.params == {"files": "2026-11-20.md, MEMORY.md, handbook.md, …"}
         (root / "handbook.md").unlink()
         await store.engine.parts.note_book.refresh()
@@ -123,10 +122,10 @@ async def test_a_bots_root_is_read_by_nobody_and_that_is_said_once(tmp_path: Pat
                 for path in ("./MEMORY.md", "./handbook.md", "MEMORY.md", "handbook.md"):
                     read = await bot.engine.service.read(path, conversation_id=where)
                     assert is_absent(read)
-            said = [one for one in bot.notices if one.code is NoticeCode.ROOT_UNREAD]
+            said = [one for one in bot.notices if one.code == "root_unread"]
             assert len(said) == (not start)
             (standing,) = bot.engine.notices
-            assert standing.code is NoticeCode.ROOT_UNREAD
+            assert standing.code == "root_unread"
             if start:
                 (root / "shared").mkdir()
                 for path in FILES:

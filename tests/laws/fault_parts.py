@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from astrbot_plugin_scoped_memory.llm_memory import IndexUnavailable, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EmbeddingFailed,
     IndexFull,
@@ -62,23 +62,23 @@ class Fault:
 
 _FAILS: Final = (RAISES, HELD, FULL)
 NOTICES: Final = {
-    **{("words", way): NoticeCode.LEXICAL_OFF for way in _FAILS},
-    **{("vectors", way): NoticeCode.INDEX_OFF for way in (RAISES, HELD)},
-    ("vectors", FULL): NoticeCode.INDEX_FULL,
-    **{("embedder", way): NoticeCode.EMBEDDER_FAILING for way in (RAISES, LIES, HALF)},
-    **{("turns", way): NoticeCode.TURNS_HELD for way in (RAISES, HELD)},
-    **{("vault", way): NoticeCode.VAULT_UNWRITABLE for way in (RAISES, FULL)},
-    ("threads", RAISES): NoticeCode.INDEX_OFF,
+    **{("words", way): "lexical_off" for way in _FAILS},
+    **{("vectors", way): "index_off" for way in (RAISES, HELD)},
+    ("vectors", FULL): "index_full",
+    **{("embedder", way): "embedder_failing" for way in (RAISES, LIES, HALF)},
+    **{("turns", way): "turns_held" for way in (RAISES, HELD)},
+    **{("vault", way): "vault_unwritable" for way in (RAISES, FULL)},
+    ("threads", RAISES): "index_off",
 }
-AT_ITS_START: Final = {("state", way): NoticeCode.STATE_UNAVAILABLE for way in (RAISES, HELD)}
+AT_ITS_START: Final = {("state", way): "state_unavailable" for way in (RAISES, HELD)}
 WHILE_IT_RUNS: Final = {
-    ("vectors", HANGS): NoticeCode.INDEX_OFF,
+    ("vectors", HANGS): "index_off",
     # At the start a model may be loaded for as long as it takes.
-    **{("embedder", way): NoticeCode.EMBEDDER_FAILING for way in (HANGS, STUBBORN)},
+    **{("embedder", way): "embedder_failing" for way in (HANGS, STUBBORN)},
 }
 
 
-def notice_of(fault: Fault, *, at_the_start: bool) -> NoticeCode | None:
+def notice_of(fault: Fault, *, at_the_start: bool) -> str | None:
     """What the owner must be told of it within minutes."""
     more = AT_ITS_START if at_the_start else WHILE_IT_RUNS
     return {**NOTICES, **more}.get((fault.part, fault.way))

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
@@ -200,8 +199,8 @@ class TestAllAtOnce:
             assert len(recalled) > 10
         assert {"奶奶对花生过敏", "爷爷在学书法"} <= {*grand.recalled["家人"]}
         assert grand.notices == {
-            NoticeCode.ADOPTION_BROKEN.value,
-            NoticeCode.ADOPTION_QUARANTINED.value,
+            "adoption_broken",
+            "adoption_quarantined",
         }
 
     def test_what_is_broken_is_kept_word_for_word(self, grand: Grand) -> None:
@@ -320,11 +319,11 @@ async def test_a_torn_store_gives_what_it_can_and_the_owner_is_told(simple: Simp
     simple.path.write_bytes(whole[: 2 * third] + b"\xff" * third + whole[3 * third :])
     status, notices = await adopt(simple.root, simple.plugins)
     assert status.state is MigrationState.FAILED
-    assert NoticeCode.ADOPTION_FAILED.value in notices
+    assert "adoption_failed" in notices
     assert status.tally.adopted == sum(map(len, vault_of(simple.root).values())) > 0
     again, notices = await adopt(simple.root, simple.plugins)
     assert (again.tally, again.state) == (status.tally, MigrationState.FAILED)
-    assert NoticeCode.ADOPTION_FAILED.value in notices
+    assert "adoption_failed" in notices
     simple.path.write_bytes(whole)
     status, notices = await adopt(simple.root, simple.plugins)
     assert (status.state, notices) == (MigrationState.DONE, set())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, ObserveOutcome, Refused, Turn
+from astrbot_plugin_scoped_memory.llm_memory import ObserveOutcome, Refused, Turn
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.reflection import turn_queue
@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, perso
 
 pytestmark = pytest.mark.engine
 
-HELD, LOST = NoticeCode.TURNS_HELD, NoticeCode.TURNS_LOST
+HELD, LOST = "turns_held", "turns_lost"
 SAID = [f"第{number}天喝了{number}杯燕麦奶" for number in range(1, 11)]
 
 type Refusal = Callable[[Path, pytest.MonkeyPatch], AbstractContextManager[None]]
@@ -63,7 +63,7 @@ async def observed(rig: Rig, text: str, number: int = 777) -> ObserveOutcome:
     return await rig.engine.service.observe(turn, conversation_id=group(number))
 
 
-def standing(rig: Rig) -> dict[NoticeCode, str]:
+def standing(rig: Rig) -> dict[str, str]:
     """The count that each notice of held or lost turns names."""
     notices = [one for one in rig.engine.notices if one.code in (HELD, LOST)]
     return {one.code: one.params["count"] for one in notices}

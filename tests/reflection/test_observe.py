@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     FeedbackReport,
     MemoryDraft,
-    NoticeCode,
     ObserveOutcome,
     PrivacyMode,
     Reason,
@@ -255,7 +254,7 @@ async def test_a_full_queue_throws_nothing_away_says_so_once_and_goes_on_when_th
         await observe(rig, "第二句")
         for _ in range(3):
             assert await observe(rig, "第三句") == Refused(Reason.FULL)
-        assert [notice.code for notice in rig.notices] == [NoticeCode.QUEUE_FULL]
+        assert [notice.code for notice in rig.notices] == ["queue_full"]
         assert [row["user_text"] for row in rows(tmp_path)] == ["第一句", "第二句"]
         drop(tmp_path, rows(tmp_path)[:1])
         assert isinstance(await observe(rig, "第四句"), Ticket)
@@ -272,10 +271,10 @@ async def test_what_is_overheard_leaves_half_of_the_queue_to_those_who_talk_to_t
         for number in range(2):
             assert await observe(rig, "还在闲聊", "") == Refused(Reason.FULL)
             assert isinstance(await observe(rig, f"叫你的{number}"), Ticket)
-        assert [notice.code for notice in rig.notices] == [NoticeCode.CHATTER_FULL]
+        assert [notice.code for notice in rig.notices] == ["chatter_full"]
         assert await observe(rig, "再叫你一声") == Refused(Reason.FULL)
         standing = {notice.code for notice in (await rig.engine.status()).notices}
-        assert standing == {NoticeCode.CHATTER_FULL, NoticeCode.QUEUE_FULL}
+        assert standing == {"chatter_full", "queue_full"}
         assert {notice.params["count"] for notice in rig.notices} == {"2", "4"}
         drop(tmp_path, rows(tmp_path)[3:])
         unanswered = Turn(person(1002), "私下说的，没有等到回答", "")

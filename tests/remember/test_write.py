@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Feedback,
     MemoryDraft,
-    NoticeCode,
     PrivacyMode,
     PrivateKind,
     Reason,
@@ -224,7 +223,7 @@ async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
         assert {*stands} == {*failed.value.written}
         assert 0 < len(stands) < len(batch)
         status = await rig.engine.status()
-        assert NoticeCode.VAULT_UNWRITABLE in {n.code for n in status.notices}
+        assert "vault_unwritable" in {n.code for n in status.notices}
         rest = await rig.engine.parts.intake.take(FAMILY, batch)
         assert len(rest) == 30 - len(failed.value.written)
         assert (await rig.engine.status()).by_scope == {"家人": 30}

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationKind,
     LoopSettings,
     MemoryDraft,
-    NoticeCode,
     Paused,
     Reason,
     Refused,
@@ -151,7 +150,7 @@ async def test_where_the_pauses_cannot_be_read_nothing_is_on_the_record(
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / NAME).write_bytes(content)
     async with running(tmp_path, chat=ScriptedChat()) as rig:
-        assert [one.code for one in rig.notices] == [NoticeCode.PAUSES_UNREAD]
+        assert [one.code for one in rig.notices] == ["pauses_unread"]
         assert not await is_queued(rig)
         with pytest.raises(StateUnavailable):
             await resume(rig)

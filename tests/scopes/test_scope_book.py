@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import WhyCode
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope, EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
 from astrbot_plugin_scoped_memory.tests.support.scope_books import WITHHELD, Restarts, says
@@ -30,7 +29,7 @@ HOME, WORK, CHAT = group(777), group(888), private(1002)
 MAP = {HOME.umo: "家人", CHAT.umo: "家人", WORK.umo: "公司"}
 CAT = {"persona:猫娘": "家人"}
 DOUBTFUL = f"<{WhyCode.DOUBTFUL_KEY}>"
-LOST = {NoticeCode.MAP_DAMAGED, NoticeCode.MAP_ACCOUNTS_GONE}
+LOST = {"map_damaged", "map_accounts_gone"}
 PER_PEER = EngineSettings(dm_scope=DmScope.PER_PEER)
 
 
@@ -48,7 +47,7 @@ async def hear(book: ScopeBook, *places: ConversationId, who: Actor | None = Non
         await book.meet(where, who or person(1), book.resolve(where))
 
 
-def standing(bot: Restarts) -> set[NoticeCode]:
+def standing(bot: Restarts) -> set[str]:
     return {one.code for one in bot.notices.standing()}
 
 
@@ -80,7 +79,7 @@ def test_what_no_map_names_is_public_unless_all_was_lost_at_once(
             written = entries.get(key)
             expected = {None: WITHHELD if lost else "public", "": "<illegal_name>"}
             assert says(book, room) == expected.get(written, written)
-        assert book.damaged is (NoticeCode.MAP_DAMAGED in standing(bot)) is lost
+        assert book.damaged is ("map_damaged" in standing(bot)) is lost
 
 
 async def test_what_an_admin_confirms_or_changes_in_chat_is_no_loss(bot: Restarts) -> None:
@@ -145,7 +144,7 @@ def test_to_lose_single_keys_is_a_decision_and_all_of_them_an_accident(
     bot.start(before)
     book = bot.start(after)
     assert (says(book, group(5, persona="猫娘")) == WITHHELD) is held is book.damaged
-    assert standing(bot) == ({NoticeCode.MAP_DAMAGED} if held else set())
+    assert standing(bot) == ({"map_damaged"} if held else set())
 
 
 def test_what_a_former_version_had_on_hold_stays_so(bot: Restarts) -> None:
@@ -172,7 +171,7 @@ async def test_a_renamed_account_publishes_nothing_and_its_repaired_map_reads_as
     places = (HOME, CHAT, group(5))
     assert [says(book, on(NEW, one)) for one in places] == [DOUBTFUL, DOUBTFUL, WITHHELD]
     assert book.damaged
-    assert bot.told(NoticeCode.MAP_ACCOUNTS_GONE).params["accounts"] == OLD
+    assert bot.told("map_accounts_gone").params["accounts"] == OLD
     repaired = {key.replace(OLD, NEW, 1): scope for key, scope in MAP.items()}
     book = bot.start(repaired, ["家人", "公司"])
     assert [says(book, on(NEW, one)) for one in places] == ["家人", "家人", "public"]
@@ -242,7 +241,7 @@ async def test_folders_of_which_the_map_names_none_publish_nothing_until_one_is_
     for _ in range(2):
         book = bot.start(scope_map, folders)
         assert (says(book, HOME), book.damaged) == (WITHHELD, True)
-    assert bot.told(NoticeCode.MAP_DAMAGED).params["scopes"] == "公司、家人"
+    assert bot.told("map_damaged").params["scopes"] == "公司、家人"
     if scope_map:
         await book.confirm_map()
     else:
@@ -263,7 +262,7 @@ async def test_a_key_that_means_a_conversation_which_has_spoken_is_told_with_its
 ) -> None:
     book = bot.start({"777": "家人"})
     await hear(book, HOME, private(777))
-    assert bot.told(NoticeCode.MAP_ODD_KEY).params["meant"] == f"{HOME.umo} → 家人"
+    assert bot.told("map_odd_key").params["meant"] == f"{HOME.umo} → 家人"
     # It has a key of its own by now, wherever the odd one is left.
     await book.change_map({"777": "家人", HOME.umo: "家人"}, [], {HOME.umo})
     assert (says(book, HOME), standing(bot)) == ("家人", set())
@@ -293,7 +292,7 @@ async def test_anybody_but_an_admin_who_shares_public_in_private_is_warned_of(
     for where, who in heard:
         await hear(book, where, who=who)
     for _ in range(2):
-        told = NoticeCode.STRANGERS_IN_PUBLIC in standing(bot)
+        told = "strangers_in_public" in standing(bot)
         assert bool(book.strangers) is told is warned
         book = bot.start(scope_map)
     assert not bot.start(scope_map, settings=PER_PEER).strangers
@@ -316,7 +315,7 @@ async def test_who_shares_public_is_told_by_the_policy_of_the_account(bot: Resta
 def test_a_malformed_id_is_refused_and_told(bot: Restarts) -> None:
     bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
     assert bot.start({}).resolve(bad).refused
-    assert "nonsense" in bot.told(NoticeCode.REFUSED_ID).params["id"]
+    assert "nonsense" in bot.told("refused_id").params["id"]
 
 
 ONE = private(1)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
@@ -118,7 +117,7 @@ async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -
         service = rig.engine.service
         assert await service.claim_news(person(1)) == []
         (told,) = await service.claim_news(ADMIN)
-        assert told.code is NoticeCode.SOUL_WAITS
+        assert told.code == "soul_waits"
         await service.settle_news([told], said=False)  # it could not be sent
         assert await service.claim_news(ADMIN) == [told]
         await service.settle_news([told], said=True)

@@ -12,7 +12,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     EngineSettings,
-    NoticeCode,
     Refused,
     Ticket,
     Turn,
@@ -81,7 +80,7 @@ async def test_after_a_broken_file_pauses_hold_and_the_rest_goes_on(
         await rig.engine.service.pause(conversation_id=group(777), actor=person(9, admin=True))
     path.write_bytes(b"broken")
     async with running(tmp_path) as rig:
-        assert [notice.code for notice in rig.notices] == [NoticeCode.LOOP_RESET]
+        assert [notice.code for notice in rig.notices] == ["loop_reset"]
         assert await observed(rig) is Reason.OFF_THE_RECORD
         assert await observed(rig, 888) == ""
     async with running(tmp_path) as rig:
@@ -113,7 +112,7 @@ async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_wi
     break_it(path, monkeypatch)
     async with running(tmp_path) as rig:
         (notice,) = rig.notices
-        assert notice.code is NoticeCode.LOOP_UNAVAILABLE
+        assert notice.code == "loop_unavailable"
         assert notice.params["path"] == str(path)
         assert notice.params["detail"]
         await rig.remember(PEANUTS, group(777))

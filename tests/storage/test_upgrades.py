@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     DeedKind,
     EngineOff,
     EnginePaths,
-    NoticeCode,
     build_engine,
     is_changed,
 )
@@ -241,7 +240,7 @@ async def test_a_newer_format_is_refused_and_not_a_byte_of_the_folder_changes(
         engine = build_engine(EnginePaths.under(data), sample.SETTINGS, version="1.0.0")
         with pytest.raises(EngineOff) as off:
             await engine.open()
-        assert off.value.code == NoticeCode.FORMAT_NEWER
+        assert off.value.code == "format_newer"
         (notice,) = (await engine.status()).notices
         assert {key: notice.params[key] for key in ("found", "known", "needs")} == {
             "found": "9",

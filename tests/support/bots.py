@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import (
     Deeds,
 )
@@ -189,7 +188,7 @@ class Bot:
         return {
             notice.params["scope"]: notice.params["count"]
             for notice in self.notices.standing()
-            if notice.code is NoticeCode.VAULT_HELD
+            if notice.code == "vault_held"
         }
 
     def check(self) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from astrbot_plugin_scoped_memory.llm_memory import Memory, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import Memory
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
@@ -103,13 +103,13 @@ async def assert_recovered(rig: Rig, *more: str) -> None:
     await assert_whole(rig, *more)
 
 
-async def standing(rig: Rig) -> set[NoticeCode]:
+async def standing(rig: Rig) -> set[str]:
     """What the status shows, but for the words that these engines do without."""
     codes = {notice.code for notice in (await rig.engine.status()).notices}
-    return codes - {NoticeCode.LEXICAL_OFF}
+    return codes - {"lexical_off"}
 
 
-async def until_said(rig: Rig, code: NoticeCode) -> dict[str, str]:
+async def until_said(rig: Rig, code: str) -> dict[str, str]:
     """Wait for a notice to stand. What it says."""
     async with asyncio.timeout(60):
         while True:

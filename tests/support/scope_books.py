@@ -10,7 +10,7 @@ from pathlib import Path
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import WhyCode
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
@@ -50,11 +50,11 @@ class Restarts:
         yield state
         state.close()
 
-    def notice(self, code: NoticeCode) -> Notice | None:
+    def notice(self, code: str) -> Notice | None:
         """The one that stands."""
         return next((one for one in self.notices.standing() if one.code is code), None)
 
-    def told(self, code: NoticeCode) -> Notice:
+    def told(self, code: str) -> Notice:
         """The one that has to stand."""
         (found,) = (one for one in self.notices.standing() if one.code is code)
         return found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import edited
@@ -28,7 +28,7 @@ NAMES = [
 
 
 def notices(bot: Bot) -> list[Notice]:
-    return [n for n in bot.notices.standing() if n.code is NoticeCode.VAULT_COPY]
+    return [n for n in bot.notices.standing() if n.code == "vault_copy"]
 
 
 async def told(bot: Bot) -> list[str]:
@@ -175,7 +175,7 @@ async def test_a_folder_that_differs_from_a_mapped_scope_in_case_only_is_told(
         async def twins() -> list[dict[str, str]]:
             await rig.engine.reconcile()
             found = (await rig.engine.status()).notices
-            return [dict(n.params) for n in found if n.code is NoticeCode.VAULT_TWIN]
+            return [dict(n.params) for n in found if n.code == "vault_twin"]
 
         stray = tmp_path / "memory/scopes/Home"
         for folder in (stray, stray.with_name("work")):

@@ -15,7 +15,6 @@ import pytest
 from astrbot_plugin_scoped_memory.harness import waiting
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.sync import follower as vault_follower
 from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
@@ -264,7 +263,7 @@ async def test_a_file_that_can_be_read_again_concerns_a_round_though_it_says_wha
         whole = bot.file().read_bytes()
         bot.file().write_bytes(whole.decode().encode("utf-16"))
         await bot.look()
-        assert [n.code for n in bot.notices.standing()] == [NoticeCode.VAULT_FILE_BROKEN]
+        assert [n.code for n in bot.notices.standing()] == ["vault_file_broken"]
         bot.file().write_bytes(whole)
         assert await asyncio.to_thread(bot.reconciler.concerns, [str(bot.file())])
         await bot.look()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
@@ -98,7 +97,7 @@ async def test_a_folder_that_is_called_as_a_file_is_no_broken_file(tmp_path: Pat
         await bot.look()
         assert sorted(bot.texts()) == sorted([PEANUTS, TEA])
         codes = {notice.code for notice in bot.notices.standing()}
-        assert NoticeCode.VAULT_FILE_BROKEN not in codes
+        assert "vault_file_broken" not in codes
 
 
 async def test_a_file_that_a_repair_would_take_beyond_the_limit_is_left_as_it_is(
@@ -119,4 +118,4 @@ async def test_a_file_that_a_repair_would_take_beyond_the_limit_is_left_as_it_is
         assert bot.file().read_text("utf-8") == saved
         assert sorted(bot.texts()) == sorted([PEANUTS, "爷爷喜欢听戏"])
         codes = {notice.code for notice in bot.notices.standing()}
-        assert codes & {NoticeCode.VAULT_UNWRITABLE, NoticeCode.VAULT_FILE_BROKEN}
+        assert codes & {"vault_unwritable", "vault_file_broken"}

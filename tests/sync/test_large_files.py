@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BYTES
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 
@@ -16,7 +15,7 @@ PEANUTS = "奶奶喜欢吃花生"
 
 
 def reasons(bot: Bot) -> dict[str, str]:
-    found = (n for n in bot.notices.standing() if n.code is NoticeCode.VAULT_FILE_BROKEN)
+    found = (n for n in bot.notices.standing() if n.code == "vault_file_broken")
     return {n.params["path"]: n.params["reason"] for n in found}
 
 

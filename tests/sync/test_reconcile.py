@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
 
 pytestmark = pytest.mark.engine
@@ -281,7 +280,7 @@ async def test_a_file_that_cannot_be_read_is_reported_and_forgets_nothing(tmp_pa
         bot.file().write_bytes("汉字".encode("gb18030"))
         await bot.look()
         (notice,) = bot.notices.standing()
-        assert (notice.code, notice.params["reason"]) == (NoticeCode.VAULT_FILE_BROKEN, "gb18030")
+        assert (notice.code, notice.params["reason"]) == ("vault_file_broken", "gb18030")
         await bot.look()
         assert len(bot.notices.standing()) == 1
         assert bot.texts() == sorted([PEANUTS, "小王负责前端"])

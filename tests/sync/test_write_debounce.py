@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.llm_memory.vault.repair import VaultRepair
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, WORK, Bot, Watch, living
@@ -148,7 +147,7 @@ async def test_where_the_archive_takes_nothing_the_rest_of_the_file_is_recalled(
             async with living(tmp_path) as bot:
                 await bot.look()
                 assert bot.texts() == sorted(["爷爷喜欢喝红茶", DOG])
-                assert bot.notices.stands(NoticeCode.VAULT_UNWRITABLE)
+                assert bot.notices.stands("vault_unwritable")
     async with living(tmp_path) as bot:
         await bot.look()
         bot.check()

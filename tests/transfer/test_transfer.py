@@ -33,7 +33,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     EntryState,
     FileRecord,
     Header,
-    LineFault,
     MemoryRecord,
 )
 from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import (
@@ -272,4 +271,4 @@ def test_a_line_that_names_two_scopes_is_refused() -> None:
     fields = json.loads(line_of(MemoryRecord("家人", "entities.md", ONE)))
     with pytest.raises(LineBroken) as caught:
         read_line(json.dumps(fields | {"memory_scope": "公司"}))
-    assert (caught.value.fault, caught.value.detail) == (LineFault.WRONG, "memory_scope")
+    assert (caught.value.fault, caught.value.detail) == ("wrong", "memory_scope")

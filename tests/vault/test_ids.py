@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice
 from astrbot_plugin_scoped_memory.llm_memory.runtime import identifiers
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 
@@ -24,7 +24,7 @@ def ids_in(*files: Path) -> list[str]:
 
 
 def told(bot: Bot) -> list[Notice]:
-    return [n for n in bot.notices.standing() if n.code is NoticeCode.VAULT_SAME_ID]
+    return [n for n in bot.notices.standing() if n.code == "vault_same_id"]
 
 
 def write(path: Path, text: str) -> None:

@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.decisions.shared_files import (
     SharedRecords,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteChunk
-from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block import open_fence
@@ -108,9 +107,9 @@ class Tree:
 
     def unread(self) -> set[str]:
         """The files that the owner is told of."""
-        self.notices.clear(NoticeCode.ROOT_READ)
+        self.notices.clear("root_read")
         found = self.notices.standing()
-        assert all(notice.code is NoticeCode.VAULT_FILE_BROKEN for notice in found)
+        assert all(notice.code == "vault_file_broken" for notice in found)
         return {notice.params["path"] for notice in found}
 
 

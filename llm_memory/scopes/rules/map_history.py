@@ -9,16 +9,16 @@ from typing import Final
 
 from ...models.scope import PUBLIC, Scope
 from ...models.settings import IllegalName, MapPast, ScopeMap
-from ...models.status import Notice, NoticeCode
+from ...models.status import Notice
 from .scope_map import account_of, is_conversation_key, without_account
 
 OF_THE_MAP: Final = frozenset(
     {
-        NoticeCode.MAP_WRONG_TYPE,
-        NoticeCode.MAP_ILLEGAL_NAME,
-        NoticeCode.MAP_ODD_KEY,
-        NoticeCode.MAP_DAMAGED,
-        NoticeCode.MAP_ACCOUNTS_GONE,
+        "map_wrong_type",
+        "map_illegal_name",
+        "map_odd_key",
+        "map_damaged",
+        "map_accounts_gone",
     }
 )
 
@@ -93,20 +93,20 @@ def map_notices(
     for key, value in scope_map.entries.items():
         if isinstance(value, IllegalName):
             params = {"key": key, "value": value.value, "fault": str(value.fault)}
-            yield Notice(NoticeCode.MAP_ILLEGAL_NAME, key, params)
+            yield Notice("map_illegal_name", key, params)
         near = meant.get(key)
         if key in odd and near not in scope_map.entries:  # else it has a key of its own by now
             name = scope_map.written(key)
             params = {"key": key, "value": name, "meant": f"{near} → {name}" if near else "?"}
-            yield Notice(NoticeCode.MAP_ODD_KEY, key, params)
+            yield Notice("map_odd_key", key, params)
     if scope_map.lost:
         missing = folders - {*private_scopes(scope_map).values()}
         params = {"scopes": _list(missing) or "-"}
-        yield Notice(NoticeCode.MAP_DAMAGED, params=params, error=True)
+        yield Notice("map_damaged", params=params, error=True)
     if scope_map.all_gone:
         lost, present = _list(map(account_of, scope_map.gone)), _list(accounts or ())
         params = {"accounts": lost, "present": present}
-        yield Notice(NoticeCode.MAP_ACCOUNTS_GONE, params=params, error=True)
+        yield Notice("map_accounts_gone", params=params, error=True)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -27,7 +27,6 @@ from ...models.transfer import (
     End,
     FileRecord,
     Header,
-    LineFault,
     MemoryRecord,
     Record,
     SettingsRecord,
@@ -54,7 +53,7 @@ _NEVER: Final = 1 << 63
 class LineBroken(ValueError):
     """A line that is none of ours. ``detail`` names the field."""
 
-    def __init__(self, fault: LineFault, detail: str = "") -> None:
+    def __init__(self, fault: str, detail: str = "") -> None:
         super().__init__(f"{fault}: {detail}" if detail else str(fault))
         self.fault = fault
         self.detail = detail
@@ -66,7 +65,7 @@ class Line:
 
     number: int
     text: str = ""
-    fault: LineFault | None = None
+    fault: str | None = None
 
     def record(self) -> Record:
         """Returns what it holds. Raises LineBroken."""
@@ -123,13 +122,13 @@ def read_line(line: str) -> Record:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise LineBroken(LineFault.NOT_JSON) from error
+        raise LineBroken("not_json") from error
     if not isinstance(fields, dict):
-        raise LineBroken(LineFault.NOT_JSON)
+        raise LineBroken("not_json")
     name = fields.get("type")
     kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise LineBroken(LineFault.WRONG, "type")
+        raise LineBroken("wrong", "type")
     # Null is as good as nothing.
     return _read(kind, {name: value for name, value in fields.items() if value is not None})
 
@@ -152,7 +151,7 @@ def _read(kind: type[Record], said: dict[str, Any]) -> Record:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         names = [step for step in first["loc"] if isinstance(step, str)]
-        raise LineBroken(LineFault.WRONG, names[-1]) from error
+        raise LineBroken("wrong", names[-1]) from error
     if isinstance(record, MemoryRecord):
         _sound(MIN_STRENGTH <= record.memory.strength <= MAX_STRENGTH, "strength")
     if isinstance(record, FileRecord):
@@ -169,7 +168,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def _sound[T](value: T, name: str) -> T:
     if not value:
-        raise LineBroken(LineFault.WRONG, name)
+        raise LineBroken("wrong", name)
     return value
 
 
@@ -190,10 +189,10 @@ def _nested(said: dict[str, Any]) -> dict[str, Any]:
 
 def _content(said: dict[str, Any]) -> bytes:
     if "base64" not in said and "text" not in said:
-        raise LineBroken(LineFault.WRONG, "text")
+        raise LineBroken("wrong", "text")
     try:
         if "base64" in said:
             return base64.b64decode(str(said["base64"]), validate=True)
         return str(said["text"]).encode()
     except ValueError as error:  # half a surrogate pair, too
-        raise LineBroken(LineFault.WRONG, "base64" if "base64" in said else "text") from error
+        raise LineBroken("wrong", "base64" if "base64" in said else "text") from error

@@ -9,7 +9,7 @@ from ...catalogue.rules.passage_text import embedded_passage
 from ...errors import VaultFileBroken
 from ...models.passages import NoteChunk
 from ...models.scope import Place
-from ...models.status import Notice, NoticeCode
+from ...models.status import Notice
 from ...runtime.notice_board import NoticeBoard
 from ...storage.files import Stamp
 from ...text.scripts import fold
@@ -118,10 +118,10 @@ class NoteReports:
         for report in broken[:_MOST_REPORTS]:
             subject = f"{report.scope}/{report.path}:{report.reason}"
             params = {"scope": report.scope, "path": report.path, "reason": report.reason}
-            self._notices.post(Notice(NoticeCode.VAULT_FILE_BROKEN, subject, params))
+            self._notices.post(Notice("vault_file_broken", subject, params))
             subjects.append(subject)
         for subject in self._posted.pop(place, []):
             if subject not in subjects:
-                self._notices.clear(NoticeCode.VAULT_FILE_BROKEN, subject)
+                self._notices.clear("vault_file_broken", subject)
         if subjects:
             self._posted[place] = subjects

@@ -13,7 +13,7 @@ from typing import Final
 
 from ...errors import StateUnavailable
 from ...models.scope import ROOT_NOTES
-from ...models.status import Notice, NoticeCode
+from ...models.status import Notice
 from ...models.vault_layout import MEMORY_PAGE, is_dated, may_be_note
 from ...models.workflow import WORKFLOW
 from ...runtime.notice_board import NoticeBoard
@@ -57,7 +57,7 @@ class RootNotices:
         """``reads_root``: they are read, as a project's notes."""
         self._notices = notices
         self._state = state
-        self._code = NoticeCode.ROOT_READ if reads_root else NoticeCode.ROOT_UNREAD
+        self._code = "root_read" if reads_root else "root_unread"
         self._said: bool | None = None
 
     async def post(self, files: Sequence[str]) -> None:

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSched
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Imported,
-    LineFault,
     MemoryDraft,
     MigrationState,
     MigrationStatus,
@@ -191,7 +190,7 @@ def test_a_report_tells_all_that_it_knows() -> None:
         "家人", stored=11, known=14, redacted=16,
         refused=17, stopped_at=99,
         lines=(
-            RefusedLine(5, LineFault.NOT_JSON, "x ^m-01jd3q8z7kab"),
+            RefusedLine(5, "not_json", "x ^m-01jd3q8z7kab"),
             RefusedLine(6, rejected=Refused(Reason.EMPTY)),
         ),
     )  # fmt: skip

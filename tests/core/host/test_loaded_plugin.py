@@ -27,7 +27,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     LoopStatus,
     MigrationStatus,
     Notice,
-    NoticeCode,
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
@@ -274,7 +273,7 @@ def test_what_is_missing_has_no_module(tmp_path: Path, text: str, missing: dict[
 )
 def test_a_notice_says_what_helps(language: str, embedder: str, detail: str, what: str) -> None:
     params = {"embedder": embedder, "detail": detail}
-    notice = Notice(NoticeCode.EMBEDDER_FAILING, params=params)
+    notice = Notice("embedder_failing", params=params)
     text = notice_text(Texts(language), notice)
     assert detail in text
     assert what in text.replace(detail, "")

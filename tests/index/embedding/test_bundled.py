@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
-from astrbot_plugin_scoped_memory.llm_memory import IndexState, Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import IndexState, Notice
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
     BundledEmbedder,
 )
@@ -100,9 +100,9 @@ async def test_whatever_is_wrong_with_the_model_words_answer_and_the_status_tell
     store = Watched(root)
     async with running(root, store=store, embedder=on_bundled(store), settings=PATIENT) as rig:
         await rig.remember("外婆对花生过敏", FAMILY)
-        said = await until_said(rig, NoticeCode.EMBEDDER_FAILING)
+        said = await until_said(rig, "embedder_failing")
         assert (said["embedder"], said["detail"]) == ("bundled", reason)
-        told = notice_text(Texts("zh-CN"), Notice(NoticeCode.EMBEDDER_FAILING, params=said))
+        told = notice_text(Texts("zh-CN"), Notice("embedder_failing", params=said))
         assert told.partition(reason)[2]  # what helps
         await rig.remember("厨房的灯坏了", WORK)
         for question, answer in (("外婆对什么过敏？", "外婆对花生过敏"), ("哪里的灯坏了？", "")):
@@ -130,7 +130,7 @@ async def test_one_call_asks_both_and_a_crash_of_the_model_costs_one_search(
 
         found = await rig.texts(f"{words(6, '家里')}{CRASHING}", FAMILY)
         assert found[0] == words(6, "家里")  # by words
-        failing = [n for n in rig.notices if n.code is NoticeCode.EMBEDDER_FAILING]
+        failing = [n for n in rig.notices if n.code == "embedder_failing"]
         assert any(notice.params["detail"].startswith("died") for notice in failing)
         await rig.until_indexed()
         await assert_whole(rig)

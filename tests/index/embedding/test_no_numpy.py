@@ -19,7 +19,7 @@ import checkout
 checkout.register()
 sys.path.insert(0, sys.argv[2])  # there lies a numpy that cannot be imported
 from astrbot_plugin_scoped_memory.llm_memory import (
-    Actor, ConversationId, EnginePaths, EngineSettings, MemoryDraft, NoticeCode, build_engine,
+    Actor, ConversationId, EnginePaths, EngineSettings, MemoryDraft, build_engine,
 )
 
 
@@ -34,14 +34,14 @@ async def main():
         await engine.service.remember(draft, conversation_id=here)
     async with asyncio.timeout(60):
         said = {}
-        while NoticeCode.EMBEDDER_FAILING not in said:
+        while "embedder_failing" not in said:
             said = {n.code: n for n in (await engine.status()).notices}
             await asyncio.sleep(0.01)
     recall = await engine.service.recall(
         "外婆能吃花生吗", conversation_id=here, limit=3, token_budget=600
     )
     print(json.dumps([[hit.preview for hit in recall.hits],
-                      said[NoticeCode.EMBEDDER_FAILING].params["detail"]]))
+                      said["embedder_failing"].params["detail"]]))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     await engine.close()

@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
@@ -36,13 +35,13 @@ _KNOWN = words(3, "家里")
 async def done_without(rig: Rig, store: Tried, text: str) -> dict[str, Any]:
     """What the bot does while the index is forbidden, and tried again and again."""
     await rig.remember(text, FAMILY)
-    await until_said(rig, NoticeCode.INDEX_OFF)
+    await until_said(rig, "index_off")
     tried = store.openings
     async with asyncio.timeout(60):
         while store.openings < tried + _TRIES:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return {
-        "cause": (await until_said(rig, NoticeCode.INDEX_OFF))["cause"],
+        "cause": (await until_said(rig, "index_off"))["cause"],
         "answers": [await answered(rig, one) for one in (_KNOWN, text)],
     }
 

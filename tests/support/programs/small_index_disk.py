@@ -17,7 +17,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
@@ -71,7 +70,7 @@ async def play(root: Path) -> dict[str, Any]:
         await asyncio.sleep(1.1)  # how full it is, is asked once a second
         texts.append("奶奶对花生过敏")
         await rig.remember(texts[-1], FAMILY)
-        await until_said(rig, NoticeCode.INDEX_FULL)
+        await until_said(rig, "index_full")
         found["nearly full"] = await told(rig, _KNOWN, *texts)
 
         fill(rest)
@@ -80,7 +79,7 @@ async def play(root: Path) -> dict[str, Any]:
         found["full"] = await told(rig, _KNOWN, *texts)
     async with running(root, store=Tried(root)) as rig:
         found["full at the start"] = await told(rig, _KNOWN, *texts)
-        await until_said(rig, NoticeCode.INDEX_OFF)
+        await until_said(rig, "index_off")
         rest.unlink()
         ballast.unlink()
         await assert_recovered(rig, *texts)
@@ -94,7 +93,7 @@ async def play(root: Path) -> dict[str, Any]:
         fill(rest)
         texts.append("奶奶的生日在五月")
         await rig.remember(texts[-1], FAMILY)
-        said = await until_said(rig, NoticeCode.INDEX_OFF)
+        said = await until_said(rig, "index_off")
         found["in the middle"] = {"cause": said["cause"], **await told(rig, _KNOWN, *texts)}
         rest.unlink()
         await assert_recovered(rig, *texts)
