@@ -10,10 +10,10 @@ from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
 from astrbot.api.web import json_response
 
+from .core import NAME
 from .core.commands.command_table import COMMANDS, Row
 from .core.commands.command_words import CommandWords
 from .core.plugin import LOADING_SECONDS, Code, Plugin
-from .core.plugin_names import NAME, STATUS_ROUTE
 from .core.turn.group_events import GroupChatter
 
 _FIRST = 10_000
@@ -39,7 +39,7 @@ class ScopedMemoryPlugin(Star):
 
     async def initialize(self) -> None:
         """At AstrBot's start it returns at once, and everything else happens afterwards."""
-        self.context.register_web_api(STATUS_ROUTE, self._status, ["GET"], "status")
+        self.context.register_web_api(f"/{NAME}/status", self._status, ["GET"], "status")
         await self.plugin.begin()
 
     async def terminate(self) -> None:

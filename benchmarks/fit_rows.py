@@ -30,9 +30,9 @@ from without import without
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     EngineSettings,
-    IndexPace,
     MemoryDraft,
     MemoryKind,
+    Pace,
     Recall,
     Refused,
     Source,
@@ -87,7 +87,7 @@ class Row:
 async def _engine(root: Path, scope_map: Any, clock: BenchClock) -> AsyncIterator[Any]:
     settings = EngineSettings(
         scope_map=scope_map,
-        pace=IndexPace(pause_seconds=0.0, query_seconds=60.0),
+        pace=Pace(pause_seconds=0.0, query_seconds=60.0),
         embed_query_seconds=60.0,
         embed_write_seconds=600.0,
     )

@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,
     EnginePaths,
     EngineSettings,
-    IndexPace,
+    Pace,
     StoredMemory,
     build_engine,
 )
@@ -94,7 +94,7 @@ async def _running(root: Path, embedder: HashedWords) -> AsyncIterator[Engine]:
     settings = EngineSettings(
         scope_map={where.umo: name for name, where in _HERE.items()},
         # Nobody waits for this bot while the index fills, and no question is cut short.
-        pace=IndexPace(pause_seconds=0.0, query_seconds=60.0),
+        pace=Pace(pause_seconds=0.0, query_seconds=60.0),
         embed_query_seconds=60.0,
     )
     engine = build_engine(EnginePaths.under(root), settings)

@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa
     Memory,
     Provenance,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import (  # noqa: E402
     Deeds,
 )
@@ -88,7 +88,7 @@ class Life:
             Deeds(state, lambda: BEGAN),
             NoticeBoard(),
             lambda: BEGAN,
-            VaultPace(quiet_seconds=0.0),
+            Pace(quiet_seconds=0.0),
         )
         self.vault.open()
 

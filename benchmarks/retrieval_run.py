@@ -15,8 +15,8 @@ from labelled import Library
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     EngineSettings,
-    IndexPace,
     IndexState,
+    Pace,
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import Engine
@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 300.0
 """Longer than a model takes to load, or a batch to be embedded, on a slow machine."""
 # Nobody waits for this bot: no pauses between writes, and no question is cut short.
-_PACE = IndexPace(pause_seconds=0.0, query_seconds=60.0)
+_PACE = Pace(pause_seconds=0.0, query_seconds=60.0)
 
 
 @dataclass

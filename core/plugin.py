@@ -18,8 +18,8 @@ from astrbot.api import logger, sp
 from astrbot.api.event import AstrMessageEvent
 
 from ..llm_memory.texts import Texts, chosen_language
+from . import ROOT, plugin_version
 from .host.package_installer import Installs
-from .plugin_names import ROOT, plugin_version
 from .turn.group_events import GroupChatter
 
 if TYPE_CHECKING:

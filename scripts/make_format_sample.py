@@ -20,7 +20,7 @@ import checkout
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version  # noqa: E402
+from astrbot_plugin_scoped_memory.core import plugin_version  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Actor,
     ConversationId,

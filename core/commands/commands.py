@@ -27,9 +27,9 @@ from ...llm_memory.models.data_models import Topic
 from ...llm_memory.models.vault_layout import topic_of
 from ...llm_memory.text.safe_text import cut
 from ...llm_memory.texts import Texts
+from .. import ROOT
 from ..latest import Latest
 from ..plugin_context import PluginContext
-from ..plugin_names import ROOT
 from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
 from ..turn.telling import news_beside, tell

@@ -12,7 +12,7 @@ from ..composition.engine import Engine
 from ..composition.export_restore import owned
 from ..errors import HomeError
 from ..models.conversation import ConversationId
-from ..models.settings import IndexPace
+from ..models.settings import Pace
 from ..models.status import EngineStatus, IndexState
 from ..service.paths import EnginePaths
 from ..storage.files import is_link
@@ -68,7 +68,7 @@ type Progress = Callable[[Said, int, int], None]
 """Hears the part, ``WORDS`` or ``VECTORS``, how many of its entries are done, and of how many."""
 
 
-PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
+PACE: Final = Pace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
 """No bot wants the time between two batches, and a person does not want to wait a minute for the
 next attempt."""
 _HOME: Final = ConversationId.parse("mcp:global:home")

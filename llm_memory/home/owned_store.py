@@ -13,7 +13,7 @@ from ..index.embedding.ports import Embedder
 from ..index.embedding.service.api_key import key_from
 from ..index.embedding.service.embedding_service import EmbeddingService
 from ..log import logger
-from ..models.settings import EngineSettings, IndexPace, LoopSettings
+from ..models.settings import EngineSettings, LoopSettings, Pace
 from ..models.soul import SoulEvolution
 from ..models.status import Notice
 from ..service.indexes import provider_embedder
@@ -39,7 +39,7 @@ class OwnedStore:
     settings: HomeSettings
     environ: Mapping[str, str]
     version: str
-    pace: IndexPace = field(default_factory=IndexPace)
+    pace: Pace = field(default_factory=Pace)
     engine: Engine = field(init=False)
     owner: Owner = field(init=False)
     refused: str = field(init=False, default="")

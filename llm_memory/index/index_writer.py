@@ -11,7 +11,7 @@ from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.passages import Key, NoteChunk, Passage, place_name
-from ..models.settings import IndexPace
+from ..models.settings import Pace
 from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
@@ -42,7 +42,7 @@ class IndexWriter:
         cache: SqliteVectorCache,
         faults: IndexFaults,
         notices: NoticeBoard,
-        pace: IndexPace,
+        pace: Pace,
     ) -> None:
         self._queue = queue
         self._store = store

@@ -51,7 +51,7 @@ class RecordWalker:
     ) -> None:
         """Before each batch ``others_done`` waits for what else goes over all memories."""
         self._store = migration_store
-        self._pace = settings.walk_pace
+        self._pace, self._most = settings.pace, settings.migration_batch
         self._going = asyncio.Event()
         self.paused = settings.migration_paused
         self._progress: dict[str, Progress] = {}
@@ -75,7 +75,8 @@ class RecordWalker:
 
     async def rest(self, began: float) -> None:
         """Leave the machine to the bot after work that began then, by ``time.monotonic()``."""
-        await asyncio.sleep(self._pace.pause(time.monotonic() - began))
+        least, most = self._pace.rest_seconds
+        await asyncio.sleep(min(max(time.monotonic() - began, least), most))
 
     def progress(self, name: str) -> Progress | None:
         """Returns how far a walk is that was begun since this start."""
@@ -153,8 +154,7 @@ class RecordWalker:
                 await self._going.wait()
             await self._others_done()
             began = time.monotonic()
-            most = self._pace.batch
-            ids = [left.popleft() for _ in range(min(most, len(left)))]
+            ids = [left.popleft() for _ in range(min(self._most, len(left)))]
             tally = await self._shielded(walk, ids, len(left), failure_streak)
             now = time.monotonic()
             if now - logged_at > _LOG_SECONDS:

@@ -141,58 +141,37 @@ class Policies:
         return BY_ACCOUNT if by_account is None or account in by_account else "dm_scope"
 
 
-# The three paces of what goes on behind the bot are not the owner's to set, but a test's.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """``retry_seconds`` are waited after the first, second, … failure in a row; the last after all
-    that follow."""
+    """How what goes on behind the bot is followed: not the owner's to set, but a test's.
+
+    Attributes:
+        retry_seconds: Waited after the first, second, … failure in a row; the last after all that
+            follow.
+        look_seconds: A settled index is counted now and then, for others may have been at it.
+        query_seconds: A query goes on without an index that takes longer.
+        rest_seconds: Least and most rest after a batch of other people's records.
+        debounce_seconds: A changed file is read once nothing more changes for so long.
+        quiet_seconds: A file is written into, and what is missing in it taken for deleted, once it
+            is unchanged for so long.
+        rare_scan_seconds: Between two scans where a watcher reports changes, for what it may miss.
+    """
 
     retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 60.0)
-
-    def retry(self, failures: int) -> float:
-        """Seconds to wait where ``failures`` attempts have failed before this one."""
-        return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexPace(Pace):
-    """How an index is followed. A settled one is counted now and then, for others may have been at
-    it; a query goes on without one that takes longer than ``query_seconds``."""
-
     batch: int = 50
     pause_seconds: float = 0.05
     idle_seconds: float = 5.0
     look_seconds: float = 3600.0
     query_seconds: float = 0.2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VaultPace:
-    """How the files are followed: after a change, until nothing more changes for
-    ``debounce_seconds``. A file is written into, and what is missing in it taken for deleted, once
-    it is unchanged for ``quiet_seconds``. ``rare_scan_seconds``: between two scans where a watcher
-    reports changes, for what it may miss."""
-
+    rest_seconds: tuple[float, float] = (0.05, 0.2)
     debounce_seconds: float = 1.5
     quiet_seconds: float = 5.0
     scan_seconds: float = 60.0
     rare_scan_seconds: float = 600.0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalkPace(Pace):
-    """How other people's records are walked over. The owner sets ``batch``, which is not larger: a
-    Chroma holds up others as long as a write takes."""
-
-    batch: int = 200
-    least_pause: float = 0.05
-    most_pause: float = 0.2
-
-    def pause(self, took: float) -> float:
-        """Seconds to rest after a batch that took so long."""
-        return min(max(took, self.least_pause), self.most_pause)
+    def retry(self, failures: int) -> float:
+        """Seconds to wait where ``failures`` attempts have failed before this one."""
+        return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +216,7 @@ class EngineSettings(Policies):
         rerank_within_seconds: From the beginning of the recall on.
         open_retry_seconds: How long a locked data folder is tried again at start.
         chroma_url: Empty for an index of our own; None where it cannot be told which.
+        migration_batch: Not larger: a Chroma holds up others as long as a write takes.
     """
 
     scope_map: Mapping[str, object] | None = field(default_factory=dict)
@@ -251,8 +231,7 @@ class EngineSettings(Policies):
     rerank_within_seconds: float = 2.5
     embed_write_seconds: float = 30.0
     open_retry_seconds: float = 15.0
-    pace: IndexPace = field(default_factory=IndexPace)
-    vault_pace: VaultPace = field(default_factory=VaultPace)
+    pace: Pace = field(default_factory=Pace)
     chroma_url: str | None = ""
     chroma_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     model_mirror: str | None = ""
@@ -261,5 +240,5 @@ class EngineSettings(Policies):
     chroma_collection: str = "personal_memory_v1"
     migration_mode: MigrationMode = MigrationMode.AUTO
     migration_paused: bool = False
-    walk_pace: WalkPace = field(default_factory=WalkPace)
+    migration_batch: int = 200
     loop: LoopSettings = field(default_factory=LoopSettings)

@@ -21,7 +21,7 @@ from ..errors import EmbeddingFailed, VaultWriteFailed
 from ..index.embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from ..index.rules.common_part import apart_from, common_part
 from ..log import logger
-from ..models.settings import IndexPace
+from ..models.settings import Pace
 from ..storage.files import make_folder, replace_durably
 from ..storage.retry import when_free
 from ..text.scripts import Language
@@ -72,7 +72,7 @@ class EmbedderTrust:
     examined."""
 
     _path: Path
-    _pace: IndexPace
+    _pace: Pace
     cohorts: Mapping[Language, Cohort] = field(default_factory=dict)
     model: str = ""
 

@@ -289,7 +289,7 @@ class Parts(Told):
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
     intake = wired(Intake, recallable="living", deeds="corrected")
     corrections = wired(CorrectionFollower, deeds="corrected", editor="handlers")
-    reconciler = wired(Reconciler, pace="settings.vault_pace", mapped="book.mapped")
+    reconciler = wired(Reconciler, pace="settings.pace", mapped="book.mapped")
     intents = part(lambda p: RecordIntents(p.state))
     recorder = wired(Recorder, files=lambda p: SharedFiles(p.paths.memory, english=p.english))
 
@@ -389,7 +389,7 @@ class Parts(Told):
     transfer = wired(Transfer, files="transfers")
     role_notes = wired(RoleNotes, leases="paths.leases", mode="settings.privacy_mode")
     service: cached_property[CognitiveService] = part(lambda p: CognitiveService(p))
-    follower = wired(VaultFollower, pace="settings.vault_pace", also="follow_files")
+    follower = wired(VaultFollower, pace="settings.pace", also="follow_files")
 
     def new_state(self, kind: type[SqliteStateStore]) -> SqliteStateStore:
         """Returns a store over the file, whose changes last or are forgotten."""

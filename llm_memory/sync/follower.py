@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from ..errors import EngineClosed, StateUnavailable, VaultError
 from ..log import logger
-from ..models.settings import VaultPace
+from ..models.settings import Pace
 from .ports import Watcher, WatchUnavailable
 from .reconciler import Reconciler
 
@@ -31,7 +31,7 @@ class VaultFollower:
         self,
         reconciler: Reconciler,
         watcher: Watcher,
-        pace: VaultPace,
+        pace: Pace,
         also: Callable[[], Awaitable[None]],
     ) -> None:
         self._reconciler = reconciler

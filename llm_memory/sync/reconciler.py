@@ -14,7 +14,7 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
-from ..models.settings import VaultPace
+from ..models.settings import Pace
 from ..models.vault_layout import folded
 from ..remember.deeds import Deeds
 from ..runtime.gc_freeze import LONG_LIVED
@@ -54,7 +54,7 @@ class Reconciler:
         corrected: Deeds,
         notices: NoticeBoard,
         clock: Clock,
-        pace: VaultPace,
+        pace: Pace,
         *,
         elapsed: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,

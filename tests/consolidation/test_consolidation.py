@@ -362,7 +362,7 @@ async def test_with_the_scope_filter_off_a_night_changes_no_memory(tmp_path: Pat
     memory = passive(1, "一件事", strength=60)
     plant(tmp_path, "家人", JOURNAL, [memory])
     find_useless(tmp_path, "家人", memory)
-    settings = EngineSettings(scope_filter_enabled=False, walk_pace=QUICK.walk_pace)
+    settings = EngineSettings(scope_filter_enabled=False, pace=QUICK.pace)
     async with running(tmp_path, MAP, settings=settings, clock=at_night(), follow=False) as rig:
         report = await rig.night("nightly")
         assert report.backup

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.core import ROOT
 from astrbot_plugin_scoped_memory.core.config import read_config
-from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 
@@ -116,7 +116,6 @@ EACH, LOCAL = "per-account-channel-peer", "http://127.0.0.1:8000"
         # A number out of range takes the nearest, what is none the default.
         ("auto_inject_topk", 99, "", 20),
         ("auto_inject_topk", -3, "", 0),
-        ("auto_inject_topk", 5.0, "", 5),
         ("auto_inject_topk", "x", "", 3),
         ("advanced.relevance_floor", "0.4", "engine.relevance_floor", 0.4),
         # A policy that nobody knows is none and not the default: it publishes nothing.

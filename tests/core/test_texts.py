@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from astrbot_plugin_scoped_memory import llm_memory as memory
-from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
+from astrbot_plugin_scoped_memory.core import ROOT
 from astrbot_plugin_scoped_memory.core.replies.memory_line import why_text
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import IndexPace
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import Cohort, EmbedderTrust
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 
@@ -15,7 +15,7 @@ class FixedTrust(EmbedderTrust):
     """The same for every embedder."""
 
     def __init__(self, weight: float = 0.4) -> None:
-        super().__init__(Path("/nowhere"), IndexPace())
+        super().__init__(Path("/nowhere"), Pace())
         self._weight = weight
 
     def _known(self, fingerprint: Fingerprint) -> Mapping[Language, Cohort]:

@@ -50,7 +50,7 @@ PANEL: Final = read_config({"conversation_scope_map": MAP})
 SETTINGS: Final = replace(
     PANEL.engine,
     # A file's own time is the disk's, whatever the loop's clock says.
-    vault_pace=replace(PANEL.engine.vault_pace, quiet_seconds=0.0),
+    pace=replace(PANEL.engine.pace, quiet_seconds=0.0),
 )
 """As shipped, but for one."""
 TURN_SECONDS: Final = PANEL.recall_deadline_ms / 1000

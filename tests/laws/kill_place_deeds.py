@@ -48,7 +48,7 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make
 from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data"
-SMALL = replace(QUICK, walk_pace=replace(QUICK.walk_pace, batch=5))
+SMALL = replace(QUICK, migration_batch=5)
 
 
 class ConfirmMap(Deed):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import Context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -34,6 +34,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     group,
     person,
     private,
+    with_pace,
 )
 
 FORMER = ALL_PRIVATE_CHATS.name
@@ -53,7 +54,7 @@ ODD: dict[str, object] = {
     **{f"aiocqhttp:group {20_000 + number}": "家2" for number in range(20)},
 }
 """On an account that is gone, and mistyped: each seems to mean a group that has spoken."""
-STILL = replace(QUICK, vault_pace=replace(QUICK.vault_pace, scan_seconds=3600.0))
+STILL = with_pace(QUICK, scan_seconds=3600.0)
 """The engine does nothing by itself meanwhile."""
 PER_FILE, DAYS, JOURNALS = 100, 60, 14
 _NAMES = ("小明", "大伟", "小雯")

@@ -385,7 +385,7 @@ async def test_a_disk_that_is_full_half_way_stops_it_until_there_is_room(
 ) -> None:
     simple.make(120)
     others = stores_of(simple.root, simple.plugins)
-    settings = replace(ADOPTING, walk_pace=replace(QUICK.walk_pace, batch=20))
+    settings = replace(ADOPTING, migration_batch=20)
     async with running(simple.root, others=others, settings=settings, follow=False) as rig:
         vault = rig.engine.parts.vault
         append, batches = vault.append_many, []

@@ -12,13 +12,13 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
     group,
     person,
     running,
+    with_pace,
 )
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
@@ -76,8 +76,8 @@ def beside_us(root: Path) -> dict[str, Any]:
 async def test_four_scopes_are_written_and_read_all_the_while_without_a_leak_or_a_loss(
     tmp_path: Path, arriving: Callable[[Path], dict[str, Any]]
 ) -> None:
-    pace = WalkPace(batch=8, least_pause=0.02, most_pause=0.02)
-    settings = replace(QUICK, walk_pace=pace, adopt_legacy=True)
+    paced = with_pace(QUICK, rest_seconds=(0.02, 0.02))
+    settings = replace(paced, migration_batch=8, adopt_legacy=True)
     asked = "、".join(mark(other) for other in SCOPES)
     written: dict[str, list[str]] = {scope: [] for scope in SCOPES}
 

@@ -19,10 +19,16 @@ from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     ReverseReport,
     Tally,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    group,
+    person,
+    running,
+    with_pace,
+)
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     adds_up,
     fields,
@@ -39,7 +45,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
 pytestmark = pytest.mark.engine
 
 ELSEWHERE = group(1)
-SMALL = replace(QUICK, walk_pace=replace(QUICK.walk_pace, batch=20))
+SMALL = replace(QUICK, migration_batch=20)
 RECORDS = {
     **legacy(50),
     "home": fields("奶奶的存折在衣柜里", memory_scope="家人"),
@@ -182,7 +188,7 @@ async def test_one_record_that_cannot_be_brought_is_named_and_the_others_come(
     assert list(state.parent.glob("migration.broken-*"))
 
 
-SLOW = replace(SMALL, walk_pace=WalkPace(batch=5, least_pause=0.1, most_pause=0.1))
+SLOW = replace(with_pace(SMALL, rest_seconds=(0.1, 0.1)), migration_batch=5)
 ODD = {
     **RECORDS,
     "blank": fields("空白也是公共的", memory_scope=" \t"),

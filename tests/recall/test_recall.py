@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
 from astrbot_plugin_scoped_memory.llm_memory.index.passages import Passages
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, Told, Trace
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, IndexPace
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, Pace
 from astrbot_plugin_scoped_memory.llm_memory.recall import find
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import (
     EXAMINATION,
@@ -225,7 +225,7 @@ class Examined(FakeEmbedder):
 
 async def examined(path: Path, model: Fingerprint = MODEL) -> tuple[Mapping[Language, Cohort], int]:
     """What is known of an embedder then, and how often it was examined for that."""
-    trust, embedder = EmbedderTrust(path, IndexPace(retry_seconds=(0.0,))), Examined()
+    trust, embedder = EmbedderTrust(path, Pace(retry_seconds=(0.0,))), Examined()
 
     async def prepared() -> Fingerprint:
         return model

@@ -143,8 +143,6 @@ class BotCast:
         settings = replace(
             config.engine,
             pace=QUICK.pace,
-            vault_pace=QUICK.vault_pace,
-            walk_pace=QUICK.walk_pace,
             open_retry_seconds=QUICK.open_retry_seconds,
             load_seconds=PATIENT,
             embed_query_seconds=PATIENT,

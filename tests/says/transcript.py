@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
+from astrbot_plugin_scoped_memory.core import ROOT
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _GIVEN = re.compile(r"(?:[$*]|[\w@-]{1,40}>) ")

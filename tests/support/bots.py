@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import (
     Deeds,
 )
@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import Markdow
 from astrbot_plugin_scoped_memory.tests.support.engines import person
 
 FAMILY, WORK = Scope.parse("家人"), Scope.parse("公司")
-AT_ONCE = VaultPace(debounce_seconds=0.01, quiet_seconds=0.0, scan_seconds=0.05)
+AT_ONCE = Pace(debounce_seconds=0.01, quiet_seconds=0.0, scan_seconds=0.05)
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Bot:
         self,
         root: Path,
         *,
-        pace: VaultPace = AT_ONCE,
+        pace: Pace = AT_ONCE,
         ledger: bool = True,
         elapsed: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,

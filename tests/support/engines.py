@@ -18,10 +18,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationKind,
     Engine,
     EngineSettings,
-    IndexPace,
     IndexState,
     MemoryDraft,
     Notice,
+    Pace,
     Recall,
     RememberOutcome,
     Stored,
@@ -39,7 +39,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     ChangeOutcome,
     UndoOutcome,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import EmbedderTrust
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
@@ -55,9 +54,16 @@ from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 
 QUICK = EngineSettings(
     open_retry_seconds=0.2,
-    pace=IndexPace(pause_seconds=0.0, idle_seconds=0.05, retry_seconds=(0.01,), query_seconds=10.0),
-    vault_pace=VaultPace(debounce_seconds=0.01, quiet_seconds=0.0, scan_seconds=0.05),
-    walk_pace=WalkPace(least_pause=0.0, most_pause=0.0, retry_seconds=(0.01,)),
+    pace=Pace(
+        retry_seconds=(0.01,),
+        pause_seconds=0.0,
+        idle_seconds=0.05,
+        query_seconds=10.0,
+        rest_seconds=(0.0, 0.0),
+        debounce_seconds=0.01,
+        quiet_seconds=0.0,
+        scan_seconds=0.05,
+    ),
 )
 """Nobody waits for the bot of a test."""
 

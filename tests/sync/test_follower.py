@@ -14,7 +14,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness import waiting
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.sync import follower as vault_follower
 from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
@@ -52,7 +52,7 @@ class Rounds:
 
 
 @contextlib.asynccontextmanager
-async def following(bot: Bot, watcher: Watcher, pace: VaultPace) -> AsyncIterator[Rounds]:
+async def following(bot: Bot, watcher: Watcher, pace: Pace) -> AsyncIterator[Rounds]:
     """A follower that runs inside, after its first round."""
     rounds = Rounds()
     task = asyncio.create_task(VaultFollower(bot.reconciler, watcher, pace, also=rounds).run())

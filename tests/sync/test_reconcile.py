@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
 
 pytestmark = pytest.mark.engine
@@ -221,7 +221,7 @@ async def test_what_was_moved_back_by_hand_after_a_move_by_command_stays_there(
 
 async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -> None:
     """In the look between the two it is a copy, which waits for an id of its own."""
-    async with living(tmp_path, pace=VaultPace(quiet_seconds=3600.0)) as bot:
+    async with living(tmp_path, pace=Pace(quiet_seconds=3600.0)) as bot:
         peanuts, tea = await bot.says(PEANUTS), await bot.says(TEA)
         await bot.look()
         piece = block(bot.file(), PEANUTS)
@@ -240,7 +240,7 @@ async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -
 
 
 async def test_the_bot_does_not_write_into_a_file_that_is_being_written(tmp_path: Path) -> None:
-    async with living(tmp_path, pace=VaultPace(quiet_seconds=3600.0)) as bot:
+    async with living(tmp_path, pace=Pace(quiet_seconds=3600.0)) as bot:
         await bot.says(PEANUTS)
         path = bot.file()
         written = path.read_text("utf-8") + "\n## 备用钥匙\n"

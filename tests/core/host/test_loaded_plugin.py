@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_jsonable_python
 
+from astrbot_plugin_scoped_memory.core import plugin_version
 from astrbot_plugin_scoped_memory.core.host import package_installer
 from astrbot_plugin_scoped_memory.core.host.package_installer import (
     Installs,
@@ -19,7 +20,6 @@ from astrbot_plugin_scoped_memory.core.host.package_installer import (
     missing_packages,
 )
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import (

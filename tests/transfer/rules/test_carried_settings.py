@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
+from astrbot_plugin_scoped_memory.core import ROOT
 from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.carried_settings import (
     carried,
     defaults_of,
