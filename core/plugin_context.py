@@ -27,11 +27,11 @@ from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from . import plugin_version
 from .background_initializer import own
-from .commands.typing_rate import TypingRate
 from .config import ConfigWarning, read_config
 from .host.bot_facts import PersonaReader, bot_accounts, clock_of, is_admin
 from .host.panel_map import PanelMap
 from .host.providers import AstrBotChat, AstrBotReranker, missing_providers
+from .latest import TypingRate
 from .replies.status_text import notice_text
 from .services.sleep_schedule import SleepSchedule
 from .turn.events import Events

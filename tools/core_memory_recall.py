@@ -52,7 +52,7 @@ async def core_memory_recall(
         token_budget=plugin.config.recall_tool_tokens,
         actor=call.said.who,
         days=0 if limit else WEEK,
-        topic=Topic[topic.upper()] if topic else None,
+        topic=Topic.__members__.get(topic.upper()),
         on=days,
     )
     if OFF_THE_RECORD in recall.trace.notes:

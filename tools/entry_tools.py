@@ -6,27 +6,36 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..core.replies.memory_line import shown_words
-from ..core.replies.outcome_text import (
-    WHOLE,
-    Enough,
-    entry_text,
-    note_text,
-    refusal_text,
-    talk_text,
-    tasks_text,
+from ..core.replies.memory_line import place_text, shown_words
+from ..core.replies.outcome_text import WHOLE, Enough, redacted_text, refusal_text
+from ..llm_memory import (
+    Hit,
+    Memory,
+    NoteSection,
+    Refused,
+    TaskAction,
+    TaskChange,
+    TaskFate,
+    TaskReport,
 )
-from ..llm_memory import NoteSection, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.turns import ShownTurn
 from ..llm_memory.remember.rules.gate import asks_to_forget
+from ..llm_memory.text.hit_line import hit_line
+from ..llm_memory.text.refusal_words import refusal_words
+from ..llm_memory.text.safe_text import cut, safe, safe_line, safe_pointer, shown_name
+from ..llm_memory.texts import Texts
 from .base import ANY_CASE, Call, listed, tool
 
 Pointer = Annotated[
     str, Field(min_length=1, max_length=300, description="方括号中的指针，如 preferences.md#m-…")
 ]
-_TASK = 160
-"""Characters of an open task."""
+_TASK, _TITLE = 160, 60
+"""Characters of an open task, and of what was passed as one."""
+_TASKS = 30
+_FAILED = (TaskFate.UNKNOWN, TaskFate.SEVERAL, TaskFate.ELSEWHERE, TaskFate.REFUSED)
+_BACK = "    "
+"""What stands back by it looks like no line of ours."""
 
 
 @tool
@@ -55,7 +64,42 @@ async def expand_memory(
     if isinstance(talk, str):
         kept = await call.plugin.events.kept_history(where.umo, talk) or ""
         talk = await service.transcript(pointer, kept, conversation_id=where)
-    return f"{shown}\n{talk_text(texts, talk)}"
+    return f"{shown}\n{_talk_text(texts, talk)}"
+
+
+def entry_text(texts: Texts, memory: Memory, hit: Hit) -> str:
+    """A whole entry: as recall tells it, with its reasons and tags."""
+    reasoning = f"\n{_BACK}".join(map(safe, memory.reasoning.split("\n")))
+    fields = {"reasoning": reasoning, "tags": safe(", ".join(memory.tags))}
+    said = (texts.say(f"entry.{name}", text=text) for name, text in fields.items() if text)
+    return "\n".join([hit_line(hit, texts), *said])
+
+
+def note_text(texts: Texts, section: NoteSection) -> str:
+    """A whole section of a note, with where it stands."""
+    chunk, say = section.chunk, texts.say
+    time = chunk.modified.isoformat(timespec="minutes")
+    place = place_text(texts, chunk.place.name)
+    lines = [
+        say("entry.note_head", pointer=safe_pointer(chunk.pointer), place=place),
+        say("entry.note_lines", first=section.first, last=section.last, time=time),
+        *(f"{_BACK}{safe_line(line)}".rstrip() for line in section.text.split("\n")),
+        *texts.counted("entry", note_cut=section.cut),
+    ]
+    return "\n".join(lines)
+
+
+def _talk_text(texts: Texts, turn: ShownTurn | Refused) -> str:
+    """What the person said, and what the bot answered; or why there is no talk."""
+    if isinstance(turn, Refused):
+        return texts.said(refusal_words(turn))
+    who = shown_name(turn.who) or texts.say("talk.somebody")
+    time = f"[{turn.at:%Y-%m-%d %H:%M}] " if turn.at else ""
+    said = texts.say("talk.said", who=who, text=safe(turn.said) or texts.say("talk.kept_back"))
+    lines = [texts.say("talk.head"), f"{_BACK}→ {time}{said}"]
+    if turn.replied:
+        lines.append(f"{_BACK}{texts.say('talk.replied', text=safe(turn.replied))}")
+    return "\n".join(lines)
 
 
 @tool
@@ -115,4 +159,22 @@ async def update_tasks(
     call.note("stored", *(one.stored.memory.memory_id for one in report.outcomes if one.stored))
     told = await plugin.service.told(report.open, conversation_id=where, actor=who, chars=_TASK)
     call.note("recalled", *(hit.memory_id for hit in told))
-    return tasks_text(plugin.texts, report, told)
+    return _tasks_text(plugin.texts, report, told)
+
+
+def _tasks_text(texts: Texts, report: TaskReport, open_tasks: list[Hit]) -> str:
+    """One line a title, then what is open, as recall tells it. Raises Enough with them if nothing
+    that was asked for could be done."""
+    lines = []
+    for one in report.outcomes:
+        why = refusal_words(one.rejected) if one.rejected else ""
+        said = texts.say(f"tasks.{one.fate}", title=cut(one.title, _TITLE), why=why)
+        lines.append(said + redacted_text(texts, one.redacted))
+    lines += [
+        texts.say("todo.head" if open_tasks else "todo.nothing", count=len(open_tasks)),
+        *(f"- {hit_line(hit, texts)}" for hit in open_tasks[:_TASKS]),
+        *texts.counted("todo", more=max(0, len(open_tasks) - _TASKS)),
+    ]
+    if report.outcomes and all(one.fate in _FAILED for one in report.outcomes):
+        raise Enough("\n".join(lines))
+    return "\n".join(lines)

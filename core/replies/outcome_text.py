@@ -1,5 +1,4 @@
-"""The engine's outcomes as short texts, for tools and commands alike; what tools show the model: an
-entry, a section of a note, tasks, the talk that a memory came from."""
+"""The engine's outcomes as short texts, for tools and commands alike."""
 
 from __future__ import annotations
 
@@ -10,9 +9,6 @@ from ...llm_memory import (
     DeedKind,
     EngineClosed,
     EngineOff,
-    Hit,
-    Memory,
-    NoteSection,
     PrivateKind,
     Reason,
     Recall,
@@ -21,27 +17,18 @@ from ...llm_memory import (
     ScopedMemoryError,
     StateUnavailable,
     StoredMemory,
-    TaskFate,
-    TaskOutcome,
-    TaskReport,
 )
 from ...llm_memory.errors import DirectoryInUse, FormatNewer, TransferFailed
-from ...llm_memory.models.turns import ShownTurn
-from ...llm_memory.text.hit_line import hit_line
 from ...llm_memory.text.refusal_words import private_words, refusal_words
-from ...llm_memory.text.safe_text import cut, note_title, safe, safe_line, safe_pointer, shown_name
+from ...llm_memory.text.safe_text import cut, safe, shown_name
 from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
 from .memory_line import place_text, shown_words
 
 _SHOWN = 60
 _LONG = 200
-_TASKS = 30
-_FAILED = (TaskFate.UNKNOWN, TaskFate.SEVERAL, TaskFate.ELSEWHERE, TaskFate.REFUSED)
 WHOLE = 8_000
 """Characters of an entry that is opened."""
-_BACK = "    "
-"""What stands back by it looks like no line of ours."""
 _SAID_AS = {DeedKind.AMENDED: DeedKind.EDITED}
 
 
@@ -143,63 +130,3 @@ def found_text(texts: Texts, recall: Recall) -> str:
     if holding > shown + sum(len(hit.also) for hit in recall.hits):
         return texts.say("search.head_of", count=shown, all=holding)
     return texts.say("search.head", count=shown)
-
-
-def entry_text(texts: Texts, memory: Memory, hit: Hit) -> str:
-    """A whole entry: as recall tells it, with its reasons and tags."""
-    reasoning = f"\n{_BACK}".join(safe(line) for line in memory.reasoning.split("\n"))
-    tags = safe(", ".join(memory.tags))
-    lines = [
-        hit_line(hit, texts),
-        texts.say("entry.reasoning", text=reasoning) if reasoning else "",
-        texts.say("entry.tags", text=tags) if tags else "",
-    ]
-    return "\n".join(filter(None, lines))
-
-
-def note_text(texts: Texts, section: NoteSection) -> str:
-    """A whole section of a note, with where it stands."""
-    chunk, say = section.chunk, texts.say
-    time = chunk.modified.isoformat(timespec="minutes")
-    place = place_text(texts, chunk.place.name)
-    lines = [
-        say("entry.note_head", pointer=safe_pointer(chunk.pointer), place=place),
-        say("entry.note_lines", first=section.first, last=section.last, time=time),
-        *([say("entry.note_headings", text=note_title(chunk.headings))] if chunk.headings else []),
-        *(f"{_BACK}{safe_line(line)}".rstrip() for line in section.text.split("\n")),
-        *texts.counted("entry", note_cut=section.cut),
-    ]
-    return "\n".join(lines)
-
-
-def tasks_text(texts: Texts, report: TaskReport, open_tasks: Sequence[Hit]) -> str:
-    """One line a title, then what is open, as recall tells it. Raises Enough with them if nothing
-    that was asked for could be done."""
-    lines = [
-        *(_became(texts, outcome) for outcome in report.outcomes),
-        texts.say("todo.head" if open_tasks else "todo.nothing", count=len(open_tasks)),
-        *(f"- {hit_line(hit, texts)}" for hit in open_tasks[:_TASKS]),
-        *texts.counted("todo", more=max(0, len(open_tasks) - _TASKS)),
-    ]
-    if report.outcomes and all(one.fate in _FAILED for one in report.outcomes):
-        raise Enough("\n".join(lines))
-    return "\n".join(lines)
-
-
-def _became(texts: Texts, outcome: TaskOutcome) -> str:
-    why = refusal_words(outcome.rejected) if outcome.rejected else ""
-    said = texts.say(f"tasks.{outcome.fate}", title=cut(outcome.title, _SHOWN), why=why)
-    return said + redacted_text(texts, outcome.redacted)
-
-
-def talk_text(texts: Texts, turn: ShownTurn | Refused) -> str:
-    """What the person said, and what the bot answered; or why there is no talk."""
-    if isinstance(turn, Refused):
-        return texts.said(refusal_words(turn))
-    who = shown_name(turn.who) or texts.say("talk.somebody")
-    time = f"[{turn.at:%Y-%m-%d %H:%M}] " if turn.at else ""
-    said = texts.say("talk.said", who=who, text=safe(turn.said) or texts.say("talk.kept_back"))
-    lines = [texts.say("talk.head"), f"{_BACK}→ {time}{said}"]
-    if turn.replied:
-        lines.append(f"{_BACK}{texts.say('talk.replied', text=safe(turn.replied))}")
-    return "\n".join(lines)

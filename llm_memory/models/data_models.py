@@ -25,7 +25,8 @@ class MemoryKind(StrEnum):
 
 
 class Source(StrEnum):
-    """How a memory came. The value is how it is stored."""
+    """How a memory came. The value is how it is stored. AGENT: an agent stored it by itself, for a
+    timer went off, or a background task ended."""
 
     TOOL = "工具"
     COMMAND = "指令"
@@ -33,7 +34,6 @@ class Source(StrEnum):
     REFLECTION = "反思"
     IMPORT = "导入"
     AGENT = "机器人"
-    """An agent stored it by itself: a timer went off, a background task ended."""
 
 
 class Topic(StrEnum):
@@ -85,7 +85,8 @@ def is_memory_id(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who said it, where, how it came. Text of the memory cannot rewrite it."""
+    """Who said it, where, how it came. Text of the memory cannot rewrite it. ``denied``: a
+    hand-written entry says of itself that it is not trusted."""
 
     who: str = ""
     person: str = ""
@@ -93,18 +94,15 @@ class Provenance:
     source: Source = Source.PERSON
     trusted: bool = False
     denied: bool = False
-    """A hand-written entry says of itself that it is not trusted."""
 
     @property
     def account(self) -> str:
-        """The id of the person where a platform has told it, empty where only an imported file
-        does: a file can name anybody."""
+        """The person's id; empty where only an imported file tells it, which can name anybody."""
         return "" if self.source is Source.IMPORT and not self.trusted else self.person
 
     @property
     def vouched(self) -> bool:
-        """True for what a trusted speaker said, and for what a person wrote into the file, unless
-        it says otherwise."""
+        """Said by a trusted speaker, or written into the file, unless it says otherwise."""
         return self.trusted or (self.source is Source.PERSON and not self.denied)
 
 
@@ -112,8 +110,7 @@ MODEL_WORDED = "措辞：模型"
 """A field of an entry whose words are a model's, and not what its speaker said in that turn."""
 
 REWORDED_BY = "措辞者："
-"""Begins a field of an entry whose words another person has given it since its speaker said it: an
-admin who edited it. The entry stays its speaker's."""
+"""Begins the field that names the admin who has edited its words. It stays its speaker's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +119,14 @@ class Memory:
 
     Attributes:
         memory_id: ``m-`` and lower-case base32; empty until the vault makes it.
-        created_at: Aware; ``NO_TIME`` where it is unknown when it was said.
-        reasoning: Why, and what else belongs to it.
-        asks: Questions in other words that it answers, for search alone: never shown, no part of
-            what decides whether two memories say the same.
+        created_at: Aware; ``NO_TIME`` where it is unknown.
+        asks: Questions that it answers, for search alone: never shown, nor compared.
         active: Remembered on purpose. Passive ones were found by reflection, and fade.
         role: The persona in force.
         context: The message before this one.
         extra: Metadata fields that this version does not know, kept as they stood.
-        quoted: It reads like an order to the bot, and nobody vouches for it: somebody's words,
-            shown as such. A label; what carries safety is the provenance.
+        quoted: It reads like an order to the bot, and nobody vouches for it: shown as somebody's
+            words. A label; what carries safety is the provenance.
     """
 
     memory_id: str
@@ -165,11 +160,11 @@ class Memory:
 
     def with_words(self, judgment: str, by: str) -> Memory:
         """The memory in other words: those of ``by``, or of its speaker if that is empty."""
-        others = (piece for piece in self.extra if piece != MODEL_WORDED)
-        kept = (piece for piece in others if not piece.startswith(REWORDED_BY))
-        named = (f"{REWORDED_BY}{by}",) if by else ()
+        whose = (MODEL_WORDED, REWORDED_BY)
+        kept = tuple(piece for piece in self.extra if not piece.startswith(whose))
+        extra = (*kept, f"{REWORDED_BY}{by}") if by else kept
         asks = self.asks if judgment == self.judgment else ()
-        return replace(self, judgment=judgment, asks=asks, extra=(*kept, *named))
+        return replace(self, judgment=judgment, asks=asks, extra=extra)
 
     @property
     def who(self) -> str:
@@ -206,13 +201,11 @@ class MemoryDraft:
         heard: What the actor said in the turn in which a model made the draft; None where no model
             did. A model can be talked into a draft by what it has read, and then its actor vouches
             for nothing. A request for silence in it counts for the draft.
-        topic: The file that its maker asks for; words, kind and trust decide where that is None,
-            or not for this speaker.
+        topic: The file asked for, if this speaker may; else words, kind and trust decide.
         key: Drafts with the same one are one write; empty for none.
         day: Of what it tells, where its words name none.
-        proposed: It is a decision that somebody has yet to accept, and stands among the decisions.
+        proposed: A decision that somebody has yet to accept.
         talk: The turn in which it was said, as ``talk_history.anchor`` names it.
-        hidden: What was hidden in it before it may be stored.
     """
 
     judgment: str
@@ -250,7 +243,6 @@ class Reason(StrEnum):
     """Why something was refused. What each means is its text in the i18n files, ``reject``."""
 
     EMPTY = "empty"
-    """Nothing in it is worth a memory."""
     TOO_LONG = "too_long"
     PRIVATE = "private"
     CONFIDENCE = "confidence"
@@ -270,7 +262,6 @@ class Reason(StrEnum):
     NOT_LEFT = "not_left"
     NOT_ALIKE = "not_alike"
     ACCOUNT_LIVES = "account_lives"
-    """A bot account that still exists: its conversations would lose their scopes."""
     NO_ACCOUNT = "no_account"
     NAME_TAKEN = "name_taken"
     NO_POLICY = "no_policy"
@@ -286,12 +277,10 @@ class Reason(StrEnum):
     GONE = "gone"
     ELSEWHERE = "elsewhere"
     OTHER_SCOPE = "other_scope"
-    """The conversation had another scope, so the talk may hold words of that one."""
     NO_PROPOSAL = "no_proposal"
     AMBIGUOUS = "ambiguous"
     REFERENCE = "reference"
     OBJECTION = "objection"
-    """Those of ``Refused.objections``."""
     NOT_PUBLIC = "not_public"
     NO_SUCH_RECORD = "no_such_record"
     OPEN_FENCE = "open_fence"
@@ -316,25 +305,19 @@ class Reason(StrEnum):
 
 
 class How(StrEnum):
-    """How a draft was stored. Each has a text in the i18n files."""
+    """How a draft was stored, each with a text in the i18n files. AGAIN: what the same speaker said
+    before is stronger now."""
 
     NEW = "stored"
     AGAIN = "reinforced"
-    """The same words of the same speaker stood there already; they are stronger now."""
     REPLACED = "replaced"
-    """The speaker has said it anew and said more: ``Stored.former`` stands in the archive now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Acknowledged: on disk and recallable from now on.
-
-    Attributes:
-        former: What it replaced, which can be brought back under its own id.
-        conflict: What it may contradict; that stands as it stood.
-        hidden: What was hidden in it.
-        missed: It calls itself a correction, of nothing that was found.
-    """
+    """Acknowledged: on disk and recallable from now on. ``former``: what it replaced, archived.
+    ``conflict``: what it may contradict, and stands. ``missed``: it calls itself a correction, of
+    nothing that was found."""
 
     memory: StoredMemory
     how: How = How.NEW
@@ -360,9 +343,8 @@ class Refused:
     Attributes:
         why: How the conversation came to write nothing.
         detail: What was named, or what the disk said.
-        private: What was found that is not to be kept.
-        who: Who said the memory that only that person may change.
-        scope: Where it stands; empty where that is the conversation's own.
+        who: Said the memory, which only that person may change.
+        scope: Where it stands; empty for the conversation's own.
         left: What is brought only if its scope is named, because others see that, too.
         objections: Why a proposal is not published, unless a person overrules them.
     """
@@ -399,12 +381,9 @@ class Changed:
 
     Attributes:
         memory: As it stands now; of one that was forgotten, as it stood.
-        undone: The deed was taken back.
         before: The words that an edited entry had; the scope that a moved one left.
-        hidden: What was hidden in the new words of an edited one.
         more: So many others were brought back with it, which one deed had forgotten.
-        unfinished: What of a purged one could not be taken out of the archive, and why. The next
-            night tries again.
+        unfinished: Why a purged one is left in the archive. The next night tries again.
     """
 
     kind: DeedKind

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Hit,
@@ -36,6 +35,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.hostile import Said, others, ours
+from astrbot_plugin_scoped_memory.tools.entry_tools import entry_text
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 

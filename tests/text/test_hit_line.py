@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text, note_text
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -24,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candid
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN, fence, hit_line
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import safe, shown_name
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.tools.entry_tools import entry_text, note_text
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -171,7 +171,7 @@ def test_a_whole_section_forges_no_pointer_and_no_delimiter(
     assert POINTER.findall(shown) == [NOTE_ID]
     assert "<" not in shown
     lines = [line for line in shown.splitlines() if line.strip() and not line.startswith("    ")]
-    assert len(lines) == 3 + bool(headings)
+    assert len(lines) == 3
 
 
 @given(hostile, hostile, st.lists(hostile, max_size=2), hostile, st.sampled_from(LANGUAGES))

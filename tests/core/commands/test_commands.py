@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.core.commands.command_words import (
     respelled,
 )
 from astrbot_plugin_scoped_memory.core.commands.commands import unknown_text
-from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
+from astrbot_plugin_scoped_memory.core.latest import TypingRate
 from astrbot_plugin_scoped_memory.llm_memory import TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import MAX_JUDGMENT
