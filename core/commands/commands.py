@@ -34,7 +34,7 @@ from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
 from ..turn.telling import news_beside, tell
 from .call import Asked, Call, Handler, Person, Reply, no, yes
-from .command_table import COMMANDS
+from .command_table import COMMANDS, Row
 from .command_words import CommandWords, first_word, known, nearest
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide, soul
@@ -124,13 +124,14 @@ class Commands:
         call = Call(plugin, where, actor, command_rest(event, 2), self._lists, self._asked)
         if name not in ("yes", "no"):  # a later yes would mean something else
             self._asked.pop(call.person, None)
-        task, done = asyncio.ensure_future(_said(call, name)), set[asyncio.Future[str | None]]()
-        try:
-            done, _ = await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
-        finally:
-            if not done:
-                plugin.spawn(_tell_later(call, task))
-        said = task.result() if done else call.say("slow.goes_on")
+        if (said := _misused(call, _ROWS[name])) is None:
+            task, done = asyncio.ensure_future(_HANDLERS[name](call)), set[asyncio.Future[Reply]]()
+            try:
+                done, _ = await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
+            finally:
+                if not done:
+                    plugin.spawn(_tell_later(call, task))
+            said = _said(call, task) if done else call.say("slow.goes_on")
         return None if said is None else said + await self._beside(said, actor)
 
     async def _beside(self, reply: str, actor: Actor) -> str:
@@ -142,18 +143,19 @@ class Commands:
         return ""
 
 
-async def _said(call: Call, name: str) -> str | None:
-    """The reply, whatever happens; None where the engine was closed. What is no expected end of a
-    command is in the log."""
-    row = _ROWS[name]
+def _misused(call: Call, row: Row) -> str | None:
+    if row.bare and call.rest.lower() not in _NO_MATTER:
+        return call.say("outcome.unread_words", words=cut(call.rest))
+    if row.usage and len(call.rest.split()) < row.words:
+        return call.say(row.usage)
+    return call.say(row.refusal) if row.refusal and not call.actor.admin else None
+
+
+def _said(call: Call, task: asyncio.Future[Reply]) -> str | None:
+    """The reply, whatever has happened; None where the engine was closed. What is no expected end
+    of a command is in the log."""
     try:
-        if row.bare and call.rest.lower() not in _NO_MATTER:
-            return call.say("outcome.unread_words", words=cut(call.rest))
-        if row.usage and len(call.rest.split()) < row.words:
-            return call.say(row.usage)
-        if row.refusal:
-            call.for_admins(row.refusal)
-        reply = await _HANDLERS[name](call)
+        reply = task.result()
         return reply if isinstance(reply, str) else "\n".join(filter(None, reply))
     except EngineClosed:
         return None
@@ -164,6 +166,7 @@ async def _said(call: Call, name: str) -> str | None:
         return call.say("outcome.failed", detail=type(error).__name__)
 
 
-async def _tell_later(call: Call, task: asyncio.Future[str | None]) -> None:
-    said = await task
+async def _tell_later(call: Call, task: asyncio.Future[Reply]) -> None:
+    await asyncio.gather(task, return_exceptions=True)
+    said = _said(call, task)
     await tell(call.plugin, call.where.umo, call.say("outcome.reloaded") if said is None else said)

@@ -15,8 +15,10 @@ from typing import Final
 
 from ..index.passages import Passages
 from ..models.passages import Key, moment_of
-from ..models.recall import Arm, Considered, DropReason, Recall, Trace
+from ..models.recall import GIVEN_UP, Arm, Considered, DropReason, Hit, Recall, Trace
 from ..models.settings import EngineSettings
+from ..text.hit_line import line_tokens
+from ..texts import Texts
 from .explanations import Explanations
 from .find import CandidateFinder, Found
 from .question import Ask, RecallRequest, read
@@ -44,27 +46,45 @@ class MemoryManager:
     _settings: EngineSettings
     _clock: Callable[[], datetime]
     _weights: RecallWeights
+    _texts: Texts
 
     async def comprehensive_recall(self, request: RecallRequest) -> Recall:
         """The best visible passages for a query, within limit and budget; of a query that asks for
         several things, for each beside the whole. Never raises for a broken index or embedder:
-        then another arm answers, and at last a scan."""
+        then another arm answers, and at last a scan. Why nothing came is explained later, too."""
         began, seen = time.perf_counter(), request.scope_filter
         asked = read(request, self._clock(), self._settings.identity_links)
         if not asked or request.limit < 1:
-            return Recall(trace=Trace(scopes=seen.names))
-        await self._passages.ahead(asked[0].request.query, seen)
-        each = await self._finder.find(asked)
-        await asyncio.gather(*(self._ordered(one, began) for one in each))
-        found = joined(each)
+            return Recall()
+        if request.silence:
+            return Recall(trace=Trace(notes=[request.silence]))
+        trace = Trace(scopes=seen.names)
+        try:
+            await self._passages.ahead(asked[0].request.query, seen)
+            each = await self._finder.find(asked)
+            await asyncio.gather(*(self._ordered(one, began) for one in each))
+            found = joined(each)
+            trace, hits = found.trace, self._chosen(found, request)
+            trace.milliseconds = (time.perf_counter() - began) * 1000
+        except BaseException as error:
+            given_up = isinstance(error, asyncio.CancelledError)
+            trace.notes.append(GIVEN_UP if given_up else type(error).__name__)
+            raise
+        finally:
+            self.explanations.note(request.conversation, request.query, trace)
+        self.uses.show(hits)
+        return Recall(hits, trace)
+
+    def _chosen(self, found: Found, request: RecallRequest) -> tuple[Hit, ...]:
+        """What is told of it; its trace says what became of the rest."""
         trace, best = found.trace, found.candidates
         hits = choose(
             best,
             limit=request.limit if found.whole.limit is None else found.whole.limit,
             token_budget=request.token_budget,
             preview_chars=self._settings.preview_chars,
-            cost=request.cost,
-            query=asked[0].request.query,
+            cost=lambda hit: line_tokens(request.complete(hit), self._texts),
+            query=found.ask.request.query,
             each_day=trace.arm is Arm.DATES,
         )
         told = _once([[*chain.from_iterable((one, *one.also) for one in best), *found.others]])
@@ -72,8 +92,7 @@ class MemoryManager:
             Considered(*one.key, one.score, one.dropped, one.terms) for one in told[:TRACED]
         )
         trace.dropped += Counter(one.dropped for one in told if one.dropped)
-        trace.milliseconds = (time.perf_counter() - began) * 1000
-        return Recall(tuple(hits), trace)
+        return tuple(map(request.complete, hits))
 
     async def _ordered(self, found: Found, began: float) -> None:
         """Leaves as candidates what may be shown, best first, each thing once."""

@@ -55,7 +55,9 @@ class RecallRequest:
         names: Those of the asker that are known here.
         named: Those of each other person whom the query, or the talk before it, names.
         stands: False for what says nothing against the words of others: a stranger's.
-        cost: Estimated tokens of what is told of a hit, for the budget.
+        complete: A hit with what the asker has to know of its speakers.
+        conversation: Under whose id the recall is explained later.
+        silence: Why nothing is looked up; empty where it is.
     """
 
     query: str
@@ -71,7 +73,9 @@ class RecallRequest:
     names: Sequence[str] = ()
     named: Sequence[Sequence[str]] = ()
     stands: Callable[[Passage], bool] = lambda _: True
-    cost: Callable[[Hit], int] = lambda _: 0
+    complete: Callable[[Hit], Hit] = lambda hit: hit
+    conversation: str = ""
+    silence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate
+from typing import TYPE_CHECKING, Concatenate
 
 if TYPE_CHECKING:
     from .parts import Parts
@@ -24,12 +25,12 @@ class Door:
 
 def deed[D: Door, **P, T](
     verb: Callable[Concatenate[D, P], Coroutine[object, object, T]],
-) -> Callable[Concatenate[D, P], Coroutine[Any, Any, T]]:
-    """Of a verb that changes something: once it has begun it comes to its end, also if its caller
-    is cancelled or a close begins. Raises EngineClosed, and then it has not begun."""
+) -> Callable[Concatenate[D, P], asyncio.Future[T]]:
+    """Of a verb that changes something: it begins with the call, and comes to its end, also if its
+    caller is cancelled or a close begins. Raises EngineClosed, and then it has not begun."""
 
     @wraps(verb)
-    async def begin(door: D, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await door.parts.life.finish(partial(verb, door, *args, **kwargs))
+    def begin(door: D, /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+        return door.parts.life.finish(partial(verb, door, *args, **kwargs))
 
     return begin

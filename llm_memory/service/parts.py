@@ -101,6 +101,7 @@ from ..sync.reconciler import Reconciler
 from ..sync.watcher import FolderWatcher
 from ..tasks.task_list import TaskList
 from ..text.tokenizer import Tokenizer
+from ..texts import Texts
 from ..transfer.conversation_transfer import Transfer
 from ..transfer.line_files import TransferFolders
 from ..vault.ledger import SqliteLedger
@@ -201,6 +202,8 @@ class Parts(Told):
     notices = part(lambda p: NoticeBoard(p.on_notice))
     english = part(lambda p: p.settings.loop.english)
     """The language of what the store writes by itself."""
+    texts = part(lambda p: Texts.of("en" if p.english else "zh"))
+    """In which a model is told what is remembered."""
 
     # Files, and what watches them.
     locks = part(lambda p: [DirectoryLock(folder) for folder in p.paths.owned])

@@ -17,18 +17,16 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NO_TIME, Memory, Refused, StoredMemory, Topic, absent
 from ..models.passages import NoteSection
-from ..models.recall import GIVEN_UP, FileText, Hit, Recall, Told, Trace
+from ..models.recall import FileText, Hit, Recall, Told
 from ..models.scope import ROLES_FOLDER, SHARED, Scope
 from ..models.turns import ContextLine, Voice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE
 from ..recall.question import RecallRequest
 from ..recall.rules.choosing import Candidate, as_hit
 from ..scopes.access import View
-from ..text.hit_line import line_tokens
 from ..text.overlap import holds
 from ..text.scripts import fold
 from ..text.third_person import third_person
-from ..texts import Texts
 from ..vault.markdown.entry import render
 from ..vault.markdown.marked_block import content_of
 from ..vault.markdown.topic_file import parse_file
@@ -64,51 +62,33 @@ class Recalls(Door):
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
         Answers from what has been read so far. See ``RecallRequest`` for the arguments; lines of
         the context that are of another view than the conversation has now are not used."""
-        await self.parts.life.begun()
+        await self.parts.life.begun(wait_seconds=self.parts.settings.load_seconds)
         view = self.parts.gate.look(conversation_id, actor)
         asked = RecallRequest(
             query, view.seen, limit, token_budget, actor, days, context, in_talk, topic, on
         )
-        return await self._recall(asked, view)
+        return await self.parts.manager.comprehensive_recall(self._question(asked, view))
 
-    @property
-    def _texts(self) -> Texts:
-        """In the language in which a model is told what is remembered."""
-        return Texts.of("en" if self.parts.settings.loop.english else "zh")
-
-    async def _recall(self, asked: RecallRequest, view: View) -> Recall:
-        if asked.limit == 0 or not asked.query:
-            return Recall()
-        if view.silence:
-            return Recall(trace=Trace(notes=[view.silence]))
-        await self.parts.life.begun(wait_seconds=self.parts.settings.load_seconds)
-        explanations, umo = self.parts.manager.explanations, view.where.umo
-        reader, names = Reader(self.parts.bylines, view), tuple[str, ...]()
-        if asked.asker is not None and not asked.asker.is_agent:
-            known = self.parts.bylines.names(asked.asker.person, view.seen)
-            names = (asked.asker.name, *known)
-        heard = fold(" ".join((asked.query, *(one.text for one in asked.context))))
-        now = (one for one in asked.context if one.voice is Voice.QUOTED or one.view == view.mark)
+    def _question(self, request: RecallRequest, view: View) -> RecallRequest:
+        """With what is to be known of the asker, of whom he names, and of the talk before."""
+        bylines, umo, asker = self.parts.bylines, view.where.umo, request.asker
+        reader, names = Reader(bylines, view), tuple[str, ...]()
+        if asker is not None and not asker.is_agent:
+            names = (asker.name, *bylines.names(asker.person, view.seen))
+        heard = fold(" ".join((request.query, *(one.text for one in request.context))))
+        now = (one for one in request.context if one.voice is Voice.QUOTED or one.view == view.mark)
         # An answer that may carry words of another scope is no context.
         mixed = self.parts.histories.current_is_mixed(umo)
-        context = [one for one in now if not (mixed and one.voice is Voice.BOT)]
-        asked = replace(
-            asked,
+        return replace(
+            request,
             names=names,
-            named=self.parts.bylines.named(heard, view.seen),
+            named=bylines.named(heard, view.seen),
             stands=reader.stands,
-            context=context,
-            cost=lambda hit: line_tokens(reader.complete(hit), self._texts),
+            context=[one for one in now if not (mixed and one.voice is Voice.BOT)],
+            complete=reader.complete,
+            conversation=umo,
+            silence=view.silence,
         )
-        try:
-            recall = await self.parts.manager.comprehensive_recall(asked)
-        except BaseException as error:  # why nothing came is what one asks most
-            why = GIVEN_UP if isinstance(error, asyncio.CancelledError) else type(error).__name__
-            explanations.note(umo, asked.query, Trace(scopes=view.seen.names, notes=[why]))
-            raise
-        explanations.note(umo, asked.query, recall.trace)
-        self.parts.manager.uses.show(recall.hits)
-        return replace(recall, hits=reader.told(recall.hits))
 
     async def explain(
         self, *, conversation_id: ConversationId, actor: Actor | None = None

@@ -98,26 +98,27 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         contact = self.parts.life.start(self._meet(conversation_id, actor)) if actor.spoke else None
         try:
             async with asyncio.timeout_at(deadline):
-                await self.parts.life.begun()
-            view = self.parts.gate.look(conversation_id, actor)
+                await self.parts.life.begun(wait_seconds=self.parts.settings.load_seconds)
+            view, texts = self.parts.gate.look(conversation_id, actor), self.parts.texts
+            question = RecallRequest(
+                request.query,
+                view.seen,
+                limit=request.limit,
+                token_budget=request.token_budget - fence_tokens(texts),
+                asker=view.who,
+                days=WEEK,
+                context=request.context,
+                in_talk=True,
+            )
+            question = self._question(question, view)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
             return TurnStart(recall=_unanswered(error), contact=contact, faults=(error,))
-        left, texts = deadline - clock(), self._texts
-        question = RecallRequest(
-            request.query,
-            view.seen,
-            limit=request.limit,
-            token_budget=request.token_budget - fence_tokens(texts),
-            asker=view.who,
-            days=WEEK,
-            context=request.context,
-            in_talk=True,
-        )
+        left = deadline - clock()
         # What is noted of the history is noted, also where the turn does not wait for it.
         marking = partial(self._mark, view, request.history, empty=request.empty_history)
         parts = await asyncio.gather(
             asyncio.wait_for(self.parts.life.finish(marking), left),
-            asyncio.wait_for(self._recall(question, view), left),
+            asyncio.wait_for(self.parts.manager.comprehensive_recall(question), left),
             asyncio.wait_for(self._primer(request, view, texts), left),
             return_exceptions=True,
         )

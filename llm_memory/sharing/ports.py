@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Protocol
 
 from ..models.conversation import Actor, ConversationId
@@ -17,9 +18,9 @@ from ..primer.models import Overview
 class SharedMemory(Protocol):
     """Of ``CognitiveService``, what a coding agent is given. See there for each method."""
 
-    async def remember(
+    def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId
-    ) -> RememberOutcome: ...
+    ) -> Awaitable[RememberOutcome]: ...
 
     async def recall(
         self,
@@ -32,9 +33,9 @@ class SharedMemory(Protocol):
         in_talk: bool = False,
     ) -> Recall: ...
 
-    async def update_tasks(
+    def update_tasks(
         self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
-    ) -> TaskReport | Refused: ...
+    ) -> Awaitable[TaskReport | Refused]: ...
 
     async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused: ...
 
@@ -42,11 +43,11 @@ class SharedMemory(Protocol):
         self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
     ) -> Overview: ...
 
-    async def refresh_overview(self, *, conversation_id: ConversationId) -> None: ...
+    def refresh_overview(self, *, conversation_id: ConversationId) -> Awaitable[None]: ...
 
-    async def note_role(
+    def note_role(
         self, note: RoleNote, *, conversation_id: ConversationId
-    ) -> NoteOutcome: ...
+    ) -> Awaitable[NoteOutcome]: ...
 
 
 class OwnerMemory(Protocol):
@@ -57,20 +58,24 @@ class OwnerMemory(Protocol):
         self, *, conversation_id: ConversationId, limit: int, naming: str = "", public: bool = True
     ) -> Listing: ...
 
-    async def forget(self, memory_id: str, *, conversation_id: ConversationId) -> ChangeOutcome: ...
+    def forget(
+        self, memory_id: str, *, conversation_id: ConversationId
+    ) -> Awaitable[ChangeOutcome]: ...
 
-    async def edit(
+    def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId
-    ) -> ChangeOutcome: ...
+    ) -> Awaitable[ChangeOutcome]: ...
 
-    async def vouch(
+    def vouch(
         self, memory_id: str, *, withdrawn: bool = False, conversation_id: ConversationId
-    ) -> ChangeOutcome: ...
+    ) -> Awaitable[ChangeOutcome]: ...
 
-    async def restore(self, memory_id: str, *, conversation_id: ConversationId) -> UndoOutcome: ...
+    def restore(
+        self, memory_id: str, *, conversation_id: ConversationId
+    ) -> Awaitable[UndoOutcome]: ...
 
     async def status(self, *, conversation_id: ConversationId) -> EngineStatus: ...
 
-    async def decide(
+    def decide(
         self, change: DecisionChange, *, conversation_id: ConversationId
-    ) -> DecisionOutcome: ...
+    ) -> Awaitable[DecisionOutcome]: ...

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Engine, Recall
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
@@ -56,6 +58,8 @@ class _ArmsAlone(MemoryManager):
         vars(self).update(vars(manager))
         self._finder = _FinderBy(self._finder, arms)
         self._reranking = Reranking(None, self._settings)
+        self.explanations = replace(manager.explanations, _log=[])
+        self.uses = replace(manager.uses, _counts=Counter(), _unwritten=Counter())
 
 
 class _NothingWhole(WholeAnswers):
