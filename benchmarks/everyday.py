@@ -41,7 +41,7 @@ from table import table  # noqa: E402
 from without import WITHOUT, without  # noqa: E402
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
-from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk  # noqa: E402
+from astrbot_plugin_scoped_memory.core.latest import RecentTalk  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Actor,
     ContextLine,

@@ -9,7 +9,15 @@ from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.agent.message import TextPart
 
-from ..llm_memory import ContextLine, EngineClosed, EngineOff, Ticket, Turn, Voice
+from ..llm_memory import (
+    ContextLine,
+    ConversationKind,
+    EngineClosed,
+    EngineOff,
+    Ticket,
+    Turn,
+    Voice,
+)
 from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.gate import is_off_the_record
 from ..llm_memory.service.turns import TurnRequest, TurnStart
@@ -19,7 +27,6 @@ from .plugin_context import PluginContext
 from .turn import events as read
 from .turn.events import Said, is_first, notes_of
 from .turn.spoken_words import quoted_words, said_words
-from .turn.telling import warn_admin
 
 
 class DeepMind:
@@ -169,5 +176,8 @@ class DeepMind:
         """The bot has answered: an admin hears now what he was not told in chat yet."""
         events = self._events
         if event.is_admin() and events.is_a_persons(event) and not read.is_command(event):
-            await warn_admin(self._plugin, await events.where(event), await events.who(event))
+            where, actor = await events.where(event), await events.who(event)
+            with suppress(EngineClosed, EngineOff):
+                if where.kind is ConversationKind.PRIVATE:
+                    await self._plugin.news(actor, where.umo)
         return True

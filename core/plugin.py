@@ -75,9 +75,8 @@ class Plugin:
     async def begin(self) -> None:
         """AstrBot has made the plugin. At its start this returns at once, and what fails is told.
         In a reload it raises whatever the import raises: AstrBot shows it beside the name."""
-        self.installs = Installs(
-            ROOT / "requirements.txt", self.data / "state" / "requirements.json", plugin_version()
-        )
+        marker = self.data / "state" / f"requirements-{plugin_version()}"
+        self.installs = Installs(ROOT / "requirements.txt", marker)
         # At start-up plugins come first, and providers one by one behind them.
         reload = bool(self.context.provider_manager.inst_map)
         self._task = asyncio.create_task(self._make() if reload else self._make_later())

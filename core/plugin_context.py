@@ -6,14 +6,15 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from astrbot.api import logger
+from astrbot.api.event import MessageChain
 from pydantic_core import to_jsonable_python
 
 from ..llm_memory import (
+    Actor,
     CognitiveService,
     EngineClosed,
     EngineOff,
@@ -31,11 +32,10 @@ from .config import ConfigWarning, read_config
 from .host.bot_facts import PersonaReader, bot_accounts, clock_of, is_admin
 from .host.panel_map import PanelMap
 from .host.providers import AstrBotChat, AstrBotReranker, missing_providers
-from .latest import TypingRate
+from .latest import RecentTalk, TypingRate
 from .replies.status_text import notice_text
 from .services.sleep_schedule import SleepSchedule
 from .turn.events import Events
-from .turn.recent_talk import RecentTalk
 
 if TYPE_CHECKING:
     from .commands.commands import Commands
@@ -134,10 +134,8 @@ class PluginContext:
     async def status(self) -> dict[str, Any]:
         """What the panel's route answers, for the owner alone."""
         status = await self.engine.status()
-        told_else = ("by_scope", "left", "notices")
-        names = [one.name for one in fields(status) if one.name not in told_else]
         return {
-            **{name: to_jsonable_python(getattr(status, name)) for name in names},
+            **to_jsonable_python(status, exclude={"by_scope", "left", "notices"}),
             "version": self.version,
             "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
             # All that waits to be worked off: vectors (``backlog``) and turns.
@@ -159,6 +157,25 @@ class PluginContext:
                 for one in self.service.last_recalls()[:_RECALLS]
             ],
         }
+
+    async def news(self, actor: Actor, umo: str = "") -> str:
+        """What an admin is told once in chat: sent to ``umo``, without which it is to be said
+        beside an answer."""
+        news, reached = await self.service.claim_news(actor), True
+        text = "\n".join(notice_text(self.texts, notice) for notice in news)
+        if text and umo:
+            reached = await self.tell(umo, self.texts.say("status.warning", text=text))
+        await self.service.settle_news(news, said=reached)
+        return text
+
+    async def tell(self, umo: str, text: str) -> bool:
+        """Say something in a conversation that nobody there has asked for. False where it did not
+        arrive."""
+        try:
+            return bool(await self.astrbot.send_message(umo, MessageChain().message(text)))
+        except Exception:  # noqa: BLE001  (whatever the platform raises, the work goes on)
+            logger.exception(self.texts.say("log.warning_unsent"))
+            return False
 
     def _say(self, notice: Notice) -> None:
         write = logger.error if notice.error else logger.warning

@@ -32,7 +32,6 @@ from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
-from ..turn.telling import news_beside, tell
 from .call import Asked, Call, Handler, Person, Reply, no, yes
 from .command_table import COMMANDS, Row
 from .command_words import CommandWords, first_word, known, nearest
@@ -137,7 +136,7 @@ class Commands:
     async def _beside(self, reply: str, actor: Actor) -> str:
         """Returns the warnings that an admin was not told in chat yet."""
         with suppress(ScopedMemoryError):  # the command's own reply has said it
-            warning = await news_beside(self._plugin, actor) if actor.admin else ""
+            warning = await self._plugin.news(actor) if actor.admin else ""
             if warning and warning not in reply:
                 return "\n" + self._plugin.texts.say("status.warning", text=warning)
         return ""
@@ -169,4 +168,4 @@ def _said(call: Call, task: asyncio.Future[Reply]) -> str | None:
 async def _tell_later(call: Call, task: asyncio.Future[Reply]) -> None:
     await asyncio.gather(task, return_exceptions=True)
     said = _said(call, task)
-    await tell(call.plugin, call.where.umo, call.say("outcome.reloaded") if said is None else said)
+    await call.plugin.tell(call.where.umo, call.say("outcome.reloaded") if said is None else said)

@@ -18,7 +18,6 @@ from ..host.bot_facts import is_admin
 from ..host.panel_map import MAP_KEY
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import Enough
-from ..turn.telling import tell
 from .call import ASKED_SECONDS, Asked, Call, Handler, Person, Reply
 from .command_words import PUBLIC, folded_word, scope_named
 from .scope_moves import bring, left_text, rebind, rename
@@ -174,7 +173,7 @@ async def set_scope(
     before, now = call.done(outcome)
     if elsewhere:
         told = call.say("scope.told", change=_changed(call, now, name, here))
-        await tell(call.plugin, where.umo, told)
+        await call.plugin.tell(where.umo, told)
     done = call.say("scope.done", change=_changed(call, now, name, place))
     return [done, _stays(call, before.name) if now.name not in ("", before.name) else ""]
 
@@ -223,7 +222,7 @@ async def join(call: Call) -> Reply:
         monotonic() + ASKED_SECONDS,
         admin=True,
         short=call.say("join.deed", who=who, scope=scope),
-        refused=partial(tell, call.plugin, where.umo, call.say("join.refused")),
+        refused=partial(call.plugin.tell, where.umo, call.say("join.refused")),
     )
     line = call.say("join.line", scope=scope, id=safe(where.map_key))
     links = call.plugin.config.engine.identity_links
@@ -245,10 +244,9 @@ async def _tell(call: Call, admin: Person, wish: str, asked: Asked) -> bool:
     """A yes of theirs means the wish only where they were asked nothing else."""
     other = call.asked.get(admin)
     if other is not None and monotonic() < other.until:
-        return await tell(call.plugin, admin[0], wish)
-    reached = await tell(
-        call.plugin, admin[0], f"{wish}\n{call.say('asked.how', deed=asked.short)}"
-    )
+        return await call.plugin.tell(admin[0], wish)
+    how = call.say("asked.how", deed=asked.short)
+    reached = await call.plugin.tell(admin[0], f"{wish}\n{how}")
     if reached:
         call.asked.note(admin, asked)
     return reached

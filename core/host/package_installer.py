@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import json
 import platform
 import sys
 from collections.abc import Awaitable, Callable
@@ -34,42 +33,28 @@ class Installs:
         self,
         requirements: Path,
         marker: Path,
-        version: str,
         install: Callable[[str], Awaitable[None]] = install_as_astrbot_does,
     ) -> None:
-        """``marker`` remembers for which ``version`` it was tried. Where it cannot be written
-        nothing is installed: every start would try again."""
-        self._marker = marker
-        self._tried = json.dumps({"version": version})
-        self._install = install
+        """``marker``, one for each version, stands once it was tried."""
+        self._marker, self._install = marker, install
         self._wanted = missing_packages(requirements)
-        self._task: asyncio.Task[None] | None = None
-        tried = ""
-        with suppress(OSError, ValueError):
-            tried = marker.read_text(encoding="utf-8")
-        self.missing = dict.fromkeys(self._wanted, tried != self._tried)
+        self.missing = dict.fromkeys(self._wanted, False)
 
     def begin(self, arrived: Callable[[], Awaitable[None]]) -> None:
         """Start behind, at the first call; ``arrived`` is awaited after each package that came."""
-        if self._task is not None or True not in self.missing.values():
-            return
-        try:
-            self._marker.parent.mkdir(parents=True, exist_ok=True)
-            self._marker.write_text(self._tried, encoding="utf-8")
-        except OSError:
-            self.missing = dict.fromkeys(self._wanted, False)
-        else:
-            self._task = asyncio.create_task(self._run(arrived))
+        with suppress(OSError):  # it was tried; or every start would try again
+            if self._wanted:
+                self._marker.parent.mkdir(parents=True, exist_ok=True)
+                self._marker.touch(exist_ok=False)
+                self.missing = dict.fromkeys(self._wanted, True)
+                self._task = asyncio.create_task(self._run(arrived))
 
     async def _run(self, arrived: Callable[[], Awaitable[None]]) -> None:
         for package, wanted in self._wanted.items():
-            try:
+            with suppress(Exception):  # pip's log and AstrBot's have said it
                 await self._install(wanted)
-                came = is_installed(package)
-            except Exception:  # noqa: BLE001  (pip's log and AstrBot's have said it)
-                came = False
             self.missing[package] = False
-            if came:
+            if is_installed(package):
                 del self.missing[package]
                 await arrived()
 

@@ -12,12 +12,11 @@ from typing import Any, cast
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
-from astrbot_plugin_scoped_memory.core.latest import TypingRate
+from astrbot_plugin_scoped_memory.core.latest import RecentTalk, TypingRate
 from astrbot_plugin_scoped_memory.core.plugin import Plugin
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.core.turn.events import Events
-from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     EngineClosed,
@@ -99,6 +98,7 @@ class FakePlugin:
     """Stands for a PluginContext over an engine of the tests."""
 
     version = "v0.0.0"
+    news, tell = PluginContext.news, PluginContext.tell
 
     def __init__(
         self,

@@ -189,8 +189,8 @@ class Pip:
 
     def load(self, version: str = "1.0") -> Installs:
         """One load of the plugin."""
-        marker = self.requirements.parent / "state" / "marker.json"
-        made = Installs(self.requirements, marker, version, self.install)
+        marker = self.requirements.parent / "state" / version
+        made = Installs(self.requirements, marker, self.install)
         made.begin(self.arrived)
         return made
 
@@ -224,20 +224,16 @@ async def test_each_is_used_as_it_comes_and_a_failed_one_tried_once_a_version(pi
         assert pip.asked == asked
 
 
-@pytest.mark.parametrize("state", ["no marker", "in the way", "nothing missing"])
-async def test_nothing_is_installed_that_is_not_missing_or_remembered(pip: Pip, state: str) -> None:
-    """A marker that makes no sense is none."""
-    folder, is_tried = pip.requirements.parent / "state", state == "no marker"
-    if state == "in the way":
-        folder.write_text("x", encoding="utf-8")
-    elif is_tried:
-        folder.mkdir()
-        (folder / "marker.json").write_text("\xff", encoding="latin-1")
-    else:
-        pip.requirements.write_text("pyyaml\n", encoding="utf-8")
-    assert (True in pip.load().missing.values()) is is_tried
+@pytest.mark.parametrize(("in_the_way", "wanted"), [(True, "\n".join(WANTED)), (False, "pyyaml\n")])
+async def test_nothing_is_installed_that_is_not_missing_or_remembered(
+    pip: Pip, in_the_way: bool, wanted: str
+) -> None:
+    pip.requirements.write_text(wanted, encoding="utf-8")
+    if in_the_way:
+        (pip.requirements.parent / "state").write_text("x", encoding="utf-8")
+    assert True not in pip.load().missing.values()
     await ended()
-    assert bool(pip.asked) is is_tried
+    assert pip.asked == []
 
 
 @pytest.mark.parametrize(
