@@ -130,13 +130,13 @@ class SoulLine:
 
 @dataclass(frozen=True, slots=True)
 class SoulDraft:
-    """A text to be proposed; see SoulProposal."""
+    """A whole new text to be proposed, over no other version than ``base``. ``aim`` is one line; of
+    what was counted no word that anybody said."""
 
     base: int
     origin: SoulOrigin
     text: str
-    aim: str = ""
-    reason: str = ""
+    aim: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +160,12 @@ class SoulVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class SoulProposal:
-    """A whole new text, applied over no other version than ``base``. ``author``: who wished for it,
-    or ``reflection``, ``owner``. ``aim`` and ``reason`` are a line each; of what was counted no
-    word that anybody said."""
+class SoulProposal(SoulDraft):
+    """``author``: who wished for it, or ``REFLECTION``, ``OWNER``."""
 
     number: int
-    base: int
     base_sha256: str
     author: str
-    origin: SoulOrigin
-    aim: str
-    reason: str
-    text: str
     at: datetime
 
 

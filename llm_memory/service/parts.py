@@ -83,7 +83,6 @@ from ..scopes.origins import Origins
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..soul.governance import Governance
-from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.soul_text import seed
 from ..soul.soul_files import SoulFiles
 from ..soul.style_counts import SqliteStyleCounts
@@ -113,7 +112,7 @@ from . import indexes
 from .bylines import Bylines
 from .cognitive_service import CognitiveService
 from .paths import EnginePaths, local_now
-from .souls import SoulCalls, Souls
+from .souls import Souls
 
 
 async def no_prompt(_: str) -> str:
@@ -330,15 +329,7 @@ class Parts(Told):
         seed=lambda p: seed("en" if p.english else "zh").encode(),
         evolution="settings.soul_evolution",
     )
-    souls = wired(
-        Souls,
-        model=lambda p: SoulCalls(p.model_calls, p.life) if p.remembers else None,
-        verdicts=lambda p: SqliteProbeVerdicts(p.loop_file),
-        style=lambda p: p.style if p.remembers else None,
-        notes="note_book",
-        archived="vault.archived_anywhere",
-        evolution="settings.soul_evolution",
-    )
+    souls = part(lambda p: Souls(p))
     backup = wired(NightlyBackup, keep="settings.loop.backups_keep")
     overviews = wired(Overviews, primer="primer.overview")
     archive = wired(ArchiveStep)

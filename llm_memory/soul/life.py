@@ -128,7 +128,7 @@ class SoulLife:
             text = self._by_hand(standing).decode()
         except UnicodeDecodeError:
             raise Stopped(Reason.DENIED, findings=(NOT_TEXT,)) from None
-        draft = SoulDraft(standing.version.number, SoulOrigin.HAND, text)
+        draft = SoulDraft(standing.version.number, SoulOrigin.HAND, text, "")
         kept = self._store.kept(standing, text)
         return SoulProposed(kept or self._store.propose(standing, draft, OWNER))
 

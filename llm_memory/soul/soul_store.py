@@ -155,9 +155,9 @@ class SoulStore(SoulReader):
         UnicodeEncodeError."""
         role, base = standing.role, standing.version.sha256
         number = max(standing.history.states, default=0) + 1
-        who, aim, reason = one_line(author), one_line(draft.aim), one_line(draft.reason)
+        who, aim = one_line(author), one_line(draft.aim)
         made = SoulProposal(
-            number, draft.base, base, who, draft.origin, aim, reason, draft.text, self._now()
+            draft.base, draft.origin, draft.text, aim, number, base, who, self._now()
         )
         while not self._files.add(role, proposal_name(made.number), proposal_bytes(made)):
             made = replace(made, number=made.number + 1)

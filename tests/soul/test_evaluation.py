@@ -37,11 +37,11 @@ from astrbot_plugin_scoped_memory.tests.support.soul_models import (
 
 pytestmark = pytest.mark.engine
 
-RULE, REASON, AIM = "先说结论再说理由", "群里有好几个人这么说", "回答短一些"
+RULE, AIM = "先说结论再说理由", "回答短一些"
 OLD = with_rule(seed("zh"), Section.TONE, "语气随意一些")
 NEW = with_rule(OLD, Section.LENGTH, RULE)
 PROPOSAL = SoulProposal(
-    7, 1, "", "reflection", SoulOrigin.STYLE, AIM, REASON, NEW, datetime(2026, 11, 27, tzinfo=UTC)
+    1, SoulOrigin.STYLE, NEW, AIM, 7, "", "reflection", datetime(2026, 11, 27, tzinfo=UTC)
 )
 PERSONA = "你是小柔，一个说话温柔的助手。"
 OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))

@@ -132,7 +132,7 @@ async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> Non
     souls.page().write_bytes(HAND)
     before = souls.tree(CAT)
     gov, judge = souls.gov, souls.judge
-    draft = SoulDraft(2, SoulOrigin.WISH, OTHER)
+    draft = SoulDraft(2, SoulOrigin.WISH, OTHER, "")
     for outcome in (
         await gov.propose(CAT, draft, stranger),
         await gov.propose(CAT, replace(draft, origin=SoulOrigin.STYLE), stranger),
@@ -230,7 +230,7 @@ async def test_what_changes_nothing_or_is_no_text_is_no_proposal(
     souls: Souls, text: str, why: Reason
 ) -> None:
     base = (await souls.view()).version.number
-    outcome = await souls.gov.propose(CAT, SoulDraft(base, SoulOrigin.WISH, text), ADMIN)
+    outcome = await souls.gov.propose(CAT, SoulDraft(base, SoulOrigin.WISH, text, ""), ADMIN)
     assert fault(outcome) is why
     assert await events(souls) == [SoulEvent.SEEDED]
 
@@ -238,12 +238,12 @@ async def test_what_changes_nothing_or_is_no_text_is_no_proposal(
 async def test_a_proposal_is_read_back_as_it_was_made(souls: Souls) -> None:
     await souls.view()
     text = "\n\nkey: value\n\n## 语气\r\n- 一\n"
-    draft = SoulDraft(1, SoulOrigin.WISH, text, "一行\n又一行", " reason: x ")
+    draft = SoulDraft(1, SoulOrigin.WISH, text, "一行\n又一行: x ")
     await souls.gov.propose(CAT, draft, ADMIN)
     souls.restart()
     found = (await souls.view()).open
     assert found is not None
-    assert (found.text, found.aim, found.reason) == (text, "一行 又一行", "reason: x")
+    assert (found.text, found.aim) == (text, "一行 又一行: x")
     assert (found.author, found.origin, found.base) == (ADMIN.person, SoulOrigin.WISH, 1)
     diff = await souls.gov.read(SoulRequest(SoulAction.DIFF, 0), CAT, ADMIN)
     assert isinstance(diff, SoulText)
@@ -481,7 +481,7 @@ async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
     assert (view.broken, view.text) == (len(lines), SEED.decode()), "a cut tail undoes no veto"
     assert souls.page().read_bytes() == RULED.encode()
     gov, judge = souls.gov, souls.judge
-    draft = SoulDraft(3, SoulOrigin.WISH, OTHER)
+    draft = SoulDraft(3, SoulOrigin.WISH, OTHER, "")
     for outcome in (
         await gov.propose(CAT, draft, ADMIN),
         await gov.apply(CAT, number, ADMIN, judge),

@@ -146,7 +146,7 @@ class Story:
 
     async def propose(self, role: str, model: Role, one: int, _: int) -> None:
         text = TEXTS[one % len(TEXTS)]
-        draft = SoulDraft(model.number, SoulOrigin.WISH, text, "目的", "原因")
+        draft = SoulDraft(model.number, SoulOrigin.WISH, text, "目的")
         outcome = await self.souls.gov.propose(role, draft, ADMIN)
         if model.open:
             assert outcome == Refused(Reason.OPEN_PROPOSAL, detail=str(model.open))

@@ -132,7 +132,7 @@ class Souls:
     async def wish(self, text: str, role: str = CAT) -> int:
         """Propose this text. Returns the proposal's number."""
         base = (await self.view(role)).version.number
-        draft = SoulDraft(base, SoulOrigin.WISH, text, "更温和", "站长要的")
+        draft = SoulDraft(base, SoulOrigin.WISH, text, "更温和")
         made = await self.gov.propose(role, draft, ADMIN)
         assert isinstance(made, SoulProposed), made
         return made.proposal.number

@@ -16,7 +16,7 @@ def proposal_bytes(proposal: SoulProposal) -> bytes:
         "author": proposal.author,
         "origin": proposal.origin,
         "aim": proposal.aim,
-        "reason": proposal.reason,
+        "reason": "",  # a line of the format that nothing fills
         "at": proposal.at.isoformat(),
     }
     lines = "".join(f"{key}: {one_line(str(value))}\n" for key, value in front.items())
@@ -34,14 +34,13 @@ def proposal_of(raw: bytes) -> SoulProposal | None:
         front, text = raw.decode().split("\n\n", 1)
         values = dict(line.split(": ", 1) for line in front.split("\n"))
         return SoulProposal(
-            int(values["number"]),
             int(values["base"]),
+            SoulOrigin(values["origin"]),
+            text,
+            values["aim"],
+            int(values["number"]),
             values["base_sha256"],
             values["author"],
-            SoulOrigin(values["origin"]),
-            values["aim"],
-            values["reason"],
-            text,
             datetime.fromisoformat(values["at"]),
         )
     except (KeyError, ValueError):

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.unit
 BOTH: tuple[Spoken, ...] = ("zh", "en")
 AT = datetime(2026, 11, 27, 9, tzinfo=UTC)
 VERSION = SoulVersion(3, "", AT, 2)
-WISH = SoulProposal(7, 3, "", "a:9", SoulOrigin.WISH, "回答再短一点", "", "", AT)
+WISH = SoulProposal(3, SoulOrigin.WISH, "", "回答再短一点", 7, "", "a:9", AT)
 
 
 def how(action: str) -> str:
