@@ -38,7 +38,6 @@ _DECIDE: Final = {
     "撤回": "withdraw", "定": "settle", "提议": "settle", "propose": "settle",
 }  # fmt: skip
 _ALL: Final = frozenset({"all", "全部"})
-_ANYWAY: Final = frozenset({"anyway", "仍要"})
 _EVERYBODY: Final = frozenset({"everyone", "everybody", "大家"})
 _WHY: Final = re.compile(r"\s+(?:why|理由)[=＝]\s*", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"D-(\d{1,9})(?!\S)\s*", re.IGNORECASE)
@@ -58,69 +57,64 @@ _LOG: Final = 10
 async def decide(call: Call) -> Reply:
     """List, settle, accept, supersede, reject or withdraw. What would be written is shown, and is
     written after a yes."""
-    first, more = call.split()
+    first, words = call.split()
     action = _DECIDE.get(folded_word(first), first.lower())
     if action == "list" or action in _ALL:
         everything = not _ALL.isdisjoint(call.rest.lower().split())
         return await _told(call, DecisionChange(DecisionAction.LIST, everything=everything))
-    who, behind = first_word(more)
+    who, behind = first_word(words)
     for_all = who.lower() in _EVERYBODY
-    words, to = (behind, RecordFile.DECISIONS) if for_all else (more, None)
-    if action == "settle" and words:
-        change = await _settled(call, words)
-    else:
-        change = _change(call, action, words)
-    return await _told(call, change if to is None else replace(change, to=to))
+    words, to = (behind, RecordFile.DECISIONS) if for_all else (words, None)
+    if (found := _NUMBER.match(words)) is not None:
+        words = words[found.end() :]
+    number, (named, more) = int(found[1]) if found else 0, first_word(words)
+    match action:
+        case "settle" if words:
+            change = DecisionChange(DecisionAction.ACCEPT, await _settled(call, words), to=to)
+        case "withdraw" if found:
+            change = DecisionChange(DecisionAction.WITHDRAW, number=number, why=words)
+        case "reject" if named:
+            change = DecisionChange(DecisionAction.REJECT, _proposal(call, named), why=more)
+        case "accept" | "supersede" if named and not more and bool(found) is (action != "accept"):
+            change = DecisionChange(DecisionAction.ACCEPT, _proposal(call, named), number, to=to)
+        case _:
+            return call.say("decide.usage")
+    return await _told(call, change)
 
 
-async def _settled(call: Call, words: str) -> DecisionChange:
-    """What accepts the memory that is named, or the words, which are remembered as a proposal."""
-    named = named_one(call, words)
-    if named is None:
-        said, *why = _WHY.split(words, maxsplit=1)
-        draft = MemoryDraft(
-            said, "".join(why), source=Source.COMMAND, actor=call.actor, proposed=True
-        )
-        outcome = await call.service.remember(draft, conversation_id=call.where)
-        if isinstance(outcome, Refused) or proposal_of(outcome.memory.memory) is None:
-            raise Enough(remembered_text(call.texts, outcome, "add"))
-        named = outcome.memory.memory.memory_id
-    return DecisionChange(DecisionAction.ACCEPT, named)
+async def _settled(call: Call, words: str) -> str:
+    """The id of the memory that is named, or of the words, which are remembered as a proposal."""
+    if (named := named_one(call, words)) is not None:
+        return named
+    said, *why = _WHY.split(words, maxsplit=1)
+    draft = MemoryDraft(said, "".join(why), source=Source.COMMAND, actor=call.actor, proposed=True)
+    outcome = await call.service.remember(draft, conversation_id=call.where)
+    if isinstance(outcome, Refused) or proposal_of(outcome.memory.memory) is None:
+        raise Enough(remembered_text(call.texts, outcome, "add"))
+    return outcome.memory.memory.memory_id
 
 
-def _change(call: Call, action: str, words: str) -> DecisionChange:
-    """The change that is asked for; for words that ask for none, the command is answered so."""
-    usage = Enough(call.say("decide.usage"))
-    found = _NUMBER.match(words)
-    if (found is not None) is not (action in ("supersede", "withdraw")):
-        raise usage
-    number, words = (int(found[1]), words[found.end() :]) if found else (0, words)
-    if action == "withdraw":
-        return DecisionChange(DecisionAction.WITHDRAW, number=number, why=words)
-    named, more = first_word(words)
-    if not named or action not in ("accept", "reject", "supersede"):
-        raise usage
-    if (memory_id := named_one(call, named)) is None:
-        raise Enough(call.say("decide.no_such", word=cut(named)))
-    if action == "reject":
-        return DecisionChange(DecisionAction.REJECT, memory_id, why=more)
-    anyway = more.lower() in _ANYWAY
-    if more and not anyway:
-        raise usage
-    return DecisionChange(DecisionAction.ACCEPT, memory_id, number, anyway=anyway)
+def _proposal(call: Call, word: str) -> str:
+    if (named := named_one(call, word)) is None:
+        raise Enough(call.say("decide.no_such", word=cut(word)))
+    return named
 
 
 async def _told(call: Call, change: DecisionChange) -> Reply:
+    """What became of it. Before it is written, and where there are objections, a person sees the
+    words, and says yes to them."""
     outcome = await call.service.decide(change, **call.by)
     if isinstance(outcome, Decisions):
         return [item_line(call.texts, one) for one in outcome.items] or call.say("decide.none")
     reply = outcome_words(call.texts, outcome)
-    if isinstance(outcome, Draft):
-        shown = partial(_told, change=replace(change, shown=outcome.digest))
-        return call.ask([reply], shown, short=call.say("decide.deed"))
-    if isinstance(outcome, Refused) and outcome.objections:
-        return [reply, call.say("decide.anyway")]
-    return reply
+    match outcome:
+        case Draft(digest=digest):
+            change = replace(change, shown=digest)
+        case Refused(objections=against) if against:
+            change = replace(change, anyway=True)
+        case _:
+            return reply
+    return call.ask([reply], partial(_told, change=change), short=call.say("decide.deed"))
 
 
 async def soul(call: Call) -> Reply:

@@ -4,7 +4,6 @@ reflect``, ``sleep`` and ``migrate``."""
 from __future__ import annotations
 
 from ...llm_memory import Postponed, SleepReport
-from ...llm_memory.models.loop import Batch
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.status_text import fault_words, moment, numbers_text, resting_text, state_text
@@ -14,7 +13,6 @@ from .command_words import folded_word
 _SHOWN = 10
 """Letters and errors."""
 _STATUS = frozenset({"status", "状态"})
-_RETRY = frozenset({"retry", "重试"})
 _MIGRATE = {
     "": "status", "状态": "status", "开始": "start", "撤销": "undo", "reverse": "undo",
     "收回": "take-back",
@@ -38,34 +36,23 @@ async def resume(call: Call) -> str:
 
 
 async def reflect(call: Call) -> Reply:
-    """Read at once what waits of this conversation: that costs money. Tells of what was given up,
-    wherever it was said; ``retry`` reads that again."""
+    """Read at once what waits of this conversation: that costs money. What was given up, wherever
+    it was said, is read again, too."""
     await call.plugin.engine.life.ready()  # the loop itself does not wait for the engine
-    reflection, texts, word = call.plugin.engine.reflection, call.texts, folded_word(call.rest)
-    if word and word not in _RETRY:
-        return call.say("outcome.unread_words", words=cut(call.rest))
+    reflection, texts = call.plugin.engine.reflection, call.texts
     if pause := call.service.pause_of(call.where):
         return call.paused(pause)
-    if word:
-        await reflection.retry()
+    again = await reflection.retry()
     report = await reflection.reflect(conversation=call.where.umo)
-    letters, error = await reflection.letters(), fault_words(texts, report.error)
+    error = fault_words(texts, report.error)
     lines = [
         texts.listed("reflect", read=report.read, stored=report.stored),
         *texts.counted("reflect", dropped=report.dropped),
         call.say("reflect.error", detail=error) if error else "",
         resting_text(texts, report.resting) if report.waiting else "",
-        *texts.counted("reflect", waiting=report.waiting, dead=len(letters)),
-        *(_letter(call, one) for one in letters[:_SHOWN]),
+        *texts.counted("reflect", waiting=report.waiting, again=again, dead=report.dead),
     ]
     return lines if any(lines) else call.say("reflect.nothing")
-
-
-def _letter(call: Call, letter: Batch) -> str:
-    """Turns that were given up, by their conversation and the reason: no word of them."""
-    where, error = cut(letter.conversation), fault_words(call.texts, letter.error)
-    at = moment(letter.made_at)
-    return call.say("letters.line", conversation=where, count=letter.count, time=at, error=error)
 
 
 async def sleep(call: Call) -> Reply:

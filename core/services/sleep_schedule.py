@@ -46,8 +46,7 @@ class SleepSchedule:
     @property
     def going(self) -> bool:
         """A run goes on, or waits to be tried again, or was just asked for."""
-        waits = self.waiting is not Postponed.NO
-        return self.engine.sleep.sleeping or waits or self._asked
+        return self.engine.sleep.sleeping or self.waiting is not Postponed.NO or self._asked
 
     def ask(self) -> bool:
         """Make a run now, or as soon as may be. False where no task can make it."""
@@ -62,25 +61,27 @@ class SleepSchedule:
         try:
             alarm = await self._set_alarm()
             await self._due()  # a first start counts from here
-            reason = NIGHTLY if await self._is(sleep.is_unfinished()) else ""
+            wanted = NIGHTLY if await self._is(sleep.is_unfinished()) else ""
             seconds, made, tries = self.first_look, None, 0
             self.running.set()
             while True:
                 if self.at is not None:
                     sleep.next_at = last_due(self.clock() + timedelta(days=1), self.at)
-                asked = await self._is_asked(within=seconds)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._woken.wait(), seconds)
+                self._woken.clear()
                 due, seconds = await self._due(), self.look
-                if asked:
-                    reason = COMMAND
+                if self._asked:
+                    wanted, self._asked = COMMAND, False
                 elif due not in (None, made):
-                    reason = reason or NIGHTLY
-                if not reason:
+                    wanted = wanted or NIGHTLY
+                if not wanted:
                     continue
-                report = await sleep.run_once(reason, patient=tries < self.patience)
+                report = await sleep.run_once(wanted, patient=tries < self.patience)
                 self.waiting, tries = report.postponed, tries + 1
                 if report.postponed in (Postponed.NO, Postponed.UNAVAILABLE):
                     # One that failed comes again in the next night: nobody knows when it could be.
-                    reason, made, tries, self.waiting = "", due, 0, Postponed.NO
+                    wanted, made, tries, self.waiting = "", due, 0, Postponed.NO
         finally:
             self.running.clear()
             self.waiting, sleep.next_at = Postponed.NO, None
@@ -116,11 +117,3 @@ class SleepSchedule:
         with suppress(ScopedMemoryError):  # what is known of nights is not; a notice has said why
             return await asked
         return False
-
-    async def _is_asked(self, *, within: float) -> bool:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(within):
-                await self._woken.wait()
-        self._woken.clear()
-        asked, self._asked = self._asked, False
-        return asked

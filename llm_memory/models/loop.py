@@ -25,7 +25,7 @@ class BatchState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Turns that are read together. ``attempts`` gave nothing that could be used; ``error`` is a
-    stable code and what the service said. Of a dead letter ``count`` says how many turns it has."""
+    stable code and what the service said."""
 
     batch_id: str
     scope: str
@@ -36,7 +36,6 @@ class Batch:
     reply: str = ""
     attempts: int = 0
     error: str = ""
-    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

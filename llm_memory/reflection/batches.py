@@ -182,13 +182,6 @@ class Batches:
         )
         return lines + sum(batches)
 
-    def letters(self) -> list[Batch]:
-        """Returns the dead letters, the oldest first."""
-        return [
-            replace(batch, count=len(self._turns.of_batch(batch.batch_id)))
-            for batch in self._dead()
-        ]
-
     def retry(self) -> int:
         """Queue all dead letters again. Returns how many there were."""
         chosen = list(self._dead())

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
-from ..models.loop import Batch, ReflectionReport, Resting
+from ..models.loop import ReflectionReport, Resting
 from ..runtime.identifiers import Clock
 from .batch_reader import BatchReader
 from .batches import Batches, Passed
@@ -117,10 +117,6 @@ class ReflectionService:
     async def follow(self) -> None:
         """Update the followers of the queue. Raises StateUnavailable."""
         await self._followed()
-
-    async def letters(self) -> list[Batch]:
-        """Returns the dead letters. Raises StateUnavailable."""
-        return await asyncio.to_thread(self._batches.letters)
 
     async def retry(self) -> int:
         """Queue dead letters again. Returns how many. Raises StateUnavailable."""

@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch, BatchState
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
@@ -98,6 +99,12 @@ async def say(
     ticket = await rig.engine.service.observe(turn, conversation_id=where)
     assert isinstance(ticket, Ticket), ticket
     return ticket
+
+
+def dead_letters(rig: Rig) -> list[Batch]:
+    """The batches that were given up."""
+    batches = rig.engine.parts.turns.batches()
+    return [batch for batch in batches if batch.state is BatchState.DEAD]
 
 
 async def reflect(rig: Rig, where: ConversationId = FAMILY) -> ReflectionReport:
