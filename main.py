@@ -27,7 +27,7 @@ def _load() -> Code:
     from .core.plugin_context import PluginContext
     from .tools import TOOLS
 
-    return Code(PluginContext, DeepMind, Commands, TOOLS)
+    return PluginContext, DeepMind, Commands, TOOLS
 
 
 class ScopedMemoryPlugin(Star):
@@ -88,7 +88,7 @@ class ScopedMemoryPlugin(Star):
     @filter.custom_filter(GroupChatter, False, priority=_LAST)
     async def on_group_chatter(self, event: AstrMessageEvent) -> None:
         """群里没有叫机器人的话（只在设置里打开时）；群换了号，记忆域跟过去"""
-        self.plugin.tell("finished", event, None, True)
+        self.plugin.tell("finished", event, None)
 
     @filter.custom_filter(CommandWords, False, priority=_FIRST)
     async def on_command_words(self, event: AstrMessageEvent) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from astrbot.api import logger
@@ -15,18 +14,17 @@ from .migrations.memory_scope_migration import bring_memories
 if TYPE_CHECKING:
     from .plugin_context import PluginContext
 
-_PATIENCE_SECONDS = 120.0
-"""AstrBot says when it is up, but not to a plugin that is loaded afterwards."""
 _BREATH_SECONDS = 5.0
 """After AstrBot's own start, before the index: importing Chroma and reading a dictionary take the
 interpreter for seconds, while the panel gives its first answers and the chat platforms connect."""
 
 
 async def own(plugin: PluginContext) -> None:
-    """Open; keep up with the files from then on, whatever comes of the rest; once AstrBot has
-    loaded its providers, choose an embedder, and keep the index up. Runs until cancelled."""
+    """Open; keep up with the files from then on, whatever comes of the rest; choose an embedder,
+    and keep the index up. Runs until cancelled."""
     engine, say, just_started = plugin.engine, plugin.texts.say, plugin.up.is_set()
-    _warn(told := plugin.unusable())
+    for text in plugin.unusable():
+        logger.warning(text)
     await engine.open()
     plugin.spawn(engine.follow(), "files")
     total = (await engine.status()).total
@@ -34,14 +32,10 @@ async def own(plugin: PluginContext) -> None:
     if plugin.config.mcp_share is not None:
         plugin.spawn(_share(plugin, plugin.config.mcp_share), "share")
     await engine.scan_notes()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            await plugin.up.wait()
     if just_started:
         await asyncio.sleep(_BREATH_SECONDS)
     plugin.spawn(bring_memories(engine), "migrations")
     plugin.spawn(engine.reflection.run(), "reader")
-    _warn([text for text in plugin.unusable() if text not in told])
     wanted = plugin.config.embedding
     embedder = choose_embedder(plugin.astrbot, wanted, engine.parts)
     plugin.spawn(plugin.schedule.run(), "nights")
@@ -51,11 +45,6 @@ async def own(plugin: PluginContext) -> None:
         code = "log.words_alone" if wanted == LEXICAL else "log.no_model"
         logger.info(say(code, name=bundled_model_for_here()))
     await engine.run(embedder)
-
-
-def _warn(texts: list[str]) -> None:
-    for text in texts:
-        logger.warning(text)
 
 
 async def _share(plugin: PluginContext, address: str) -> None:

@@ -39,12 +39,8 @@ class ConfigWarning(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginConfig:
-    """The panel's settings, parsed; what they mean stands in the schema.
-
-    Attributes:
-        workflow: What the ``workflow.toml`` that is named says. Its root is not looked at.
-        mcp_share: Where coding agents may ask for memories; None where they may not.
-    """
+    """The panel's settings, parsed; what they mean stands in the schema. ``mcp_share`` is where
+    coding agents may ask for memories; None where they may not."""
 
     enabled: bool
     language: str
@@ -55,7 +51,6 @@ class PluginConfig:
     recall_deadline_ms: int
     rerank_provider: str
     memory_root: Path | None
-    workflow: Workflow | None
     inject_into_prompt: bool
     reflection_provider: str
     observe_groups: bool
@@ -72,7 +67,7 @@ def read_config(raw: object = None) -> PluginConfig:
     for name in ("embedding", "reflection_provider"):
         own[name] = own[name] or "auto"
     english, scope_map = own["language"] != LANGUAGES[0], panel.raw("conversation_scope_map")
-    own["workflow"] = workflow = _workflow(panel, english=english)
+    workflow = _workflow(panel, english=english)
     if workflow is not None and workflow.topk is not None:
         own["auto_inject_topk"] = workflow.topk
     own["mcp_share"] = panel["mcp_share_address"] if own["mcp_share"] else None
@@ -241,7 +236,8 @@ of a typo."""
 
 
 def _workflow(panel: _Panel, *, english: bool) -> Workflow | None:
-    """What a ``workflow.toml`` says, None where no file is named or it cannot be used."""
+    """What a ``workflow.toml`` says, None where no file is named or it cannot be used. Its root is
+    not looked at."""
     path = panel["workflow_file"]
     if path is None:
         return None

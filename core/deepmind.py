@@ -91,16 +91,16 @@ class DeepMind:
         plugin, notes, hits = self._plugin, notes_of(event), start.recall.hits
         notes["view"] = notes.get("view") or start.view
         notes["recalled"] = (*notes.get("recalled", ()), *(hit.memory_id for hit in hits))
-        if start.text and not answers_itself(plugin.astrbot, said.where.umo):
-            request.prompt = f"{request.prompt or ''}\n\n{start.text}"
-        elif start.text:
-            # Temporary: never saved to the history. And the system prompt stays as it is, so that
-            # the provider's prefix cache holds.
-            request.extra_user_content_parts.append(TextPart(text=start.text).mark_as_temp())
         say, count = plugin.texts.say, len(hits) + len(start.primer.shown)
-        if count:
+        if start.text:
             scope = start.scope_name or "-"
             logger.info(say("log.injected", count=count, id=said.where, scope=scope))
+            if answers_itself(plugin.astrbot, said.where.umo):
+                # Temporary: never saved to the history. And the system prompt stays as it is, so
+                # that the provider's prefix cache holds.
+                request.extra_user_content_parts.append(TextPart(text=start.text).mark_as_temp())
+            else:
+                request.prompt = f"{request.prompt or ''}\n\n{start.text}"
         for fault in dict.fromkeys(start.faults):
             if isinstance(fault, TimeoutError):
                 logger.warning(say("log.deadline", ms=plugin.config.recall_deadline_ms))
@@ -125,13 +125,11 @@ class DeepMind:
         self._plugin.service.chat_moved(old, new)
         self._plugin.spawn(rebind_moved(self._plugin, old, new))
 
-    async def finished(
-        self, event: AstrMessageEvent, response: LLMResponse | None, overheard: bool = False
-    ) -> bool:
+    async def finished(self, event: AstrMessageEvent, response: LLMResponse | None) -> bool:
         """Queue a turn that the bot has answered, once: whatever the answer was, but not where
-        AstrBot has none. ``response`` is None where a tool has answered in the model's place;
-        ``overheard``: nobody has addressed the bot. False where the engine was closed before."""
-        turn, plugin = await self._turn(event, response, overheard), self._plugin
+        AstrBot has none. ``response`` is None where a tool has answered in the model's place, and
+        where nobody has addressed the bot. False where the engine was closed before."""
+        turn, plugin = await self._turn(event, response), self._plugin
         if turn is None:
             return True
         where, service = await self._events.where(event), plugin.service
@@ -147,11 +145,9 @@ class DeepMind:
                 return False
         return True
 
-    async def _turn(
-        self, event: AstrMessageEvent, response: LLMResponse | None, overheard: bool
-    ) -> Turn | None:
+    async def _turn(self, event: AstrMessageEvent, response: LLMResponse | None) -> Turn | None:
         """What is to be queued; None for nothing."""
-        reply, notes = "" if overheard else read.reply_text(event, response), notes_of(event)
+        reply, notes = read.reply_text(event, response), notes_of(event)
         if reply is None or read.is_command(event) or not self._events.is_a_persons(event):
             return None
         recalled = tuple(dict.fromkeys(notes.get("recalled", ())))

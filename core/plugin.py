@@ -8,11 +8,11 @@ AstrBot's own start, off its event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from astrbot.api import logger, sp
 from astrbot.api.event import AstrMessageEvent
@@ -33,22 +33,20 @@ LOADING_SECONDS = 10.0
 """How long a speaker waits for a plugin that still loads, which takes a second or two."""
 _BEHIND_SECONDS = 600.0
 """How long work that holds up no message waits for the parts."""
-_UP_SECONDS = 30.0
+_UP_SECONDS = 120.0
 """Longer than AstrBot takes to start. One that is up, and has no provider, tells nothing."""
 
 TELLING: Final[set[asyncio.Task[None]]] = set()
 """What is being kept of turns: it may outlive the load of the plugin that heard them."""
 
 type Step = Callable[[], Awaitable[Any]]
-
-
-class Code(NamedTuple):
-    """What is imported late."""
-
-    plugin: type[PluginContext]
-    mind: type[DeepMind]
-    commands: type[Commands]
-    tools: tuple[Callable[..., FunctionTool[Any]], ...]
+type Code = tuple[
+    type[PluginContext],
+    type[DeepMind],
+    type[Commands],
+    Sequence[Callable[..., FunctionTool[Any]]],
+]
+"""What is imported late."""
 
 
 class Plugin:
@@ -142,15 +140,16 @@ class Plugin:
                 self.here, self.fault = await self._opened(code), ""
 
     async def _opened(self, code: Code) -> PluginContext:
-        plugin = code.plugin(self)
+        context, mind, commands, tools = code
+        plugin = context(self)
         if not plugin.config.enabled:
             logger.info(plugin.texts.say("log.disabled"))
             return plugin
-        plugin.mind, plugin.commands = code.mind(plugin), code.commands(plugin)
+        plugin.mind, plugin.commands = mind(plugin), commands(plugin)
         GroupChatter.use(plugin.mind)
         # AstrBot applies the owner's choice of tools before it calls `initialize`.
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
-        for tool in code.tools:
+        for tool in tools:
             made = tool(source=partial(self._for_tools, plugin))
             made.active = made.name not in switched_off
             self.context.get_llm_tool_manager().remove_func(made.name)

@@ -31,7 +31,7 @@ from .background_initializer import own
 from .config import ConfigWarning, read_config
 from .host.bot_facts import PersonaReader, bot_accounts, clock_of, is_admin
 from .host.panel_map import PanelMap
-from .host.providers import AstrBotChat, AstrBotReranker, missing_providers
+from .host.providers import AstrBotChat, AstrBotReranker
 from .latest import RecentTalk, TypingRate
 from .replies.status_text import notice_text
 from .services.sleep_schedule import SleepSchedule
@@ -67,13 +67,14 @@ class PluginContext:
         personas = PersonaReader(context, self.texts)
         self.events = Events(context, personas, lambda: self.service, self.texts)
         reader, ranker = config.reflection_provider, config.rerank_provider
+        self._reranker = AstrBotReranker(context, ranker) if ranker else None
         self.engine = build_engine(
             self.paths,
             config.engine,
             on_notice=self._say,
             clock=self.clock,
             version=self.version,
-            reranker=AstrBotReranker(context, ranker) if ranker else None,
+            reranker=self._reranker,
             chat=AstrBotChat(context, reader) if config.engine.loop.reads_turns else None,
             accounts=partial(bot_accounts, context),
             is_admin=partial(is_admin, context),
@@ -98,14 +99,13 @@ class PluginContext:
         self.spawn(own(self), "owner")
 
     def unusable(self) -> list[str]:
-        """Settings that are not usable and packages that are not there, as texts. Until AstrBot
-        is up, it is unknown which providers it has."""
-        say, named = self.texts.say, list[ConfigWarning]()
-        if self.up.is_set():
-            named = missing_providers(self.astrbot, self.config)
+        """Settings that are not usable and packages that are not there, as texts."""
+        say, named = self.texts.say, [*self.config.warnings]
+        if self._reranker and self._reranker.provider is None:
+            named.append(ConfigWarning("advanced.rerank_provider", self._reranker.label, "-"))
         code = {True: "log.package_installing", False: "log.package_missing"}
         return [
-            *(say("log.config_value", **one._asdict()) for one in (*self.config.warnings, *named)),
+            *(say("log.config_value", **one._asdict()) for one in named),
             *(say(code[coming], name=name) for name, coming in self._installs.missing.items()),
         ]
 

@@ -16,7 +16,6 @@ from ...llm_memory.index.embedding.ports import Embedder
 from ...llm_memory.reflection.chat_port import Completion
 from ...llm_memory.service.indexes import provider_embedder
 from ...llm_memory.service.parts import Parts
-from ..config import ConfigWarning, PluginConfig
 from .package_installer import BUNDLED_MODELS, is_installed
 
 AUTO = "auto"
@@ -64,11 +63,14 @@ class AstrBotReranker:
     context: Any
     label: str
 
+    @property
+    def provider(self) -> Any:
+        return loaded_provider(self.context, self.label, _RERANK)
+
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """One score a text, in their order. Raises RerankFailed for a provider that is gone; what
         it raises, and a KeyError where a text has no score, pass through."""
-        provider = loaded_provider(self.context, self.label, _RERANK)
-        if provider is None:
+        if (provider := self.provider) is None:
             raise RerankFailed("gone")
         results = await provider.rerank(query, list(texts), len(texts))
         scores = {result.index: result.relevance_score for result in results}
@@ -116,18 +118,6 @@ def loaded_provider(context: Any, provider_id: str, kind: str) -> Any:
     except ValueError:  # the plugin that brought its type was unloaded
         is_one = False
     return provider if is_one else None
-
-
-def missing_providers(context: Any, config: PluginConfig) -> list[ConfigWarning]:
-    """Settings that name a provider which is not there now."""
-    reader = config.reflection_provider if config.engine.loop.reads_turns else ""
-    ranker = config.rerank_provider
-    named = (("advanced.rerank_provider", ranker, _RERANK), ("reflection_provider", reader, _CHAT))
-    return [
-        ConfigWarning(name, label, "-")
-        for name, label, kind in named
-        if label not in ("", AUTO) and loaded_provider(context, label, kind) is None
-    ]
 
 
 def choose_embedder(context: Any, wanted: str, parts: Parts) -> Embedder | None:

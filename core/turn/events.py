@@ -8,9 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, TypedDict
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse
 from astrbot.core.star.filter.command import CommandFilter
@@ -29,7 +28,7 @@ from ...llm_memory.catalogue.rules.talk_history import anchor
 from ...llm_memory.models.turns import PAUSED_VIEW
 from ...llm_memory.texts import Texts
 from ..host.bot_facts import adapter_of
-from .spoken_words import said_words
+from .spoken_words import said_words, telegram_message
 
 _NOTES = "scoped_memory_notes"
 _UNKNOWN = "unknown"
@@ -46,16 +45,13 @@ class TurnNotes(TypedDict, total=False):
     another load of the plugin may read it.
 
     Attributes:
-        conversation: Where it is, and the reader that found that.
         began: When its request to the model did.
         view: What the conversation could see when the event came, or when its turn began,
             whichever was noted first.
         history: The id of the chat history that the model is given, empty where it is given none.
-        recalled: The memories that the model was shown.
         follow_ups: What its speaker said while it went on.
     """
 
-    conversation: tuple[object, Any]
     began: datetime
     view: str
     history: str
@@ -115,6 +111,9 @@ class Events:
     service: Callable[[], CognitiveService]
     texts: Texts
     _going: WeakValueDictionary[str, AstrMessageEvent] = field(default_factory=WeakValueDictionary)
+    _places: WeakKeyDictionary[AstrMessageEvent, ConversationId] = field(
+        default_factory=WeakKeyDictionary
+    )
 
     def begins(self, event: AstrMessageEvent) -> None:
         """The model is asked for this turn."""
@@ -137,10 +136,8 @@ class Events:
 
     async def where(self, event: AstrMessageEvent, conversation: Any = None) -> ConversationId:
         """Where the event comes from. A malformed origin is passed on, and refused further in.
-        Found once a turn, for the persona stands in AstrBot's database. What another load of the
-        plugin found is not used: its values are of other classes."""
-        finder, found = notes_of(event).get("conversation", (None, None))
-        if finder is self and isinstance(found, ConversationId):
+        Found once a turn, for the persona stands in AstrBot's database."""
+        if (found := self._places.get(event)) is not None:
             return found
         place = self.place(event)
         if not place.account:
@@ -149,7 +146,7 @@ class Events:
             place = await self._woken_at(ConversationId.parse(event.unified_msg_origin))
         made = replace(place, persona=await self.personas(event, conversation))
         if made.persona is not None and not made.hidden:
-            notes_of(event)["conversation"] = (self, made)
+            self._places[event] = made
         return made
 
     @staticmethod
@@ -163,6 +160,7 @@ class Events:
             return ConversationId(str(umo), None, "", ConversationKind.OTHER)
         group = str(event.get_group_id() or "")
         private = parsed.kind is ConversationKind.PRIVATE
+        title = getattr(getattr(event.message_obj, "group", None), "group_name", "")
         return ConversationId(
             umo=parsed.umo,
             adapter=event.get_platform_name() or None,
@@ -171,7 +169,7 @@ class Events:
             kind=ConversationKind.OTHER if private and group else parsed.kind,
             peer=(event.get_sender_id() or None) if private and not group else None,
             group=group or None,
-            title=_title_of(event) if group else "",
+            title=title if group and isinstance(title, str) else "",
         )
 
     async def who(self, event: AstrMessageEvent) -> Actor:
@@ -195,8 +193,7 @@ class Events:
         return await self._asked(self.service().origins.completed(parsed, adapter)) or unknown
 
     async def _asked[Found](self, found: Awaitable[Found]) -> Found | None:
-        """What the engine knows of an agent, once it is open; None where it cannot tell. No person
-        waits for such an agent."""
+        """What the engine knows of an agent, once it is open; None where it cannot tell."""
         with suppress(EngineClosed, EngineOff):
             return await found
         return None
@@ -218,11 +215,9 @@ class Events:
             kept = str(conversation.history or "").strip()
             return str(conversation.cid), kept in ("", "[]")
         current = None
-        try:
+        with suppress(Exception):  # AstrBot's database may raise anything
             manager = self.astrbot.conversation_manager
             current = await manager.get_curr_conversation_id(event.unified_msg_origin)
-        except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
-            logger.debug(f"which chat history is current is unknown: {error!r}")
         return str(current or _UNKNOWN), False
 
     async def kept_history(self, umo: str, history_id: str) -> str | None:
@@ -269,15 +264,6 @@ def _name_of(event: AstrMessageEvent) -> str:
     """What the sender is called. AstrBot's Telegram adapter calls everybody ``Unknown`` who has no
     user name; the message itself has the name that people see."""
     name: str = event.get_sender_name() or ""
-    if name != "Unknown":
-        return name
-    raw = getattr(event.message_obj, "raw_message", None)
-    sender = getattr(getattr(raw, "message", None), "from_user", None)
-    shown = getattr(sender, "full_name", None)
+    sender = getattr(telegram_message(event), "from_user", None)
+    shown = getattr(sender, "full_name", None) if name == "Unknown" else name
     return shown.strip() if isinstance(shown, str) else ""
-
-
-def _title_of(event: AstrMessageEvent) -> str:
-    """What the group is called, where the platform tells."""
-    name = getattr(getattr(getattr(event, "message_obj", None), "group", None), "group_name", "")
-    return name if isinstance(name, str) else ""

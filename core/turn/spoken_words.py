@@ -26,7 +26,7 @@ def said_words(event: AstrMessageEvent) -> str:
     chain: Sequence[BaseMessageComponent] = event.get_messages()
     # Everybody, and the bot on QQ's official platform.
     mine = {str(event.get_self_id()), "all", "qq_official"}
-    spelled = _telegram_words(_telegram_message(event))
+    spelled = _telegram_words(telegram_message(event))
     if spelled is not None:
         chain = [*(part for part in chain if not isinstance(part, Plain)), Plain(spelled)]
     elif not any(_holds_others(part, mine, said) for part in chain):
@@ -41,7 +41,7 @@ def quoted_words(event: AstrMessageEvent) -> str:
     """The message that this one replies to, empty for none or one without words."""
     for part in event.get_messages():
         if isinstance(part, Reply):
-            replied = getattr(_telegram_message(event), "reply_to_message", None)
+            replied = getattr(telegram_message(event), "reply_to_message", None)
             spelled = _telegram_words(replied)
             if spelled is None:
                 spelled = _words(part.chain, ()) if part.chain else part.message_str or ""
@@ -83,7 +83,8 @@ def _without_names(said: str, chain: Sequence[BaseMessageComponent]) -> str:
     return said
 
 
-def _telegram_message(event: AstrMessageEvent) -> Any:
+def telegram_message(event: AstrMessageEvent) -> Any:
+    """Telegram's own message, None of any other platform."""
     if event.get_platform_name() != "telegram":
         return None
     return getattr(getattr(event.message_obj, "raw_message", None), "message", None)

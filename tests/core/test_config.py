@@ -176,24 +176,23 @@ SAID = {"zh-CN": "没有这个键", "en-US": "unknown key"}
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
-    ("text", "number", "roles", "faulty"),
+    ("text", "number", "is_read", "faulty"),
     [
-        ("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", 9, None, False),
-        ("[roles]\nenabled = ['qa']\n[memory]\nlayuot = 1\n", 5, ("qa",), True),
-        ("[memory", 5, "unread", True),
-        ("[tool]\n", 5, "unread", True),
+        ("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", 9, True, False),
+        ("[roles]\nenabled = ['qa']\n[memory]\nlayuot = 1\n", 5, True, True),
+        ("[memory", 5, False, True),
+        ("[tool]\n", 5, False, True),
     ],
 )
 def test_a_workflow_file_counts_for_what_is_injected_and_its_root_is_not_looked_at(
-    tmp_path: Path, language: str, text: str, number: int, roles: object, faulty: bool
+    tmp_path: Path, language: str, text: str, number: int, is_read: bool, faulty: bool
 ) -> None:
     file = tmp_path / "workflow.toml"
     file.write_text(text, "utf-8")
     panel = {"language": language, "auto_inject_topk": 5, "advanced": {"workflow_file": str(file)}}
     config = read_config(panel)
     assert (config.auto_inject_topk, config.memory_root) == (number, None)
-    assert (config.workflow is not None) is config.engine.loop.proposes
-    assert (config.workflow.enabled if config.workflow else "unread") == roles
+    assert config.engine.loop.proposes is is_read
     assert len(config.warnings) == faulty
     for warning in config.warnings:
-        assert (SAID[language] if config.workflow else str(file)) in warning.value
+        assert (SAID[language] if is_read else str(file)) in warning.value

@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import ADAPTER, Rig
 
 
-@dataclass
+@dataclass(eq=False)
 class FakeEvent:
     """A message, as AstrBot hands it to plugins."""
 

@@ -40,9 +40,9 @@ class TurnPlugin(FakePlugin):
         me: Any = self
         return DeepMind(me)
 
-    async def finished(self, event: Any, answer: Any, *, overheard: bool = False) -> None:
+    async def finished(self, event: Any, answer: Any) -> None:
         """AstrBot says that the turn is over, and what goes on behind it is over, too."""
-        await self.mind.finished(event, answer, overheard)
+        await self.mind.finished(event, answer)
         await self.settled()
 
 

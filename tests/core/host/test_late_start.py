@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 A_WHILE = 5.0
 """Of a time that passes only where nobody has anything left to do."""
-LONG = 90.0
+LONG = 180.0
 
 
 class Made:

@@ -4,7 +4,7 @@ chat model that was named or the conversation's own, personas' prompts, and bot 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,6 @@ from astrbot.api.star import Context
 from astrbot.core.persona_mgr import PersonaManager
 from astrbot.core.provider.entities import LLMResponse, ProviderType, TokenUsage
 
-from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host import providers
 from astrbot_plugin_scoped_memory.core.host.bot_facts import PersonaReader, bot_accounts
 from astrbot_plugin_scoped_memory.core.host.providers import (
@@ -22,7 +21,6 @@ from astrbot_plugin_scoped_memory.core.host.providers import (
     AstrBotEmbedding,
     AstrBotReranker,
     choose_embedder,
-    missing_providers,
 )
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
@@ -188,16 +186,14 @@ async def test_another_model_is_prepared_anew_and_a_provider_that_is_gone_is_non
 async def test_a_reranker_is_looked_up_at_every_call_and_has_to_be_one(other: Any) -> None:
     """``None``: its type is registered no more; empty: no provider has that name. The scores come
     in the order of the texts."""
-    context, config = FakeContext(), replace(read_config(), rerank_provider="r")
+    context = FakeContext()
     reranker = AstrBotReranker(context, "r")
     for step in (1.0, 2.0):
         context.held = [] if other == "" else [FakeProvider("r", other)]
-        (warning,) = missing_providers(context, config)
-        assert warning.name == "advanced.rerank_provider"
+        assert reranker.provider is None
         with pytest.raises(RerankFailed, match=r"^gone"):
             await reranker.rerank("q", ["a"])
         context.held = [FakeProvider("r", ProviderType.RERANK, first=step)]
-        assert missing_providers(context, config) == []
         assert await reranker.rerank("q", ("bb", "dddd", "a")) == [2 * step, 4 * step, step]
 
 

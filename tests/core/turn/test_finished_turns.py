@@ -100,7 +100,7 @@ async def test_what_is_kept_of_a_turn(
         await plugin.finished(told, response)
         assert not plugin.mind.listens_to(told)
         if kept is not None:
-            await plugin.finished(told, None, overheard=True)
+            await plugin.finished(told, None)
     new = [turn for turn in queued(shared.root) if turn not in before]
     assert [(turn.user_text, turn.reply_text) for turn in new] == ([] if kept is None else [kept])
     for turn in new:
@@ -208,10 +208,10 @@ async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot
     ):
         assert not listens(on, event)
     assert not GroupChatter().filter(cast("Any", chatter), cast("Any", None))
-    await on.finished(chatter, None, overheard=True)
+    await on.finished(chatter, None)
     await on.finished(chatter, answer("真能吃"))
     command = FakeEvent.in_group(777, "吃什么", addressed=False, extras=COMMAND)
-    await on.finished(command, None, overheard=True)
+    await on.finished(command, None)
     assert said(rig.root) == [(DUMPLINGS, "")]
 
 
@@ -239,7 +239,7 @@ async def test_what_came_while_paused_is_never_kept(tmp_path: Path, engine: Engi
         assert not listens(plugin, asked)
         await plugin.mind.before_request(begun, ProviderRequest(prompt=begun.message_str))
         await service.resume(conversation_id=here, actor=ADMIN)
-        await plugin.finished(heard, None, overheard=True)
+        await plugin.finished(heard, None)
         await plugin.finished(begun, answer())
         for event, kept in ((asked, []), (FakeEvent.in_group(777, QUESTION), [QUESTION, "不能吃"])):
             told = cast("Any", await finish(plugin, event))
