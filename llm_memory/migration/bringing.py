@@ -15,7 +15,7 @@ from ..models.passages import Key
 from ..models.resolution import Brought, BroughtBack, Remainder
 from ..models.scope import Scope, is_mapped_name
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.correction_follower import CorrectionFollower
+from ..remember.corrected_texts import CorrectionFollower
 from ..remember.deeds import Deeds
 from .batch_walks import TURN, Carry, CarryBack
 from .former_scopes import FormerScopes

@@ -43,9 +43,9 @@ def lost(
 ) -> Deed:
     """Returns the deed by which an entry of a scope loses the words that it has. ``at``: when it
     is noted, by default."""
-    said, origin = memory.judgment, memory.provenance
-    deed = Deed(kind, scope, memory.memory_id, said, memory.created_at, at, origin.person)
-    return replace(deed, who=origin.who, target=target, after=after, undoable=undoable)
+    who = memory.provenance.person, memory.provenance.who, target
+    said = memory.memory_id, memory.judgment, memory.created_at
+    return Deed(kind, scope, *said, at, *who, after=after, undoable=undoable)
 
 
 class Deeds:
@@ -133,18 +133,19 @@ class Deeds:
     async def note(self, deeds: Iterable[Deed], requester: Requester | None = None) -> list[int]:
         """Note durably what somebody does, as one deed that one undo takes back; a correction
         before it is done. Returns a number for each, for ``drop``."""
-        now, batch, made = self._clock(), "", list[Deed]()
+        now, made = self._clock(), list[Deed]()
+        batch = make_id("b", now)
         async for one in unhurried(deeds):
             # The clock may have been set back.
             at = max(now, one.said_at) if one.at == NO_TIME else one.at
             if requester is not None:
-                batch = batch or make_id("b", now)
                 person, door = requester.actor.person, requester.conversation
                 one = replace(one, by=requester.name, actor=person, door=door, batch=batch)
             made.append(replace(one, at=at))
-        numbers = await self._durably(partial(self._table.add, made)) if made else []
-        if numbers is None:
-            numbers = [next(self._unstored) for _ in made]
+        if not made:
+            return []
+        numbers = await self._durably(partial(self._table.add, made))
+        numbers = numbers or [next(self._unstored) for _ in made]
         async for number, deed in unhurried(zip(numbers, made, strict=True)):
             self._put(number, replace(deed, number=number))
         return numbers
@@ -258,29 +259,22 @@ class Deeds:
 
     # What can be undone
 
-    def undoable(self, *, memory_id: str = "", person: str = "", door: str = "") -> list[Deed]:
-        """Returns what was done to one memory, or by one person, in one conversation, the last
-        first; one of those that were done together. Raises StateUnavailable where the journal could
-        not be read."""
+    def undoable(self, wanted: Callable[[Deed], bool]) -> list[list[Deed]]:
+        """Returns what was done and can be undone, the last first, each with what was done together
+        with it. Raises StateUnavailable where the journal could not be read."""
         if self._failure is not None:
             raise self._failure
-        found: dict[str, Deed] = {}
-        for one in reversed([one for one in self._all.values() if one.undoable]):
-            of_entry = not memory_id or memory_id in (one.memory_id, one.before)
-            if of_entry and person in ("", one.actor) and door in ("", one.door):
-                found.setdefault(one.batch or str(one.number), one)
+        found = dict[str, list[Deed]]()
+        for one in reversed(self._all.values()):
+            if one.undoable and wanted(one):
+                found.setdefault(one.batch or str(one.number), []).append(one)
         return list(found.values())
-
-    def together(self, done: Deed) -> list[Deed]:
-        """Returns what was done together, and can be undone."""
-        found = (one for one in self._all.values() if one.undoable and one.batch == done.batch)
-        return list(found) if done.batch else [done]
 
     async def no_undo(self, scope: str, memory_ids: Collection[str]) -> None:
         """No undo of what was done to these and stands in this scope since."""
         ids = set(memory_ids)
         there = [one for one in self._all.values() if one.undoable and one.stands_in == scope]
-        await self.undone([one for one in there if one.memory_id in ids or one.before in ids])
+        await self.undone(one for one in there if not ids.isdisjoint((one.memory_id, one.before)))
 
     async def undone(self, deeds: Iterable[Deed]) -> None:
         """Note that deeds were undone, or can be no more: what they corrected stays corrected until

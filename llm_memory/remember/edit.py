@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
 
 from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.recallable_memories import RecallableMemories
@@ -50,6 +53,9 @@ type Made = Callable[[Memory], Memory]
 type Step = Callable[[StoredMemory], StoredMemory | None]
 """Given an entry as it stands now, writes and returns it. None, KeyError: a person was faster."""
 
+_FILE: Final = attrgetter("scope.name", "path")
+_SCOPE: Final = attrgetter("scope")
+
 
 @dataclass(eq=False)
 class MemoryEditor:
@@ -82,25 +88,24 @@ class MemoryEditor:
             return replace(memory.with_words(words, by), quoted=quoted)
 
         after = left_words(replace(stored, memory=made(stored.memory)))
+        noted = partial(lost, DeedKind.EDITED, after=after, undoable=True)
         step = self._writing(made, requester.actor)
-        edited = await self._corrected_by(DeedKind.EDITED, stored, step, requester, after)
+        edited = await self._correct(stored, step, noted, requester)
         if isinstance(edited, Refused):
             return edited
         await self._deeds.stands(edited.scope.name, [edited.memory])
-        before, hidden = stored.memory.judgment, passed.hidden
-        return Changed(DeedKind.EDITED, edited, before=before, hidden=hidden)
+        before = stored.memory.judgment
+        return Changed(DeedKind.EDITED, edited, before=before, hidden=passed.hidden)
 
     async def move(
         self, stored: StoredMemory, target: Scope, requester: Requester
     ) -> Changed | Refused:
         """Move the entry to the other scope."""
-
-        def step(_: StoredMemory) -> StoredMemory:
-            return self._vault.move(stored, target)
-
         # If the target has an entry of that id already, an undo must not take its words.
-        after, kind = left_words(stored), DeedKind.MOVED
-        moved = await self._corrected_by(kind, stored, step, requester, after, target.name)
+        after, name = left_words(stored), target.name
+        noted = partial(lost, DeedKind.MOVED, target=name, after=after, undoable=True)
+        step = partial(self._vault.move, target=target)
+        moved = await self._correct(stored, step, noted, requester)
         if isinstance(moved, Refused):
             return moved
         return Changed(DeedKind.MOVED, moved, before=stored.scope.name)
@@ -110,13 +115,13 @@ class MemoryEditor:
     ) -> StoredMemory | Refused:
         """Apply ``made`` to an entry as it is now. For a requester its former version is archived,
         and an undo by its id takes that back: the bot does it, so it is no deed of the person."""
-        if requester is None:
-            return await self._change(stored, self._writing(made))
-        changed = await self._change(stored, self._writing(made, requester.actor))
-        if isinstance(changed, StoredMemory):
+        step = self._writing(made, requester.actor if requester else None)
+        changed = await self._change(stored, step)
+        if requester is not None and isinstance(changed, StoredMemory):
             bot = replace(requester, actor=replace(requester.actor, person=""))
-            deed = Deed(DeedKind.AMENDED, changed.scope.name, changed.memory.memory_id)
-            await self._deeds.note([replace(deed, after=left_words(changed), undoable=True)], bot)
+            name, after = changed.memory.memory_id, left_words(changed)
+            deed = Deed(DeedKind.AMENDED, changed.scope.name, name, after=after, undoable=True)
+            await self._deeds.note([deed], bot)
         return changed
 
     async def vouch(self, stored: StoredMemory, *, trusted: bool) -> Changed | Refused:
@@ -179,23 +184,21 @@ class MemoryEditor:
             return False
 
     async def archive(
-        self, found: Sequence[StoredMemory], by: Actor, at: datetime
+        self, found: Iterable[StoredMemory], by: Actor
     ) -> tuple[list[StoredMemory], Refused | None]:
         """Archive entries, a file at a time. Returns those that it did archive, and why not all, if
         the vault cannot be written; what a person has deleted already is passed over."""
-        by_file: dict[tuple[str, str], list[StoredMemory]] = {}
-        for one in found:
-            by_file.setdefault((one.scope.name, one.path), []).append(one)
-        gone: list[StoredMemory] = []
+        gone, at = list[StoredMemory](), self._now()
         try:
-            for some in by_file.values():
+            for _, some in groupby(sorted(found, key=_FILE), _FILE):
+                known = list(some)
                 async with self._recallable.writing:
-                    left = await asyncio.to_thread(self._vault.archive_many, some, by=by, at=at)
+                    left = await asyncio.to_thread(self._vault.archive_many, known, by=by, at=at)
                     gone += left
                     async for one in unhurried(left):
                         self._recallable.drop(one)
                     there = set(map(entry_key, left))
-                    for one in some:  # what a person has just reworded goes as it is now
+                    for one in known:  # what a person has just reworded goes as it is now
                         if entry_key(one) not in there and await self._leave(one, by, at):
                             gone.append(one)
         except VaultWriteFailed as error:
@@ -213,17 +216,20 @@ class MemoryEditor:
         self._recallable.drop(stored)
         return found
 
-    async def purge(self, scope: Scope, memory_ids: Collection[str]) -> str:
+    async def purge(self, found: Iterable[StoredMemory]) -> str:
         """Delete every copy of forgotten entries from the archive. Returns what could not be
         deleted, and why; empty if nothing is left. What is left is tried again at night."""
-        await self._deeds.purged(scope.name, memory_ids)
-        purge = partial(self._vault.purge, scope, lambda one: one.memory_id in memory_ids)
-        async with self._recallable.writing:
-            try:
-                await asyncio.to_thread(purge, memory_ids)
-            except VaultWriteFailed as error:
-                return str(error)
-        return ""
+        left = ""
+        for scope, some in groupby(sorted(found, key=_FILE), _SCOPE):
+            ids = {one.memory.memory_id for one in some}
+            await self._deeds.purged(scope.name, ids)
+            purge = partial(self._vault.purge, scope, lambda one, ids=ids: one.memory_id in ids)
+            async with self._recallable.writing:
+                try:
+                    await asyncio.to_thread(purge, ids)
+                except VaultWriteFailed as error:
+                    left = str(error)
+        return left
 
     async def archived(self, scope: Scope, memory_ids: Collection[str]) -> list[StoredMemory]:
         """Returns those of these entries that were forgotten in the scope."""
@@ -231,20 +237,28 @@ class MemoryEditor:
         return [StoredMemory(scope, ARCHIVE, memory) for memory in found]
 
     async def restore(
-        self, scope: Scope, memory_ids: Collection[str]
+        self, found: Iterable[StoredMemory]
     ) -> tuple[list[StoredMemory], Refused | None]:
-        """Returns the restored entries, without those that the archive does not have, and why not
-        all, if the vault cannot be written."""
-        refused = None
-        async with self._recallable.writing:
-            try:
-                back = await asyncio.to_thread(self._vault.restore, scope, memory_ids)
-            except VaultWriteFailed as error:
-                back = list(error.written) if isinstance(error, PartlyWritten) else []
-                refused = not_written(error, self._notices)
-            async for one in unhurried(back):
-                self._recallable.take(one)
-        return back, refused
+        """Bring back what was forgotten: entries of the archive, and turns that are not read yet.
+        Returns what stands again, and why not all, if the vault cannot be written."""
+        back = list[StoredMemory]()
+        for scope, some in groupby(sorted(found, key=_FILE), _SCOPE):
+            here, refused = list(some), None
+            ids = {one.memory.memory_id for one in here if one.path == ARCHIVE}
+            async with self._recallable.writing:
+                try:
+                    entries = await asyncio.to_thread(self._vault.restore, scope, ids)
+                except VaultWriteFailed as error:
+                    entries = list(error.written) if isinstance(error, PartlyWritten) else []
+                    refused = not_written(error, self._notices)
+                async for one in unhurried(entries):
+                    self._recallable.take(one)
+            standing = [*entries, *(one for one in here if one.path != ARCHIVE)]
+            await self._deeds.stands(scope.name, [one.memory for one in standing])
+            back += standing
+            if refused is not None:
+                return back, refused
+        return back, None
 
     async def take_back(self, standing: StoredMemory, deed: Deed) -> Changed | Refused:
         """Undo an edit or a move, unless the entry was changed since."""
@@ -268,18 +282,15 @@ class MemoryEditor:
 
     # How an entry is changed
 
-    async def _corrected_by(
+    async def _correct(
         self,
-        kind: DeedKind,
         stored: StoredMemory,
         step: Step,
+        noted: Callable[[str, Memory], Deed],
         requester: Requester,
-        after: str,
-        target: str = "",
     ) -> StoredMemory | Refused:
         """Note the correction first: a kill in between must not lose it."""
-        scope, memory = stored.scope.name, stored.memory
-        deed = lost(kind, scope, memory, target=target, after=after, undoable=True)
+        deed = noted(stored.scope.name, stored.memory)
         numbers = await self._deeds.note([deed], requester)
         changed = await self._change(stored, step)
         if isinstance(changed, Refused):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -25,7 +25,7 @@ from ..models.data_models import (
 )
 from ..models.deeds import Deed, DeedKind
 from ..models.passages import Key
-from ..models.scope import PUBLIC, Scope
+from ..models.scope import PUBLIC
 from ..models.vault_layout import ARCHIVE
 from ..remember.deeds import lost
 from ..remember.rules.gate import told_in_confidence
@@ -33,6 +33,8 @@ from ..runtime.cooperative import unhurried
 from ..scopes.access import View
 from ..scopes.rules.scope_resolution import target_scope
 from .door import Door, deed
+
+type Change = Callable[[StoredMemory, View], Awaitable[ChangeOutcome]]
 
 
 class Corrections(Door):
@@ -67,16 +69,12 @@ class Corrections(Door):
     ) -> list[ChangeOutcome]:
         """The same of several as one deed, with one undo: an outcome for each id."""
         view = await self.parts.gate.open(conversation_id, actor)
-        found, outcomes = dict[str, StoredMemory](), dict[str, ChangeOutcome]()
-        async for memory_id in unhurried(ids):
-            stored = await self._forgettable(memory_id, view, for_good=for_good)
-            if isinstance(stored, Refused):
-                outcomes[memory_id] = stored
-            else:
-                found[memory_id] = stored
-        if found:
-            outcomes |= await self._forget(found, view, for_good=for_good)
-        return [outcomes[memory_id] for memory_id in ids]
+        named = [
+            await self._forgettable(one, view, for_good=for_good) async for one in unhurried(ids)
+        ]
+        found = {entry_key(one): one for one in named if isinstance(one, StoredMemory)}
+        done = await self._forget(found, view, for_good=for_good) if found else {}
+        return [one if isinstance(one, Refused) else done[entry_key(one)] for one in named]
 
     async def _forgettable(
         self, memory_id: str, view: View, *, for_good: bool
@@ -91,46 +89,41 @@ class Corrections(Door):
         return stored if view.may_forget(stored) else view.refusal(stored)
 
     async def _forget(
-        self, found: Mapping[str, StoredMemory], view: View, *, for_good: bool = False
-    ) -> dict[str, ChangeOutcome]:
+        self, found: Mapping[Key, StoredMemory], view: View, *, for_good: bool = False
+    ) -> dict[Key, ChangeOutcome]:
         """The corrections are noted first: a kill between must not lose them. What is not read yet
         has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
         leave the queue at night."""
-        at = self.parts.clock().replace(microsecond=0)
-        standing = [one for one in found.values() if one.path != ARCHIVE]
-        turns = {entry_key(one) for one in standing if self.parts.unread.waiting(key_of(one))}
-        living = [one for one in standing if entry_key(one) not in turns]
+        standing = {key: one for key, one in found.items() if one.path != ARCHIVE}
+        waiting = self.parts.unread.waiting
+        turns = {key for key, one in standing.items() if waiting(key_of(one))}
         noted = partial(lost, DeedKind.FORGOTTEN, undoable=not for_good)
-        deeds = (noted(one.scope.name, one.memory) for one in standing)
+        deeds = (noted(one.scope.name, one.memory) for one in standing.values())
         numbers = await self.parts.corrected.note(deeds, view.requester)
-        gone, refused = await self.parts.handlers.archive(living, view.who, at)
+        living = [one for key, one in standing.items() if key not in turns]
+        gone, refused = await self.parts.handlers.archive(living, view.who)
         done = turns.union(map(entry_key, gone))
         pairs = zip(numbers, standing, strict=True)
-        await self.parts.corrected.drop([n for n, one in pairs if entry_key(one) not in done])
+        await self.parts.corrected.drop([number for number, key in pairs if key not in done])
         await self.parts.corrections.follow()
-        purged = for_good and refused is None
-        unfinished = await self._purge(found.values()) if purged else {}
-        outcomes = dict[str, ChangeOutcome]()
-        for memory_id, one in found.items():
-            if purged:
-                why = unfinished[one.scope]
-                outcomes[memory_id] = Changed(DeedKind.PURGED, one, unfinished=why)
-            elif entry_key(one) in done:
-                outcomes[memory_id] = Changed(DeedKind.FORGOTTEN, one)
-            else:
-                outcomes[memory_id] = refused or absent(memory_id)
+        if for_good and refused is None:
+            purged = partial(Changed, DeedKind.PURGED, unfinished=await self._purge(found.values()))
+            return {key: purged(one) for key, one in found.items()}
+        outcomes = dict[Key, ChangeOutcome]()
+        for key, one in found.items():
+            forgotten = Changed(DeedKind.FORGOTTEN, one)
+            outcomes[key] = forgotten if key in done else refused or absent(key.memory_id)
         return outcomes
 
-    async def _purge(self, found: Iterable[StoredMemory]) -> dict[Scope, str]:
-        """Returns, by scope, what could not be deleted, and why."""
-        left = dict[Scope, str]()
-        for scope, ids in _by_scope(found).items():
-            left[scope] = await self.parts.handlers.purge(scope, ids)
-            try:
-                for memory_id in ids:
-                    await asyncio.to_thread(self.parts.intents.forget, proposal_key(memory_id))
-            except StateUnavailable as error:
-                left[scope] = left[scope] or str(error)
+    async def _purge(self, found: Collection[StoredMemory]) -> str:
+        """Returns what could not be deleted, and why."""
+        left = await self.parts.handlers.purge(found)
+        try:
+            for one in found:
+                key = proposal_key(one.memory.memory_id)
+                await asyncio.to_thread(self.parts.intents.forget, key)
+        except StateUnavailable as error:
+            return left or str(error)
         return left
 
     async def _forgotten(self, ids: Collection[str], view: View) -> list[StoredMemory]:
@@ -140,7 +133,7 @@ class Corrections(Door):
         for scope in view.changeable if any(ids) else ():
             found += await self.parts.handlers.archived(scope, ids)
             turns = (self.parts.unread.waiting(Key(scope.name, one)) for one in ids)
-            found += (one for one in turns if one and was_taken_out(scope.name, _id(one)))
+            found += (one for one in turns if one and was_taken_out(*entry_key(one)))
         return [one for one in found if view.sees(one)]
 
     @deed
@@ -193,11 +186,7 @@ class Corrections(Door):
         return await self._govern(memory_id, conversation_id, actor, change)
 
     async def _govern(
-        self,
-        memory_id: str,
-        where: ConversationId,
-        who: Actor,
-        change: Callable[[StoredMemory, View], Awaitable[ChangeOutcome]],
+        self, memory_id: str, where: ConversationId, who: Actor, change: Change
     ) -> ChangeOutcome:
         """Do what an admin may do to an entry from there."""
         view = await self.parts.gate.open(where, who)
@@ -222,48 +211,49 @@ class Corrections(Door):
         StateUnavailable, EngineClosed.
         """
         view = await self.parts.gate.open(conversation_id, actor)
-        if not memory_id:
-            return await self._undo_last(view)
-        if (named := pointed_id(memory_id)) is None:
-            return absent(memory_id)
-        names = {scope.name for scope in view.changeable}
-        deeds = self.parts.corrected.undoable(memory_id=named)
-        last = next((one for one in deeds if one.scope in names), None)
-        if last is not None and last.kind is not DeedKind.FORGOTTEN and self._standing(last):
-            if last.kind is DeedKind.MOVED and not actor.admin:
-                return absent(memory_id)  # whether it still lives there is not for everybody
-            return await self._undo(last, view)
-        archived = await self._forgotten([named], view)
-        return await self._bring_back(archived[:1], view) if archived else absent(memory_id)
-
-    async def _undo_last(self, view: View) -> UndoOutcome:
-        person, door = view.who.person, view.where.umo
-        for done in self.parts.corrected.undoable(person=person, door=door) if person else ():
-            outcome = await self._undo(done, view)
+        if memory_id:
+            named = pointed_id(memory_id)
+            return await self._undo_of(named, view) if named else absent(memory_id)
+        mine = actor.person, conversation_id.umo
+        for deeds in self.parts.corrected.undoable(lambda one: (one.actor, one.door) == mine):
+            outcome = await self._undo(deeds, view) if actor.person else absent()
             if not (is_absent(outcome) or is_denied(outcome)):
                 return outcome
         return absent()
 
-    def _standing(self, done: Deed) -> StoredMemory | None:
-        """The entry where the deed has left it."""
-        return self.parts.catalogue.get(Key(done.stands_in, done.memory_id))
+    async def _undo_of(self, memory_id: str, view: View) -> UndoOutcome:
+        """Of what one deed had forgotten together it alone comes back."""
+        names = {scope.name for scope in view.changeable}
 
-    async def _undo(self, done: Deed, view: View) -> UndoOutcome:
-        changeable = {scope.name: scope for scope in view.changeable}
+        def is_of_it(one: Deed) -> bool:
+            return memory_id in (one.memory_id, one.before) and one.scope in names
+
+        for deeds in self.parts.corrected.undoable(is_of_it)[:1]:
+            if deeds[0].kind is not DeedKind.FORGOTTEN:
+                outcome = await self._undo(deeds, view)
+                if not is_absent(outcome):
+                    return outcome
+        archived = await self._forgotten([memory_id], view)
+        return await self._bring_back(archived[:1], view) if archived else absent(memory_id)
+
+    async def _undo(self, deeds: Sequence[Deed], view: View) -> UndoOutcome:
+        """Undo what was done together."""
+        done, changeable = deeds[0], {scope.name: scope for scope in view.changeable}
         if done.kind is DeedKind.BROUGHT:
             may = view.trusts(changeable.get(done.stands_in, PUBLIC))
             return await self.parts.bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
         if done.kind is DeedKind.FORGOTTEN:
-            return await self._recover(done, view)
-        standing, scope = self._standing(done), changeable.get(done.scope)
+            return await self._recover(deeds, view)
+        scope = changeable.get(done.scope)
+        standing = self.parts.catalogue.get(Key(done.stands_in, done.memory_id))
         if scope is None or standing is None:
             return absent()
         if done.kind is DeedKind.REPLACED:
             return await self._swap_back(done, standing, view)
-        if done.kind is not DeedKind.MOVED and not view.sees(standing):
-            return absent(done.memory_id)
-        if not view.governs(scope):
-            return view.refusal(standing)
+        sees = view.sees(standing)
+        if not view.governs(scope) or not (sees or done.kind is DeedKind.MOVED):
+            # Whether it still lives elsewhere is not for everybody.
+            return view.refusal(standing) if sees else absent()
         undone = await self.parts.handlers.take_back(standing, done)
         await self.parts.corrections.follow()
         return undone
@@ -278,21 +268,19 @@ class Corrections(Door):
             return view.refusal(new)
         outcome = await self._bring_back([former], view)
         if isinstance(outcome, Changed):
-            (forgotten,) = (await self._forget({done.memory_id: new}, view)).values()
+            (forgotten,) = (await self._forget({entry_key(new): new}, view)).values()
             await self.parts.corrected.no_undo(new.scope.name, [done.memory_id])
             if isinstance(forgotten, Changed):
                 outcome = replace(outcome, kind=DeedKind.REPLACED)
         return outcome
 
-    async def _recover(self, done: Deed, view: View) -> UndoOutcome:
+    async def _recover(self, deeds: Sequence[Deed], view: View) -> UndoOutcome:
         """Take back that entries were forgotten, as far as the archive has them. What stood again
         since is no part of the deed any more."""
-        found, deeds = list[StoredMemory](), self.parts.corrected.together(done)
         keys = {Key(one.scope, one.memory_id) for one in deeds}
-        async for one in unhurried(await self._forgotten({key.memory_id for key in keys}, view)):
-            key = entry_key(one)
-            if key in keys and self.parts.catalogue.get(key) is None:
-                found.append(one)
+        keys = {key for key in keys if self.parts.catalogue.get(key) is None}
+        archived = await self._forgotten({key.memory_id for key in keys}, view)
+        found = [one async for one in unhurried(archived) if entry_key(one) in keys]
         outcome = await self._bring_back(found, view) if found else absent()
         if isinstance(outcome, Changed):
             await self.parts.corrected.undone(deeds)
@@ -301,36 +289,16 @@ class Corrections(Door):
     async def _bring_back(self, forgotten: Sequence[StoredMemory], view: View) -> UndoOutcome:
         """What this person may take back here; what comes of it for the first one, if that is
         nothing."""
-        first = forgotten[0]
         mine = [one async for one in unhurried(forgotten) if view.may_forget(one)]
         if not mine:
-            return view.refusal(first)
-        back, turns, refused = list[StoredMemory](), list[StoredMemory](), None
-        for scope, found in _by_scope(mine).items():
-            unread = [one for one in found.values() if one.path != ARCHIVE]
-            restored, refused = await self.parts.handlers.restore(scope, found.keys())
-            standing = (one.memory for one in (*restored, *unread))
-            await self.parts.corrected.stands(scope.name, standing)
-            back, turns = back + restored, turns + unread
-            if refused is not None:
-                break
+            return view.refusal(forgotten[0])
+        back, refused = await self.parts.handlers.restore(mine)
         await self.parts.corrections.follow()
-        if not (told := back or turns):
-            return refused or absent(_id(first))
-        return Changed(DeedKind.FORGOTTEN, told[0], undone=True, more=len(told) - 1)
+        if not back:
+            return refused or absent(forgotten[0].memory.memory_id)
+        return Changed(DeedKind.FORGOTTEN, back[0], undone=True, more=len(back) - 1)
 
 
 def _gone(memory_id: str, forgotten: Collection[StoredMemory]) -> Refused:
     """No such memory lives here: it may have been forgotten."""
     return Refused(Reason.FORGOTTEN if forgotten else Reason.NOT_VISIBLE, detail=memory_id)
-
-
-def _by_scope(found: Iterable[StoredMemory]) -> dict[Scope, dict[str, StoredMemory]]:
-    by_scope: dict[Scope, dict[str, StoredMemory]] = {}
-    for one in found:
-        by_scope.setdefault(one.scope, {})[_id(one)] = one
-    return by_scope
-
-
-def _id(stored: StoredMemory) -> str:
-    return stored.memory.memory_id

@@ -68,7 +68,7 @@ from ..reflection.result_applier import ResultApplier
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
-from ..remember.correction_follower import CorrectionFollower
+from ..remember.corrected_texts import CorrectionFollower
 from ..remember.deeds import Deeds
 from ..remember.intake import DraftChecks, Intake
 from ..remember.memory_handlers import MemoryHandlers

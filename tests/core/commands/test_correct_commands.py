@@ -180,7 +180,7 @@ async def test_all_of_mine_goes_after_a_yes_and_comes_back(rig: Rig, for_good: b
     undone = await desk("undo")
     back = ({HONGS}, []) if for_good else ({HONGS, *MINE}, [WAITS])
     assert (await left(rig), await waiting(rig)) == back
-    assert (undone == desk.say("undo.nothing"), "3" in undone) == (for_good, not for_good)
+    assert (undone == desk.say("undo.nothing"), "4" in undone) == (for_good, not for_good)
 
 
 async def test_an_admin_forgets_all_of_another_and_says_which_of_two(rig: Rig) -> None:
