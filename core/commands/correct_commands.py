@@ -8,16 +8,9 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from functools import partial
+from itertools import chain
 
-from ...llm_memory import (
-    Changed,
-    DeedKind,
-    Hit,
-    Refused,
-    StoredMemory,
-    is_changed,
-    is_denied,
-)
+from ...llm_memory import Changed, DeedKind, Hit, Refused, StoredMemory, is_changed, is_denied
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.models.data_models import ChangeOutcome, is_absent
 from ...llm_memory.text.numerals import number
@@ -48,8 +41,6 @@ _ITEM = re.compile(
 _BETWEEN = re.compile(r"[\s,、;]+|[和与]|\band\b")
 _AROUND = " \u3000\"'“”‘’「」『』《》。．.!！?？,，;；:：、"
 _PREVIEW = 80
-_MOST = 10
-"""Items of one command: as many as a page of the list."""
 
 
 def all_of(words: str) -> str | None:
@@ -71,15 +62,10 @@ async def forget(call: Call) -> Reply:
         return asked
     named = named_several(call, words) or [await _meant(call, words, how if for_good else "")]
     outcomes = await call.service.forget_many(named, **call.by, for_good=for_good)
-    purged = sum(_is_gone(one) for one in outcomes)
-    back = any(is_changed(one, DeedKind.FORGOTTEN) for one in outcomes)
-    lines = [_forgotten(call, one) for one in outcomes if not _is_gone(one)]
-    return lines + call.texts.counted("forget", purged=purged, back=back)
-
-
-def _is_gone(outcome: ChangeOutcome) -> bool:
-    """True for what is deleted for good, which is counted alone."""
-    return is_changed(outcome, DeedKind.PURGED) and not outcome.unfinished
+    told = [one for one in outcomes if not is_changed(one, DeedKind.PURGED) or one.unfinished]
+    back = any(is_changed(one, DeedKind.FORGOTTEN) for one in told)
+    counted = call.texts.counted("forget", purged=len(outcomes) - len(told), back=back)
+    return [_forgotten(call, one) for one in told] + counted
 
 
 def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
@@ -114,8 +100,8 @@ async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | Non
         done = {"purged" if for_good else "all_done": gone}
         return call.texts.counted("forget", **done, all_left=len(ids) - gone)
 
-    lines = [call.say("forget.ask", who=who, count=len(ids))]
-    lines += [call.say("forget.ask_for_good")] if for_good else []
+    asked = call.say("forget.ask", who=who, count=len(ids))
+    lines = [asked, *call.texts.counted("forget", ask_for_good=for_good)]
     return call.ask(lines, forget_all, short=call.say("forget.deed"))
 
 
@@ -148,8 +134,11 @@ def _says_too_little(token: str) -> bool:
 async def edit(call: Call) -> str:
     """Give an entry other words: by an admin."""
     first, text = call.split()
-    named = named_one(call, first, first_word(text)[0]) or first
-    return changed_text(call.texts, call.done(await call.service.edit(named, text, **call.by)))
+    others = _numbers(first_word(text)[0], call.listed)
+    if others and call.listed.keys() >= {*others}:
+        raise Enough(call.say("pointed.one_at_a_time"))
+    outcome = await call.service.edit(named_one(call, first) or first, text, **call.by)
+    return changed_text(call.texts, call.done(outcome))
 
 
 async def move(call: Call) -> str:
@@ -163,7 +152,7 @@ async def move(call: Call) -> str:
 async def undo(call: Call) -> Reply:
     """Take back the last forget, edit or move: of an entry, or of this person here; or the last
     bringing along, as a whole. What was changed since is passed over."""
-    named = (named_one(call, call.rest) or call.rest) if call.rest else ""
+    named = named_one(call, call.rest) or call.rest
     done = await call.service.restore(named, **call.by)
     if isinstance(done, Changed):
         return changed_text(call.texts, done)
@@ -177,55 +166,46 @@ async def undo(call: Call) -> Reply:
     return call.say("undo.not_found" if named else "undo.nothing", id=cut(named))
 
 
-def numbers_of(word: str, shown: Collection[int]) -> Sequence[int]:
-    """Returns the numbers that a word names, none for what is no number. ``shown``: the numbers of
-    the list."""
-    found = _ITEM.fullmatch(folded_word(word))
-    first = number(found["first"]) if found else None
-    if found is None or first is None:
-        return ()
-    digits, last = found["first"], number(found["last"] or found["first"]) or first
-    told = digits.isascii() and (first in shown or len(digits) <= _A_NUMBER)
-    is_number = found["mark"] or found["unit"] or told
-    return range(min(first, last), max(first, last) + 1) if is_number else ()
-
-
 def bare(words: str) -> str:
     """Returns the words without quotes around them and signs behind them."""
     return words.strip(_AROUND)
 
 
-def named_one(call: Call, first: str, second: str = "") -> str | None:
-    """Returns the one id that is named; None for what is neither a number nor an id. Where no one
-    memory is meant, the command is answered so. ``second``: the next word, which may be the number
-    of another one."""
-    named = named_several(call, first)
-    if named is None:
-        return None
-    others = numbers_of(second, call.listed)
-    if len(named) > 1 or (others and call.listed.keys() >= {*others}):
+def named_one(call: Call, words: str) -> str | None:
+    """Returns the one id that is named; None for words that are neither a number nor an id. Where
+    no one memory is meant, the command is answered so."""
+    named = named_several(call, words) or [None]
+    if len(named) > 1:
         raise Enough(call.say("pointed.one_at_a_time"))
     return named[0]
 
 
 def named_several(call: Call, words: str) -> list[str] | None:
     """Returns the ids that are named, each once; None for words that are neither numbers nor
-    ids. Of a number that no list has, the command is answered so."""
+    ids. Of a number that was not listed, the command is answered so."""
     listed, parts = call.listed, _BETWEEN.split(unicodedata.normalize("NFKC", words))
-    read = [(numbers_of(one, listed), pointed_id(one)) for one in parts if one]
+    read = [(_numbers(one, listed), pointed_id(one) or "") for one in parts if one]
     if not read or not all(numbers or pointed for numbers, pointed in read):
         whole = pointed_id(words)  # of a line that ends with its pointer; else they are words
         return None if whole is None else [whole]
-    numbers = [one for some, _ in read for one in some]
-    if numbers and not listed:
-        raise Enough(call.say("pointed.no_list"))
-    if absent := [one for one in numbers if one not in listed]:
-        ends = {"first": min(listed), "last": max(listed)}
-        raise Enough(call.say("pointed.no_number", number=absent[0], **ends))
-    named = [*(listed[one] for one in numbers), *(pointed for _, pointed in read if pointed)]
-    if len(set(named)) > _MOST:
-        raise Enough(call.say("pointed.too_many", most=_MOST))
-    return [*dict.fromkeys(named)]
+    if absent := [one for numbers, _ in read for one in numbers if one not in listed]:
+        raise Enough(call.say("pointed.no_number", number=absent[0]))
+    ids = ([listed[one] for one in numbers] or [pointed] for numbers, pointed in read)
+    return [*dict.fromkeys(chain.from_iterable(ids))]
+
+
+def _numbers(word: str, shown: Collection[int]) -> Sequence[int]:
+    """Returns the numbers that a word names, none for what is no number. ``shown``: the numbers of
+    the list."""
+    found = _ITEM.fullmatch(folded_word(word))
+    if found is None:
+        return ()
+    digits, first = found["first"], number(found["first"])
+    last = number(found["last"] or digits)
+    told = digits.isascii() and (first in shown or len(digits) <= _A_NUMBER)
+    if first is None or last is None or not (found["mark"] or found["unit"] or told):
+        return ()
+    return range(min(first, last), max(first, last) + 1)
 
 
 async def numbered(call: Call, found: Sequence[StoredMemory], first: int = 1) -> list[str]:

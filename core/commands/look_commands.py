@@ -131,7 +131,7 @@ async def why(call: Call) -> Reply:
 
 
 async def _of_one(call: Call, words: str) -> Reply:
-    named = named_one(call, *words.split()[:2])
+    named = named_one(call, words.split()[0])
     if named is None:
         return call.say("explain.usage")
     whole = await call.service.expand(named, conversation_id=call.where)

@@ -13,7 +13,6 @@ from ..log import logger
 from ..models.scope import Scope, ScopeFilter
 from ..models.status import Notice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, archive_path, part_path
-from ..remember.corrected_texts import EVER
 from ..remember.deeds import Deeds
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
@@ -107,5 +106,5 @@ class Overviews:
             line
             for line in text.splitlines(keepends=True)
             if corrected.isdisjoint(_ID.findall(line))
-            and self._corrected.texts.text_cleared(scope.name, line, EVER) == line
+            and self._corrected.texts.text_cleared(scope.name, line) == line
         )

@@ -131,10 +131,8 @@ class UnreadFollower:
         for one in turns:
             changes = self._changes(one)  # before: what changes meanwhile is checked again
             scope, memory = one.stored.scope.name, one.stored.memory
-            is_corrected = self._corrected.texts.is_copied(
-                scope, one.copies, memory.created_at
-            ) or self._corrected.texts.would_revive(
-                scope, memory, memory.created_at, otherwise=True
+            is_corrected = self._corrected.texts.would_revive(
+                scope, memory, memory.created_at, otherwise=True, copies=one.copies
             )
             found[one.ticket_id] = (changes, not is_corrected)
         return found

@@ -4,7 +4,7 @@ was derived from it, brought up to date: journals of days, and entries that it h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -38,69 +38,73 @@ _EMPTIED: Final = Actor("", "空了的日记")
 @dataclass(eq=False)
 class CorrectedTexts:
     """Tells which statements a correction keeps out, and cuts them out of texts. It is told what
-    may not return to a scope, and what was corrected of an entry."""
+    may not return to a scope."""
 
     _removed: Callable[[str], Sequence[Removed]]
-    _of_entry: Callable[[str, str], Sequence[Deed]]
     _mark: Mark
 
     def would_revive(
-        self, scope: str, memory: Memory, said_at: datetime, *, otherwise: bool = False
+        self,
+        scope: str,
+        memory: Memory,
+        said_at: datetime,
+        *,
+        otherwise: bool = False,
+        copies: Collection[str] = (),
     ) -> bool:
         """Returns whether a correction keeps ``memory``, said at that time, out of a scope. May
-        take milliseconds. ``otherwise``: also in other words of the same person."""
+        take milliseconds. ``otherwise``: also in other words of the same person; ``copies``: also
+        as another copy of one of these."""
+        near = self._since(scope, said_at)
+        if any(one.deed.memory_id in copies for one in near):
+            return True
         person = memory.provenance.person if otherwise else None
-        near = self._before(scope, said_at, person=person)
         text = named(memory.judgment, memory.provenance.who)
-        return bool(near) and says(text, memory.created_at, near, self._mark) is not None
-
-    def is_copied(self, scope: str, memory_ids: Iterable[str], said_at: datetime) -> bool:
-        """Returns whether one of these memories was corrected in the scope since it was said."""
-        since = said_at.replace(microsecond=0)
-        return any(
-            deed.at >= since
-            for memory_id in memory_ids
-            for deed in self._of_entry(scope, memory_id)
-        )
+        return bool(near) and says(text, memory.created_at, near, person)
 
     def cleared(self, turn: QueuedTurn, since: datetime | None = None) -> QueuedTurn:
         """Returns the turn as a model may read it: without what was corrected since then, by
         default since it was said, and without corrected statements that only the bot repeats."""
-        since = since or turn.observed_at
-        turn = self._cut(turn, self._before(turn.scope, since, shown=True, person=turn.person))
+        turn = self._cut(turn, self._shown(turn.scope, since or turn.observed_at))
         if not turn.reply_text:
             return turn
         # From its chat history the bot may repeat what was corrected before: that counts as said
         # anew only if the person says it in the same turn.
-        ever = self._before(turn.scope, EVER, shown=True)
-        if says(named(turn.user_text, turn.who), turn.observed_at, ever, self._mark) is not None:
+        ever = self._shown(turn.scope, EVER)
+        if says(named(turn.user_text, turn.who), turn.observed_at, ever):
             return turn
-        return replace(turn, reply_text=self._less(turn.reply_text, answered, turn, ever))
+        by_name = partial(answered, who=turn.who)
+        left = without(turn.reply_text, turn.observed_at, ever, as_named=by_name)
+        return replace(turn, reply_text=left)
+
+    def turn_without(self, turn: QueuedTurn, purged: Sequence[Deed]) -> QueuedTurn:
+        """Returns a turn without these statements, unless they were said anew in it."""
+        since = (one for one in purged if one.at >= turn.observed_at)
+        return self._cut(turn, [Removed(one, self._mark) for one in since])
 
     def _cut(self, turn: QueuedTurn, near: Sequence[Removed]) -> QueuedTurn:
         """Returns the turn without these statements; without any words if it is a copy of one and
         its words do not show which of them say it."""
-        if not near:
-            return turn
+
+        def left(text: str, as_named: Callable[..., str], near: Sequence[Removed]) -> str:
+            by_name = partial(as_named, who=turn.who)
+            return without(text, turn.observed_at, near, turn.person, as_named=by_name)
+
         ids = copies(turn)
         for one in (one for one in near if one.deed.memory_id in ids):
             alone = one.deed.memory_id == unread_id(turn.ticket_id)
-            if alone or self._less(turn.user_text, named, turn, [one]) == turn.user_text:
+            if alone or left(turn.user_text, named, [one]) == turn.user_text:
                 return replace(turn, user_text="", reply_text="")
-        said = self._less(turn.user_text, named, turn, near)
-        reply = self._less(turn.reply_text, answered, turn, near)
+        said, reply = left(turn.user_text, named, near), left(turn.reply_text, answered, near)
         return replace(turn, user_text=said, reply_text=reply)
 
-    def _less(
-        self, text: str, as_named: Callable[..., str], turn: QueuedTurn, near: Sequence[Removed]
-    ) -> str:
-        by_name = partial(as_named, who=turn.who)
-        return without(text, turn.observed_at, near, self._mark, as_named=by_name)
+    def text_cleared(self, scope: str, text: str) -> str:
+        """Returns a derived text without what was ever corrected in the scope."""
+        return without(text, EVER, self._shown(scope, EVER))
 
-    def text_cleared(self, scope: str, text: str, since: datetime) -> str:
-        """Returns a derived text without what was corrected in the scope from ``since`` on."""
-        near = self._before(scope, since, shown=True)
-        return without(text, since, near, self._mark) if near else text
+    def says(self, text: str, purged: Iterable[Deed]) -> bool:
+        """Returns whether one of the bot's own texts says one of these statements."""
+        return without(text, EVER, [Removed(one, self._mark) for one in purged]) != text
 
     def without_former(
         self, told: Sequence[StoredMemory], beside: Iterable[StoredMemory]
@@ -111,7 +115,7 @@ class CorrectedTexts:
         found = []
         for stored in told:
             if is_digest(stored.memory):
-                since = self._before(stored.scope.name, stored.memory.created_at)
+                since = self._since(stored.scope.name, stored.memory.created_at)
                 back = (d.deed.words for d in since if d.deed.kind is DeedKind.TAKEN_BACK)
                 here = (said for scope, said in settled if scope == stored.scope)
                 left = journal_without(stored.memory.judgment, {*back, *here})
@@ -121,34 +125,13 @@ class CorrectedTexts:
                 found.append(stored)
         return found
 
-    def turn_without(self, turn: QueuedTurn, purged: Sequence[Deed]) -> QueuedTurn:
-        """Returns a turn without these statements, unless they were said anew in it."""
-        near = [_as_said_by(turn.person, Removed(one)) for one in purged]
-        return self._cut(turn, [one for one in near if one.deed.at >= turn.observed_at])
+    def _since(self, scope: str, said_at: datetime) -> list[Removed]:
+        """Returns corrections from after ``said_at``."""
+        return [one for one in self._removed(scope) if one.deed.at >= said_at]
 
-    def says(self, text: str, purged: Sequence[Deed]) -> bool:
-        """Returns whether one of the bot's own texts says one of these statements."""
-        return without(text, EVER, [Removed(one) for one in purged], self._mark) != text
-
-    def _before(
-        self, scope: str, said_at: datetime, *, shown: bool = False, person: str | None = None
-    ) -> list[Removed]:
-        """Returns corrections from after ``said_at``. ``shown``: for text that a model or a person
-        reads, and is not an entry of the scope. ``person``: who said it, empty if unknown, where
-        other words of what that person had said count as well."""
-        return [
-            _as_said_by(person, one)
-            for one in self._removed(scope)
-            if one.deed.at >= said_at and not (shown and scope not in one.deed.hidden_in)
-        ]
-
-
-def _as_said_by(person: str | None, removed: Removed) -> Removed:
-    """Returns the correction for a text of this person, empty for one who is unknown."""
-    deed = removed.deed
-    own = person is not None and person in ("", deed.person)
-    taken_back = deed.kind is DeedKind.TAKEN_BACK
-    return removed.otherwise if own and not taken_back else removed
+    def _shown(self, scope: str, said_at: datetime) -> list[Removed]:
+        """The same for text that a model or a person reads, and is not an entry of the scope."""
+        return [one for one in self._since(scope, said_at) if scope in one.deed.hidden_in]
 
 
 @dataclass(eq=False)

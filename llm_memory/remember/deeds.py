@@ -69,7 +69,7 @@ class Deeds:
         """Counts the corrections that were noted or dropped, by scope."""
         self.new: list[Deed] = []
         """The corrections that nobody has followed yet, at first all."""
-        self.texts = CorrectedTexts(self.removed, self.of_entry, self.mark)
+        self.texts = CorrectedTexts(self.removed, self.mark)
 
     def load(self) -> None:
         """Read the journal; it is empty if the state store cannot be read. Blocks."""
@@ -242,7 +242,7 @@ class Deeds:
                 memory_id=ids.get(one.memory_id, one.memory_id),
                 words="",
                 who="",
-                marks=marks_of(one, self.mark),
+                marks=marks_of(Removed(one, self.mark)),
             )
             for one in purged
         ]
@@ -314,7 +314,7 @@ class Deeds:
             self._all.pop(number, None)
         else:
             self._all[number] = deed
-            removed = Removed(deed)
+            removed = Removed(deed, self.mark)
             for place in present:
                 self._corrections.setdefault(place, {})[number] = removed
             if present and not former:

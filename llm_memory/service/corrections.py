@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -72,8 +72,8 @@ class Corrections(Door):
         named = [
             await self._forgettable(one, view, for_good=for_good) async for one in unhurried(ids)
         ]
-        found = {entry_key(one): one for one in named if isinstance(one, StoredMemory)}
-        done = await self._forget(found, view, for_good=for_good) if found else {}
+        found = (one for one in named if isinstance(one, StoredMemory))
+        done = await self._forget(found, view, for_good=for_good)
         return [one if isinstance(one, Refused) else done[entry_key(one)] for one in named]
 
     async def _forgettable(
@@ -89,11 +89,12 @@ class Corrections(Door):
         return stored if view.may_forget(stored) else view.refusal(stored)
 
     async def _forget(
-        self, found: Mapping[Key, StoredMemory], view: View, *, for_good: bool = False
+        self, named: Iterable[StoredMemory], view: View, *, for_good: bool = False
     ) -> dict[Key, ChangeOutcome]:
         """The corrections are noted first: a kill between must not lose them. What is not read yet
         has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
         leave the queue at night."""
+        found = {entry_key(one): one for one in named}
         standing = {key: one for key, one in found.items() if one.path != ARCHIVE}
         waiting = self.parts.unread.waiting
         turns = {key for key, one in standing.items() if waiting(key_of(one))}
@@ -268,7 +269,7 @@ class Corrections(Door):
             return view.refusal(new)
         outcome = await self._bring_back([former], view)
         if isinstance(outcome, Changed):
-            (forgotten,) = (await self._forget({entry_key(new): new}, view)).values()
+            (forgotten,) = (await self._forget([new], view)).values()
             await self.parts.corrected.no_undo(new.scope.name, [done.memory_id])
             if isinstance(forgotten, Changed):
                 outcome = replace(outcome, kind=DeedKind.REPLACED)

@@ -169,7 +169,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         if is_off_the_record(turn.user_text):
             if drops_the_last(turn.user_text):
                 said = filter(view.may_forget, await self._last_said(turn, view))
-                await self._forget({one.memory.memory_id: one for one in said}, view)
+                await self._forget(said, view)
             return Refused(Reason.NOT_TO_BE_KEPT)
         if turn.forgot:  # a wish that was done would tell what is forgotten
             turn = replace(turn, user_text=without_forget_wishes(turn.user_text), reply_text="")

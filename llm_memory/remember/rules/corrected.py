@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
 from typing import Final
 
-from ...models.deeds import Deed
+from ...models.deeds import Deed, DeedKind
 from ...models.turns import QueuedTurn
 from ...text.dates.date_annotation import without_weekday_dates
 from ...text.normalising import derived_id
@@ -58,18 +58,10 @@ type Mark = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Removed:
-    """A correction with its parsed statements, which are cached.
-
-    ``loosely``: a clause that says the statement otherwise says it, too (``_says_otherwise``).
-    """
+    """A correction with its parsed statements, which are cached."""
 
     deed: Deed
-    loosely: bool = False
-
-    @cached_property
-    def otherwise(self) -> Removed:
-        """Returns it for what the same person said before it."""
-        return Removed(self.deed, loosely=True)
+    mark: Mark
 
     @cached_property
     def parts(self) -> tuple[Statement, ...]:
@@ -81,24 +73,33 @@ class Removed:
             clauses = whole.clauses if len(whole.clauses) > 1 else ()
             told = [clause for clause in clauses if len(_heavy(clause)) >= _LEAST_CLAUSE]
             found += [whole, *(Statement((clause,), whole.vague) for clause in told)]
-        return tuple(found)
+        return tuple(part for part in found if part.words)
 
     @cached_property
     def words(self) -> tuple[frozenset[str], ...]:
         """Returns the words of each part, without order."""
-        return tuple(_folded(part.words) for part in self.parts if part.words)
+        return tuple(_folded(part.words) for part in self.parts)
 
     @cached_property
     def speaker(self) -> frozenset[str]:
         """Returns the words of its speaker's name."""
         return _folded(statement(self.deed.who, self.deed.said_at).words)
 
-    def may_be_in(self, clauses: Sequence[frozenset[str]], whole: frozenset[str]) -> bool:
+    def counts_otherwise(self, person: str | None) -> bool:
+        """Returns whether in a text of this person, empty for one who is unknown, a clause that
+        says the statement otherwise says it, too: not of what its speaker has taken back."""
+        own = person is not None and person in ("", self.deed.person)
+        return own and self.deed.kind is not DeedKind.TAKEN_BACK
+
+    def may_be_in(
+        self, clauses: Sequence[frozenset[str]], whole: frozenset[str], person: str | None
+    ) -> bool:
         """A cheap prefilter: False if a text with these words cannot match. A match has all words
         of a part, or a clause with only words of the statement."""
         if not self.words:
             return bool(self.deed.marks)
-        told, least = self.words[0], _LEAST_WORDS if self.loosely else math.inf
+        least = _LEAST_WORDS if self.counts_otherwise(person) else math.inf
+        told = self.words[0]
         return any(part <= whole for part in self.words) or any(
             clause <= told or len(clause & told) >= least for clause in clauses
         )
@@ -126,70 +127,71 @@ def answered(text: str, who: str) -> str:
     return _ADDRESSED.sub(lambda _: who, text) if who else text
 
 
-def marks_of(deed: Deed, mark: Mark) -> tuple[str, ...]:
+def marks_of(removed: Removed) -> tuple[str, ...]:
     """Returns the hashes that identify a statement once its words are purged."""
-    return tuple(dict.fromkeys(mark(_plain(part.words)) for part in Removed(deed).parts))
+    return tuple(dict.fromkeys(removed.mark(_plain(part.words)) for part in removed.parts))
 
 
-def says(text: str, said_at: datetime, removed: Sequence[Removed], mark: Mark) -> Removed | None:
-    """Returns the first of the removed statements that ``text`` says, as a whole or in some
-    clauses.
+def says(
+    text: str, said_at: datetime, removed: Iterable[Removed], person: str | None = None
+) -> bool:
+    """Returns whether ``text`` says one of the removed statements, as a whole or in some clauses.
 
     Args:
         text: With the speaker's name in place of the first person, see ``named``.
         said_at: When it was said: relative dates in it are resolved from there.
+        person: Who said it, empty if unknown, where what that person had said counts in other
+            words as well.
     """
     said = statement(text, said_at)
-    return next((one for one in _near(said, removed) if says_one(said, one, mark)), None)
+    return any(says_one(said, one, person) for one in _near(said, removed, person))
 
 
 def without(
     text: str,
     said_at: datetime,
-    removed: Sequence[Removed],
-    mark: Mark,
+    removed: Iterable[Removed],
+    person: str | None = None,
     *,
-    as_named: Callable[[str], str] = lambda piece: piece,
+    as_named: Callable[[str], str] = str,
 ) -> str:
     """Returns ``text`` without the clauses that say one of the removed statements.
 
     ``as_named`` returns a text with names in place of personal pronouns.
     """
-    near = list(_near(statement(as_named(text), said_at), removed))
+    near = list(_near(statement(as_named(text), said_at), removed, person))
     if not near:
         return text
     pieces = _PIECE.findall(text)
     kept = [True] * len(pieces)
     for length in range(1, _MOST_CLAUSES + 1):
         for first in range(len(pieces) - length + 1):
-            if not all(kept[first : first + length]):
-                continue
-            some = "".join(pieces[first : first + length])
-            if says(as_named(some), said_at, near, mark) is not None:
-                kept[first : first + length] = [False] * length
-    if all(kept):
-        return text
-    return "".join(piece for piece, stays in zip(pieces, kept, strict=True) if stays).strip()
+            some = slice(first, first + length)
+            if all(kept[some]) and says(as_named("".join(pieces[some])), said_at, near, person):
+                kept[some] = [False] * length
+    return text if all(kept) else "".join(compress(pieces, kept)).strip()
 
 
-def _near(said: Statement, removed: Sequence[Removed]) -> Iterator[Removed]:
+def _near(said: Statement, removed: Iterable[Removed], person: str | None) -> Iterator[Removed]:
     """Yields the statements that the text may say."""
     clauses = [words for clause in said.clauses if (words := _folded(clause))]
     whole = frozenset[str]().union(*clauses)
-    return (one for one in removed if one.may_be_in(clauses, whole))
+    return (one for one in removed if one.may_be_in(clauses, whole, person))
 
 
-def says_one(said: Statement, removed: Removed, mark: Mark) -> bool:
+def says_one(said: Statement, removed: Removed, person: str | None) -> bool:
     """Returns whether ``said`` says one removed statement."""
-    marks = removed.deed.marks
-    if marks and any(mark(_plain(some)) in marks for some in _runs(said)):
+    marks, runs = removed.deed.marks, list(_runs(said))
+    if marks and any(removed.mark(_plain(some)) in marks for some in runs):
         return True
-    if removed.parts and said.words and extends(removed.parts[0], said):
+    if not said.words or not removed.parts:
+        return False
+    if extends(removed.parts[0], said):
         return True
-    clauses = said.clauses if removed.loosely else ()
+    clauses = said.clauses if removed.counts_otherwise(person) else ()
     telling = chain(
         (clause for clause in clauses if _says_otherwise(clause, removed)),
-        (part.words for part in removed.parts if part.words and _is_said(said, part)),
+        (one.words for one in removed.parts if extends(said, one) or _hold(runs, one.words)),
     )
     return not all(_is_comment(words, said, removed) for words in telling)
 
@@ -205,31 +207,27 @@ def _is_comment(clause: Words, said: Statement, removed: Removed) -> bool:
     return own <= _MOST_COMMENT and 2 * own < min(map(_weight, wholes))
 
 
-def _is_said(said: Statement, part: Statement) -> bool:
-    told = any(_holds(some, part.words) for some in _runs(said))
-    return told or (bool(said.words) and extends(said, part))
-
-
 def _says_otherwise(clause: Words, removed: Removed) -> bool:
     """Returns whether ``clause`` has most of the words of a part, or hardly any others, in any
     order. Neither alone is negated or retracted, and it names no other number, person or thing."""
     said = _gist(clause, removed)
     if len(said) < _LEAST_WORDS:
         return False
-    for part in removed.parts:
-        meant = _gist(part.words, removed)
+    for words in (part.words for part in removed.parts):
+        meant = _gist(words, removed)
         new, shared = said - meant, _weight(said & meant)
-        if TURNS.isdisjoint(clause) != TURNS.isdisjoint(part.words):
+        if TURNS.isdisjoint(clause) != TURNS.isdisjoint(words) or any(map(_is_another, new)):
             continue
-        if any(word in PERSONS or _is_number(word) for word in new):
+        if _name_others(_names(clause) & said, _names(words) & meant):
             continue
-        if _name_others(_names(clause) & said, _names(part.words) & meant):
-            continue
-        if _weight(new) <= _NEW * _weight(said):
-            return True
-        if shared >= _LEAST_SHARED and shared >= _SHARED * _weight(meant):
+        few, many = _NEW * _weight(said), max(_LEAST_SHARED, _SHARED * _weight(meant))
+        if _weight(new) <= few or shared >= many:
             return True
     return False
+
+
+def _is_another(word: str) -> bool:
+    return word in PERSONS or _is_number(word)
 
 
 def _name_others(some: frozenset[str], others: frozenset[str]) -> bool:
@@ -268,21 +266,22 @@ def _runs(said: Statement) -> Iterator[Words]:
             yield tuple(word for clause in said.clauses[first:last] for word in clause)
 
 
-def _holds(words: Words, removed: Words) -> bool:
-    """Returns whether ``words`` has all of ``removed``, in order and close together, about the same
-    person, with the same negations and retractions."""
-    if agree(words, removed):
-        return True
-    wanted, there = _heavy(removed), _heavy(words)
-    if len(wanted) < _LEAST_WORDS or _turns(wanted) != _turns(there):
-        return False
-    if len(wanted) < _FEW_WORDS and 2 * len(wanted) < len(there):
-        return False
-    most = len(wanted) + len(wanted) // 2
-    return any(
-        word == wanted[0] and _begins(there[first : first + most], wanted)
-        for first, word in enumerate(there)
-    )
+def _hold(runs: Iterable[Words], removed: Words) -> bool:
+    """Returns whether some words have all of ``removed``, in order and close together, about the
+    same person, with the same negations and retractions."""
+    wanted = _heavy(removed)
+    most, turns = len(wanted) + len(wanted) // 2, _turns(wanted)
+    for words in runs:
+        if agree(words, removed):
+            return True
+        there = _heavy(words)
+        few = len(wanted) < _FEW_WORDS and 2 * len(wanted) < len(there)
+        if len(wanted) < _LEAST_WORDS or few or turns != _turns(there):
+            continue
+        firsts = (first for first, word in enumerate(there) if word == wanted[0])
+        if any(_begins(there[first : first + most], wanted) for first in firsts):
+            return True
+    return False
 
 
 def _begins(words: Words, wanted: Words) -> bool:
