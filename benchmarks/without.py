@@ -96,7 +96,7 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "trust-scale": (
         "recall.embedder_trust:EmbedderTrust.chance", _with(lambda chance: (0.0, chance[1])),
     ),
-    "uses": ("recall.use_counts:UseCounts.of", _gives(0)),
+    "uses": ("recall.afterwards:UseCounts.of", _gives(0)),
     **{
         name: ("recall.rules.order:terms", _with(lambda terms, name=name: terms | {name: 0.0}))
         for name in FEATURES

@@ -43,7 +43,7 @@ from astrbot_plugin_scoped_memory.llm_memory import Actor, ContextLine, Recall  
 from astrbot_plugin_scoped_memory.llm_memory.index.indexing_service import (  # noqa: E402
     IndexingService,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.use_counts import UseCounts  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.afterwards import UseCounts  # noqa: E402
 
 WHOLE = "-"
 WRITTEN = {"asks"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -31,17 +30,14 @@ class DropReason(StrEnum):
     """Why a candidate did not become a hit."""
 
     FLOOR = "below_floor"
-    SCOPE = "scope_check"
-    GONE = "not_in_vault"
     LIMIT = "over_limit"
     BUDGET = "over_budget"
     SAID = "said_already"
 
 
 PRIVATE: Final = "@private"
-"""Stands for a private chat, which is not named."""
 UNKNOWN: Final = "?"
-"""Stands for an unknown account, or group."""
+"""Stand for a private chat, which is not named, and for an unknown account, or group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +45,13 @@ class Byline:
     """Who a speaker is, where the name, which anybody can take, leaves it open.
 
     Attributes:
-        account: A short mark of the account, ``?`` where none is known; empty where the name does.
+        account: A short mark of the account, or ``UNKNOWN``; empty where the name tells.
         elsewhere: No person of the reader's conversation said it, and it is not vouched for.
         reworded: The words are another person's, who has edited what the speaker said.
         retold: The name of who said it, in a model's words.
         heard: In which other conversation of the reader's private scope it was heard: what a group
-            is called, or its number, ``?`` where neither is known, ``PRIVATE`` for a private
-            chat. Empty in the same one, and for what all may read: there it is not theirs to know.
+            is called, or its number, ``UNKNOWN`` or ``PRIVATE``. Empty in the same one, and for
+            what all may read: there it is not theirs to know.
     """
 
     admin: bool = False
@@ -138,7 +134,6 @@ class Trace:
     scopes: tuple[str, ...] = ()
     arm: Arm = Arm.NONE
     considered: tuple[Considered, ...] = ()
-    dropped: Counter[DropReason] = field(default_factory=Counter)
     milliseconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     talk: TalkUsed = NO_TALK
@@ -163,22 +158,17 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Hits, best first. Empty when nothing is relevant: that is an answer, too."""
+    """Hits, best first. Empty when nothing is relevant: that is an answer, too. ``left_out``: how
+    many more answer a question for all that lies on some days."""
 
     hits: tuple[Hit, ...] = ()
     trace: Trace = field(default_factory=Trace)
+    left_out: int = 0
 
     @property
     def unsure(self) -> bool:
         """Something comes near the question, and nothing answers it for certain."""
         return bool(self.trace.considered) and all(hit.weak for hit in self.hits)
-
-    @property
-    def left_out(self) -> int:
-        """How many more answer a question for all that lies on some days."""
-        dropped = self.trace.dropped
-        of_days = self.trace.arm is Arm.DATES
-        return dropped[DropReason.LIMIT] + dropped[DropReason.BUDGET] if of_days else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,13 +126,11 @@ class FeedbackReport:
     """``known`` is False for a ticket that was settled already or whose scope is gone.
 
     Attributes:
-        counted: The useful ids that the turns' scope could see.
         outcomes: What became of each draft, contradiction and merge, in this order.
         dropped: Ids of the feedback that the scope does not see, or may not change.
     """
 
     known: bool
-    counted: tuple[str, ...] = ()
     outcomes: tuple[RememberOutcome, ...] = ()
     dropped: int = 0
 

@@ -98,7 +98,7 @@ class EmbedderTrust:
     async def run(self, embedder: Embedder, prepared: Callable[[], Awaitable[Fingerprint]]) -> None:
         """Examine it as soon as it is prepared. Ends when that is done."""
         self.cohorts, failures = {}, 0
-        while True:
+        while not self.cohorts:
             fingerprint = await prepared()
             known = await asyncio.to_thread(self._known, fingerprint)
             try:
@@ -108,11 +108,9 @@ class EmbedderTrust:
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
                 continue
-            if await prepared() == fingerprint:
-                self.cohorts, self.model = found, fingerprint.model
-                if not known:
-                    await asyncio.to_thread(self._keep, _Kept(EXAMINATION, fingerprint, found))
-                return
+            self.cohorts, self.model = found, fingerprint.model
+            if not known:
+                await asyncio.to_thread(self._keep, _Kept(EXAMINATION, fingerprint, found))
 
     def _known(self, fingerprint: Fingerprint) -> Mapping[Language, Cohort] | None:
         """Of this embedder, by the present examination. Blocks; what is unreadable is not known."""

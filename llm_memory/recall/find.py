@@ -6,7 +6,6 @@ whether any of it answers. Whatever was named is checked against the filter here
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,7 +27,7 @@ from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import Key, Passage, moment_of, place_name
-from ..models.recall import Arm, DropReason, Trace
+from ..models.recall import Arm, Trace
 from ..models.scope import ScopeFilter
 from ..models.vault_layout import topic_of
 from ..runtime.cooperative import cooperative
@@ -36,13 +35,13 @@ from ..text.normalising import estimate_tokens
 from ..text.overlap import content, shortlist
 from ..text.scripts import fold
 from ..text.traditional import simplified
+from .afterwards import UseCounts
 from .embedder_trust import EmbedderTrust
 from .patterns import says
 from .question import Ask
 from .rules import order
 from .rules.asked import only_asks
 from .rules.choosing import Candidate
-from .use_counts import UseCounts
 from .weights import RecallWeights
 from .whole_answers import Whole, WholeAnswers
 
@@ -135,9 +134,8 @@ class CandidateFinder:
             if one.whole.limit is None:
                 await self._described(one, lag)
             else:
-                days = {key_of(stored): stored for stored in one.whole.best}
-                visible = self._visible(one.ask, days, one.trace.dropped)
-                one.candidates = [Candidate(day, place=at) for at, day in enumerate(visible)]
+                days = enumerate(self._visible(one.ask, map(key_of, one.whole.best)))
+                one.candidates = [Candidate(day, place=at) for at, day in days]
             # What describes them holds the loop for some milliseconds, and so does what follows.
             await asyncio.sleep(0)
         return found
@@ -162,26 +160,21 @@ class CandidateFinder:
             return
         found.similarities = {one.key: one.similarity for one in neighbours.found}
         found.vector = vector.tolist()
-        found.trace.dropped[DropReason.SCOPE] += neighbours.dropped
+        self.scope_check_drops += neighbours.dropped
 
     async def _described(self, found: Found, lag: Lag) -> None:
         """Leaves as candidates what may answer, with what is known of each, and its score."""
-        ask, whole, trace = found.ask, found.whole, found.trace
-        trace.arm = _ARMS[found.words is not None, found.similarities is not None]
-        # Before the texts are looked through: what is written meanwhile is known to the index.
-        living = lag.living() if trace.arm is Arm.DENSE else ()
-        waiting = [one for one in living if ask.request.scope_filter.admits(place_name(one))]
-        named, covered = await self._named(found, waiting)
-        # They were waited for: what was forgotten or moved meanwhile is not shown.
-        best = {key_of(one): at for at, one in enumerate(whole.best)}
-        sure = {key_of(one): one for one in (*whole.best, *whole.beside)}
-        sure = {key: one for key, one in sure.items() if self._passages.get(key) is one}
+        ask, whole = found.ask, found.whole
+        found.trace.arm = _ARMS[found.words is not None, found.similarities is not None]
+        covered = await self._covered(found, lag)
         if found.words is not None:
-            trace.dropped[DropReason.SCOPE] += found.words.dropped
+            self.scope_check_drops += found.words.dropped
             whole_question = not (ask.request.topic or ask.request.on)
-            trace.holding = found.words.holding * whole_question
-        visible = self._visible(ask, named | sure, trace.dropped)
-        features = self._features(found, covered, {key for key in named if key in lag})
+            found.trace.holding = found.words.holding * whole_question
+        best = {key_of(one): at for at, one in enumerate(whole.best)}
+        sure = dict.fromkeys([*best, *map(key_of, whole.beside)])
+        visible = self._visible(ask, chain(covered, found.similarities or (), sure))
+        features = self._features(found, covered, lag)
         found.candidates = [
             Candidate(one, place=best.get(key_of(one)), features=features(one))
             for one in visible
@@ -192,42 +185,47 @@ class CandidateFinder:
             if one.key in sure:
                 one.relevance, one.weak = max(one.relevance, 0.0), False
 
-    async def _named(
-        self, found: Found, waiting: Sequence[Passage]
-    ) -> tuple[dict[Key, Passage | None], dict[Key, float]]:
-        """What the indexes name, and what was looked through beside them; and how much of the
-        question each speaks of, 0 to 1."""
+    async def _covered(self, found: Found, lag: Lag) -> dict[Key, float]:
+        """How much of the question each speaks of, 0 to 1: of what the index of words names, and of
+        what was looked through beside it, or in its place."""
         ask, seen = found.ask, found.ask.request.scope_filter
-        covered = {one.key: one.coverage for one in found.words.found} if found.words else {}
-        named = {key: self._passages.get(key) for key in (*covered, *(found.similarities or ()))}
         others: Iterable[Passage]
+        covered = {one.key: one.coverage for one in found.words.found} if found.words else {}
         if found.words is not None:
             # Of what was said on the days asked for, all may stand behind newer words alike.
             others = (one for one in self._whole.said_on(ask) if key_of(one) not in covered)
         elif found.similarities is not None:
-            others = chain(filter(None, named.values()), waiting)
+            near = filter(None, map(self._passages.get, found.similarities))
+            others = (one for one in chain(near, lag.living()) if seen.admits(place_name(one)))
         else:
             others = self._passages.visible(seen)
         if found.words is None or ask.times:
-            for passage, share in await self._scan(ask.words, seen, others):
-                named[key_of(passage)] = passage
-                covered[key_of(passage)] = share
-        return named, covered
+            # It may be a hundred thousand: a copy is quick, looking through it is not.
+            covered |= await asyncio.to_thread(self._scanned, ask.words, seen, list(others))
+        return covered
 
-    def _visible(
-        self, ask: Ask, named: Mapping[Key, Passage | None], dropped: Counter[DropReason]
-    ) -> list[Passage]:
+    def _scanned(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: Sequence[Passage]
+    ) -> dict[Key, float]:
+        """How much of the query those speak of that share the most words with it. Blocks."""
+
+        def newest(one: Passage) -> tuple[bool, datetime]:
+            return place_name(one) == scope_filter.scopes[0].name, moment_of(one)
+
+        if len(passages) > SCAN_LIMIT:
+            passages = nlargest(SCAN_LIMIT, passages, newest)
+        folded = [self._passages.folded(passage) for passage in cooperative(passages)]
+        best = [passages[place] for place in shortlist(query.text, folded, SHORTLIST)]
+        shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
+        return dict(zip(map(key_of, best), shares, strict=True))
+
+    def _visible(self, ask: Ask, keys: Iterable[Key]) -> list[Passage]:
         """Those of what was named that live, and that the filter admits."""
-        admits, visible = ask.request.scope_filter.admits, []
-        for key, passage in named.items():
-            if not admits(key.scope) or (passage and not admits(place_name(passage))):
-                dropped[DropReason.SCOPE] += 1
-            elif passage is None:
-                dropped[DropReason.GONE] += 1
-            else:
-                visible.append(passage)
-        self.scope_check_drops += dropped[DropReason.SCOPE]
-        return visible
+        admits = ask.request.scope_filter.admits
+        named = [(key, self._passages.get(key)) for key in dict.fromkeys(keys)]
+        seen = [one for key, one in named if admits(key.scope if one is None else place_name(one))]
+        self.scope_check_drops += len(named) - len(seen)
+        return [*filter(None, seen)]
 
     def _answers(self, ask: Ask, passage: Passage) -> bool:
         """False for what is no answer, whatever it says. What a digest repeats answers by itself,
@@ -247,7 +245,7 @@ class CandidateFinder:
         return not request.on or order.in_time(passage, ask.times, ask.now.tzinfo)
 
     def _features(
-        self, found: Found, covered: Mapping[Key, float], unknown: set[Key]
+        self, found: Found, covered: Mapping[Key, float], lag: Lag
     ) -> Callable[[Passage], dict[str, float]]:
         """What is known of each, as numbers: see ``order.FEATURES``."""
         ask, near = found.ask, found.similarities or {}
@@ -259,7 +257,7 @@ class CandidateFinder:
 
         def features(one: Passage) -> dict[str, float]:
             key, nearness = key_of(one), 0.0
-            if near and key in unknown and key not in near:
+            if near and key in lag and key not in near:
                 nearness = low + slope * covered.get(key, 0.0)
             elif near and deviation > 0:
                 nearness = max((near.get(key, far) - mean) / deviation, 0.0)
@@ -324,29 +322,5 @@ class CandidateFinder:
             matches = await self._lexical.search(query, seen, DEEP)
         except IndexUnavailable:
             return []
-        named = {one.key: self._passages.get(one.key) for one in matches.found}
-        visible = self._visible(ask, named, Counter())
+        visible = self._visible(ask, (one.key for one in matches.found))
         return [one for one in visible if isinstance(one, StoredMemory)]
-
-    async def _scan(
-        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: Iterable[Passage]
-    ) -> list[tuple[Passage, float]]:
-        """The passages that share the most words with the query, each with how much of it it speaks
-        of, 0 to 1."""
-        # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
-        return await asyncio.to_thread(self._scanned, query, scope_filter, list(passages))
-
-    def _scanned(
-        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: list[Passage]
-    ) -> list[tuple[Passage, float]]:
-        """Blocks."""
-
-        def newest(one: Passage) -> tuple[bool, datetime]:
-            return place_name(one) == scope_filter.scopes[0].name, moment_of(one)
-
-        if len(passages) > SCAN_LIMIT:
-            passages = nlargest(SCAN_LIMIT, passages, newest)
-        folded = [self._passages.folded(passage) for passage in cooperative(passages)]
-        best = [passages[place] for place in shortlist(query.text, folded, SHORTLIST)]
-        shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
-        return list(zip(best, shares, strict=True))

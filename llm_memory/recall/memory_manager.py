@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,14 +18,13 @@ from ..models.recall import GIVEN_UP, Arm, Considered, DropReason, Hit, Recall, 
 from ..models.settings import EngineSettings
 from ..text.hit_line import line_tokens
 from ..texts import Texts
-from .explanations import Explanations
+from .afterwards import Explanations, UseCounts
 from .find import CandidateFinder, Found
 from .question import Ask, RecallRequest, read
 from .reranking import Reranking
 from .rules import tell_once
 from .rules.choosing import Candidate, choose, is_journal
 from .rules.newer import newer_first
-from .use_counts import UseCounts
 from .weights import RecallWeights
 from .whole_answers import Whole
 
@@ -73,7 +71,8 @@ class MemoryManager:
         finally:
             self.explanations.note(request.conversation, request.query, trace)
         self.uses.show(hits)
-        return Recall(hits, trace)
+        left_out = len(found.candidates) - len(hits) if trace.arm is Arm.DATES else 0
+        return Recall(hits, trace, left_out)
 
     def _chosen(self, found: Found, request: RecallRequest) -> tuple[Hit, ...]:
         """What is told of it; its trace says what became of the rest."""
@@ -91,26 +90,24 @@ class MemoryManager:
         trace.considered = tuple(
             Considered(*one.key, one.score, one.dropped, one.terms) for one in told[:TRACED]
         )
-        trace.dropped += Counter(one.dropped for one in told if one.dropped)
         return tuple(map(request.complete, hits))
 
     async def _ordered(self, found: Found, began: float) -> None:
         """Leaves as candidates what may be shown, best first, each thing once."""
         ask, trace = found.ask, found.trace
         by_date, stands = trace.arm is Arm.DATES, ask.request.stands
-        ranked = sorted(self._living(found.candidates, trace), key=_order)
+        ranked = sorted(self._living(found.candidates), key=_order)
         best = [one for one in ranked if one.relevance >= 0]
         below = [one for one in ranked if one.relevance < 0]
         if not (by_date or found.whole.best):
             spent = time.perf_counter() - began
             best = await self._reranking.order(ask.request.query, best, spent, trace.notes)
-            best = self._living(best, trace)
+            best = [*self._living(best)]
         known = {one.key: one for one in ranked}
         record = partial(self._passages.record, scope_filter=ask.request.scope_filter)
         stored = tell_once.stored_instead(best, self._passages.copied)
         told = tell_once.closed_last(stored, known, self._passages.get, record)
-        trace.dropped[DropReason.SAID] = max(len(best) - len(told), 0)
-        trace.holding = max(trace.holding - trace.dropped[DropReason.SAID], 0)
+        trace.holding = max(trace.holding - max(len(best) - len(told), 0), 0)
         best = tell_once.merge_same_facts(told)
         if not by_date:
             if not ask.times:
@@ -125,16 +122,12 @@ class MemoryManager:
         for one in found.others:
             one.dropped = DropReason.FLOOR
 
-    def _living(self, candidates: Iterable[Candidate], trace: Trace) -> list[Candidate]:
+    def _living(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         """They were waited for: what was forgotten or moved meanwhile is not shown."""
-        living = []
         for one in candidates:
-            if (passage := self._passages.get(one.key)) is None:
-                trace.dropped[DropReason.GONE] += 1
-            else:
+            if (passage := self._passages.get(one.key)) is not None:
                 one.passage = passage
-                living.append(one)
-        return living
+                yield one
 
 
 def joined(each: Sequence[Found]) -> Found:
@@ -145,7 +138,6 @@ def joined(each: Sequence[Found]) -> Found:
     best, others = _once(one.candidates for one in each), _once(one.others for one in each)
     traces = [one.trace for one in each]
     trace = max(traces, key=lambda one: one.chance or 0.0)
-    trace.dropped = sum((one.dropped for one in traces), Counter())
     trace.notes = list(dict.fromkeys(chain(*(one.notes for one in traces))))
     trace.talk, trace.holding = traces[0].talk, 0  # holding is of the words of one question
     return Found(each[0].ask, Whole(), trace, candidates=best, others=_without(others, best))

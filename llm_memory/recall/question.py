@@ -21,7 +21,7 @@ from ..text.dates.expressions import TimeSpan, Towards, days_named, find_times, 
 from ..text.normalising import clean
 from ..text.scripts import Language, fold, language_of
 from ..text.stated import CLAUSE, asks
-from .patterns import PATTERNS
+from .patterns import PATTERNS, says
 from .rules.asked import (
     Asked,
     OfDays,
@@ -31,7 +31,6 @@ from .rules.asked import (
     parts_of,
     without_times,
 )
-from .rules.order import is_first_person
 from .rules.talk import LONGEST_AGO, Talk, talk_for
 
 WEEK: Final = 7
@@ -146,13 +145,17 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
     topic = without_times(talk.topic, find_times(talk.topic, now))
     subject = f"{topic} {subject}".strip()
     asking = [one for one in CLAUSE.findall(query) if asks(one)]
-    names = tuple(filter(None, request.names)) if any(map(is_first_person, asking)) else ()
+    names = (
+        tuple(filter(None, request.names))
+        if any(says("first_person", one) for one in asking)
+        else ()
+    )
     persons = [some for some in request.named if some[0] in fold(text)]
     called = "|".join(re.escape(some[0]) for some in persons) or "$"
     return Ask(
         request=request,
         text=text,
-        asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
+        asker=ids_of(asker.person, links) if asker and says("first_person", query) else frozenset(),
         now=now,
         times=times,
         subject=subject,

@@ -12,7 +12,6 @@ from typing import Final, Protocol
 
 from ..catalogue.rules.passage_text import HEADING_SEPARATOR
 from ..errors import RerankFailed
-from ..models.recall import Hit
 from ..models.settings import EngineSettings
 from .rules.choosing import Candidate, as_hit
 from .rules.order import BESIDE
@@ -63,7 +62,9 @@ class Reranking:
         if left <= 0 or self._clock() < self._rests_until:
             notes.append(f"rerank {self._reranker.label}: not_asked")
             return best
-        texts = [_told(as_hit(one, self._settings.preview_chars, query)) for one in best[:TOP]]
+        hits = (as_hit(one, self._settings.preview_chars, query) for one in best[:TOP])
+        about = ((HEADING_SEPARATOR.join(hit.headings) or hit.who, hit.preview) for hit in hits)
+        texts = ["：".join(filter(None, one)) for one in about]
         try:
             seconds = min(self._settings.rerank_seconds, left)
             return reordered(best, await _scores(self._reranker, query, texts, seconds))
@@ -96,12 +97,6 @@ async def _scores(
     if len(scores) != len(texts) or not all(map(math.isfinite, scores)):
         raise RerankFailed(f"bad_scores: {len(scores)} for {len(texts)}")
     return scores
-
-
-def _told(hit: Hit) -> str:
-    """What it is shown of a hit: who said it, or the headings above it, and the preview."""
-    about = HEADING_SEPARATOR.join(hit.headings) or hit.who
-    return f"{about}：{hit.preview}" if about else hit.preview
 
 
 def reordered(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:

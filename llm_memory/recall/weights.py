@@ -39,15 +39,12 @@ class Pair:
         """For an embedder that is trusted so far, 0 to 1."""
         if trust <= 0:
             return self.words
-        parts = ((1 - trust, self.words), (trust, self.both))
-        names = self.words.weights.keys() | self.both.weights.keys()
-        return Linear(
-            {
-                name: sum(share * one.weights.get(name, 0.0) for share, one in parts)
-                for name in names
-            },
-            sum(share * one.bias for share, one in parts),
-        )
+        words, both = self.words.weights, self.both.weights
+        weights = {
+            name: (1 - trust) * words.get(name, 0.0) + trust * both.get(name, 0.0)
+            for name in words.keys() | both.keys()
+        }
+        return Linear(weights, (1 - trust) * self.words.bias + trust * self.both.bias)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from ..text.dates.expressions import Towards, towards
 from ..text.english import stem
 from ..text.scripts import fold
 from ..text.traditional import simplified
+from .afterwards import UseCounts
 from .patterns import PATTERNS
 from .question import Ask
 from .rules.asked import EVERYTHING, Asked, OfDays
 from .rules.order import HOLDS, in_time, is_of, salience, tells_of
-from .use_counts import UseCounts
 
 READ: Final = 1000
 """Of a topic's files so many are looked at: those that came last."""

@@ -19,7 +19,7 @@ from ..models.loop import Batch, BatchState
 from ..models.scope import Scope
 from ..models.soul import MannerWish
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
-from ..recall.use_counts import UseCounts
+from ..recall.afterwards import UseCounts
 from ..runtime.identifiers import Clock
 from ..text.normalising import derived_id
 from ..text.overlap import content
@@ -124,10 +124,10 @@ class FeedbackApplier:
             return report
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
         await self._count(feedback, turns, scope)
-        counted, useless = await self._uses.feedback(feedback, context.sees, recalled=recalled)
+        unused = await self._uses.feedback(feedback, context.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.drop, ticket.ids)
         self._unread.drop(ticket.ids)
-        return replace(report, counted=counted, dropped=dropped + useless)
+        return replace(report, dropped=dropped + unused)
 
     async def _count(self, feedback: Feedback, turns: Sequence[QueuedTurn], scope: Scope) -> None:
         """Count what was asked of the bot's manner, by those who spoke."""

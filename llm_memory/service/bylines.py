@@ -22,7 +22,7 @@ from ..models.recall import PRIVATE, UNKNOWN, Byline, Hit
 from ..models.scope import Scope, ScopeFilter
 from ..primer.models import Primer
 from ..primer.rules.primer import Participants
-from ..recall.rules.order import is_first_person
+from ..recall.patterns import says
 from ..runtime.identifiers import Clock
 from ..scopes.access import View
 from ..storage.state_store import SqliteStateStore
@@ -154,7 +154,7 @@ class Reader:
             return False
         if not self._is_stranger(passage):
             return True
-        of_oneself = is_first_person(text) or bool(who and text.startswith(who))
+        of_oneself = says("first_person", text) or bool(who and text.startswith(who))
         return self.view.seen.scopes[0].is_public and of_oneself and not others
 
     def primer(self, primer: Primer) -> Primer:

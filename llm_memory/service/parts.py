@@ -50,12 +50,11 @@ from ..migration.scope_migration import ScopeMigration
 from ..models.settings import EngineSettings
 from ..models.status import IndexState, Notice
 from ..primer.primer_service import PrimerService
+from ..recall.afterwards import Explanations, UseCounts
 from ..recall.embedder_trust import EmbedderTrust
-from ..recall.explanations import Explanations
 from ..recall.find import CandidateFinder
 from ..recall.memory_manager import MemoryManager
 from ..recall.reranking import Reranker, Reranking
-from ..recall.use_counts import UseCounts
 from ..recall.weights import shipped
 from ..reflection.batch_reader import BatchReader
 from ..reflection.batches import Batches

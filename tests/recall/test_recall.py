@@ -30,13 +30,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, Told, Tra
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, Pace
 from astrbot_plugin_scoped_memory.llm_memory.recall import find
+from astrbot_plugin_scoped_memory.llm_memory.recall.afterwards import KEPT, SHOWN, Explanations
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import (
     EXAMINATION,
     Cohort,
     EmbedderTrust,
     probes,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.explanations import KEPT, SHOWN, Explanations
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder

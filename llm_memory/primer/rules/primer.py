@@ -15,8 +15,8 @@ from ...models.data_models import UNDATED, Memory, Source, StoredMemory, shown_d
 from ...models.passages import place_name
 from ...models.recall import Hit
 from ...models.scope import PUBLIC_NAME
+from ...recall.patterns import says
 from ...recall.rules.choosing import Candidate, as_hit
-from ...recall.rules.order import is_first_person
 from ...recall.rules.tell_once import once
 from ...remember.rules.gate import order_like
 from ...text.normalising import estimate_tokens, one_line
@@ -151,7 +151,7 @@ def _speaks_of(person: Actor, memory: Memory) -> bool:
     if len(person.name) >= _LEAST_NAME and person.name in memory.judgment:
         return True
     own = bool(person.person) and memory.provenance.account == person.person
-    return own and is_first_person(memory.judgment)
+    return own and says("first_person", memory.judgment)
 
 
 def _strongest(stored: StoredMemory) -> tuple[int, float]:

@@ -34,11 +34,10 @@ class Candidate:
 
     Attributes:
         relevance: 0 to 1, the probability that it answers; negative for what is not shown.
-        score: What it is ordered by, the greater the sooner.
+        score: What it is ordered by, the greater the sooner: the sum of the ``terms``.
         place: In the answer to a question for all of something, from 0; None for what is only
             like the question, and comes behind.
         features: See ``order.FEATURES``.
-        terms: What the score is the sum of.
         also, earlier, weak: See ``Hit``.
         dropped: Why it is no hit.
     """
@@ -110,9 +109,9 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
     passage, who = candidate.passage, said_by(candidate.passage)
     moment = moment_of(passage)
     hit = Hit(
-        memory_id=candidate.key.memory_id,
+        memory_id=passage_id(passage),
         pointer=passage.pointer,
-        scope_name=candidate.key.scope,
+        scope_name=place_name(passage),
         preview=_preview(passage, preview_chars, query),
         who=who,
         day=None if moment == NO_TIME else moment.date(),
@@ -124,10 +123,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
     )
     if isinstance(passage, NoteChunk):
         return replace(
-            hit,
-            headings=passage.headings,
-            unvouched=passage.unvouched,
-            closed=passage.settled,
+            hit, headings=passage.headings, unvouched=passage.unvouched, closed=passage.settled
         )
     memory = passage.memory
     return replace(

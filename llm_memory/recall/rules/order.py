@@ -64,10 +64,6 @@ BEGINS, HOLDS, SAID = 3, 2, 1
 himself; it holds the name; the person only said it."""
 
 
-def is_first_person(query: str) -> bool:
-    return says("first_person", query)
-
-
 def tells_of(
     stored: StoredMemory, text: str, names: Collection[str], persons: Collection[str] = ()
 ) -> int:
@@ -76,7 +72,7 @@ def tells_of(
     judgment = fold(stored.memory.judgment)
     speaks = stored.memory.provenance.person in persons or fold(stored.memory.who) in names
     named = any(judgment.startswith(name) and holds_name(judgment, name) for name in names)
-    if named or (speaks and is_first_person(judgment)):
+    if named or (speaks and says("first_person", judgment)):
         return BEGINS
     text = judgment if speaks else text
     return HOLDS if any(holds_name(text, name) for name in names) else SAID * speaks

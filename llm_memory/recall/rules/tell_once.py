@@ -24,7 +24,6 @@ from ...text.overlap import content
 from ...text.statements import agree, statement
 from ..patterns import says
 from .choosing import Candidate, is_journal
-from .order import is_first_person
 
 _HOPS: Final = 8
 """A plan is dropped, and the plan in its place, too: so often at most."""
@@ -184,7 +183,7 @@ def _noted(memory: Memory) -> set[str]:
 
 def speaks_of_own(text: str) -> bool:
     """Whether a statement is of its speaker's own: 我的工位, 用户的工位, 女儿."""
-    return is_first_person(text) or says("of_speaker", text)
+    return says("first_person", text) or says("of_speaker", text)
 
 
 def replacing(reasoning: str, old_id: str) -> str:

@@ -43,7 +43,7 @@ EMPTY: dict[str, Any] = {
     "queue": 0, "loop": LOOP, "backlog": 0, "leaving": 0,
     "scope_check_drops": 0, "left_behind": [], "warnings": [], "recalls": [],
 }  # fmt: skip
-OF_A_RECALL = {"conversation", "at", "scopes", "arm", "milliseconds", "dropped", "notes", "chance"}
+OF_A_RECALL = {"conversation", "at", "scopes", "arm", "milliseconds", "notes", "chance"}
 OF_A_CANDIDATE = {"scope_name", "memory_id", "score", "terms"}
 
 

@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.recall.patterns import says
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, choose
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     BEYOND_CHANCE,
@@ -25,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     LONG,
     decide,
     in_time,
-    is_first_person,
     salience,
     stated,
 )
@@ -132,8 +132,9 @@ def test_a_text_that_states_more_counts_more_up_to_a_bound_and_what_it_asks_not(
 
 def test_a_question_of_oneself_is_known() -> None:
     own = "我喜欢什么|俺的钥匙呢|咱的车在哪|what do I like|is it mine|I'm where?"
-    assert all(map(is_first_person, own.split("|")))
-    assert not any(map(is_first_person, ("我们喜欢什么", "咱们去哪", "他喜欢什么", "what is it")))
+    assert all(says("first_person", one) for one in own.split("|"))
+    others = ("我们喜欢什么", "咱们去哪", "他喜欢什么", "what is it")
+    assert not any(says("first_person", one) for one in others)
 
 
 def test_what_speaks_of_the_time_meets_it_whenever_it_was_said() -> None:
