@@ -67,7 +67,7 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "talk": (TALK, _gives(Talk())),
     "around": (TALK, _with(lambda talk: replace(talk, around=""))),
     "pointed": (TALK, _with(lambda talk: replace(talk, pointed=""))),
-    "carried": (TALK, _with(lambda talk: Talk() if talk.used.carried else talk)),
+    "carried": (TALK, _with(lambda talk: Talk() if talk.carried else talk)),
     "stop-words": (
         "text.tokenizer:Tokenizer.query_tokens", lambda real: lambda self, text: self.tokens(text),
     ),

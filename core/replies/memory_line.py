@@ -91,7 +91,7 @@ def why_text(texts: Texts, told: Told, shown: Sequence[str]) -> str:
             attached[-1] += "\n" + say("explain.instead_of", id=gone)
     lines = [
         say("explain.head", query=cut(told.query), time=f"{told.at:%m-%d %H:%M}"),
-        *texts.counted("explain", talk=len(trace.talk.voices)),
+        *texts.counted("explain", talk=len(trace.talk)),
         say("explain.looked_in", places=tuple({place_text(texts, one): 0 for one in trace.scopes})),
         *(_note(texts, note) for note in trace.notes),
         say("explain.attached" if attached else "explain.attached_none", count=len(attached)),

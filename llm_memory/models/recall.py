@@ -8,7 +8,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Final
 
-from .turns import NO_TALK, TalkUsed
+from .turns import Voice
 
 # In a trace's notes: nothing was looked for; nothing was shown, for the asker did not wait.
 OFF_THE_RECORD = "off_the_record"
@@ -136,7 +136,7 @@ class Trace:
     considered: tuple[Considered, ...] = ()
     milliseconds: float = 0.0
     notes: list[str] = field(default_factory=list)
-    talk: TalkUsed = NO_TALK
+    talk: tuple[Voice, ...] = ()
     chance: float | None = None
     values: Mapping[str, float] = field(default_factory=dict)
     holding: int = 0

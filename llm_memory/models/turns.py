@@ -84,17 +84,11 @@ ObserveOutcome = Ticket | Refused
 @dataclass(frozen=True, slots=True)
 class Pause:
     """A conversation is off the record. ``scope``: the one that it had then; ``until``: when it
-    ends by itself, None for never."""
+    ends by itself, None for never; ``before``: it was asked for again, with the same end."""
 
     scope: str
     since: datetime
     until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Paused(Pause):
-    """``before``: it was so already, with the same end."""
-
     before: bool = False
 
 
@@ -124,11 +118,8 @@ class Feedback:
 @dataclass(frozen=True, slots=True)
 class FeedbackReport:
     """``known`` is False for a ticket that was settled already or whose scope is gone.
-
-    Attributes:
-        outcomes: What became of each draft, contradiction and merge, in this order.
-        dropped: Ids of the feedback that the scope does not see, or may not change.
-    """
+    ``outcomes``: of each draft and contradiction, in this order; ``dropped``: how many ids of the
+    feedback the scope does not see, or may not change."""
 
     known: bool
     outcomes: tuple[RememberOutcome, ...] = ()
@@ -153,18 +144,6 @@ class ContextLine:
     text: str
     at: datetime
     view: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TalkUsed:
-    """Whose words a recall took from the talk, each once. ``carried``: the question had no subject
-    of its own: the talk was what was asked for."""
-
-    voices: tuple[Voice, ...] = ()
-    carried: bool = False
-
-
-NO_TALK = TalkUsed()
 
 
 @dataclass(frozen=True, slots=True)

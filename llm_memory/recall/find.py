@@ -111,7 +111,7 @@ class CandidateFinder:
         question, ahead of the others. Never raises for a broken index or embedder."""
         found = []
         for ask, whole in zip(asks, await asyncio.gather(*map(self._whole.of, asks)), strict=True):
-            trace = Trace(ask.request.scope_filter.names, Arm.DATES, talk=ask.talk.used)
+            trace = Trace(ask.request.scope_filter.names, Arm.DATES, talk=ask.talk.voices)
             found.append(Found(ask, whole, trace))
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._indexing.lag() as lag:
@@ -278,7 +278,7 @@ class CandidateFinder:
     def _decide(self, found: Found) -> None:
         """Scores, and whether any of them answers."""
         ask, trace, candidates = found.ask, found.trace, found.candidates
-        folded, carried = self._passages.folded, ask.talk.used.carried
+        folded, carried = self._passages.folded, ask.talk.carried
         probe = self._weights.probes.get(self._trust.model)
         # After a question that named somebody, 来了没 asks for more of what was spoken of.
         of_name = (

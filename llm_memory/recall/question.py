@@ -138,7 +138,7 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
     talk = talk_for(query, subject, request.context, now)
     if request.on:
         times = days_named(request.on, now, towards(f"{request.on} {query}"))
-    elif not times and (talk.used.carried or PATTERNS["the_next"].search(query)):
+    elif not times and (talk.carried or PATTERNS["the_next"].search(query)):
         times = _times_of_talk(talk.topic or before, query, now)
         subject = "" if times else subject
     text = f"{talk.topic} {query}".strip()
@@ -163,7 +163,7 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
             " ".join((text, *names, *chain.from_iterable(persons))),
             re.sub(called, " ", subject, flags=re.IGNORECASE),
             talk.around,
-            talk.used.carried,
+            talk.carried,
             persons,
             names,
         ),

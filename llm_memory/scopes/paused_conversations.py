@@ -75,18 +75,17 @@ class PausedConversations:
         """How many conversations are paused."""
         return len({min(self._keys(key)) for key in self._now()})
 
-    async def pause(self, conversation_id: ConversationId, pause: Pause) -> tuple[Pause, bool]:
-        """The pause that holds from now on, durably, and whether it held before. One that is said
-        again has the end that was said last. Raises StateUnavailable, and then nothing has
-        changed."""
+    async def pause(self, conversation_id: ConversationId, pause: Pause) -> Pause:
+        """The pause that holds from now on, durably. One that is said again has the end that was
+        said last. Raises StateUnavailable, and then nothing has changed."""
         key = conversation_id.map_key
         async with self._writing:
             before = self.of_key(key)
             if before is not None and before.until == pause.until:
-                return before, True
+                return replace(before, before=True)
             made = pause if before is None else replace(before, until=pause.until)
             await self._write(self._without(key) | {key: made})
-            return made, False
+            return made
 
     async def resume(self, conversation_id: ConversationId) -> bool:
         """False if it was not paused. Raises StateUnavailable, and then it stays paused."""

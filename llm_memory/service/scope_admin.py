@@ -14,7 +14,7 @@ from ..models.resolution import Brought, Rebinding, Resolution
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import IllegalName
 from ..models.status import Notice, ScopeReport
-from ..models.turns import Pause, Paused
+from ..models.turns import Pause
 from ..scopes.rules.rebinding import fault_of, with_moved
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.rules.scope_resolution import target_scope
@@ -68,7 +68,7 @@ class ScopeAdmin(Door):
     @deed
     async def pause(
         self, *, conversation_id: ConversationId, actor: Actor, until: datetime | None = None
-    ) -> Paused | Refused:
+    ) -> Pause | Refused:
         """Off the record from now on: nothing of the conversation is queued or stored, and nothing
         recalled in it. Its person may, in a private chat; elsewhere admins. ``until``: it ends by
         itself then. Raises StateUnavailable, and then it is not paused."""
@@ -78,9 +78,9 @@ class ScopeAdmin(Door):
         if found.refused:
             return Refused(Reason.REFUSED, found.why)
         asked = Pause(found.name or PUBLIC.name, self.parts.clock(), until)
-        paused, before = await self.parts.paused_conversations.pause(conversation_id, asked)
+        paused = await self.parts.paused_conversations.pause(conversation_id, asked)
         await self.parts.unread.review()
-        return Paused(paused.scope, paused.since, paused.until, before)
+        return paused
 
     @deed
     async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> bool | Refused:

@@ -15,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ContextLine,
     ConversationId,
     Recall,
-    TalkUsed,
     Voice,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
@@ -103,20 +102,20 @@ async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
         answer = await line(rig, "阿强最近好吗？", Voice.BOT)
         found = await ask(rig, "周末要不要一起去爬山", before, answer)
     assert texts(found)[0].startswith("阿强")
-    assert found.trace.talk.voices == (Voice.ASKER, Voice.BOT)
+    assert found.trace.talk == (Voice.ASKER, Voice.BOT)
 
 
 async def test_what_was_said_under_another_map_is_no_context(rig: Rig) -> None:
     unseen = ContextLine(Voice.ASKER, MET, rig.clock())
     for before, where in ((await line(rig), group(888)), (unseen, HERE)):
         recall = await ask(rig, "那他呢？", before, where=where)
-        assert (texts(recall), recall.trace.talk.voices) == ([], ())
+        assert (texts(recall), recall.trace.talk) == ([], ())
 
 
 async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words(rig: Rig) -> None:
     await ask(rig, "那他呢？", await line(rig))
     (explained,) = await rig.engine.service.explain(conversation_id=HERE)
-    assert (explained.query, explained.trace.talk.carried) == ("那他呢？", True)
+    assert explained.query == "那他呢？"
     assert "小刚" not in repr(explained.trace)
 
 
@@ -179,7 +178,7 @@ def talk(query: str, *lines: ContextLine, subject: str | None = None) -> Talk:
 @pytest.mark.parametrize("query", CARRIES.split("|"))
 def test_a_question_that_names_nothing_asks_for_what_was_spoken_of(query: str) -> None:
     found = talk(query, said(NEW_JOB))
-    assert (found.topic, found.used.carried) == (NEW_JOB, True)
+    assert (found.topic, found.carried) == (NEW_JOB, True)
     assert talk(query) == Talk()
     assert talk(query, said("嗯，那他呢")) == Talk()  # nothing was named before either
 
@@ -187,7 +186,7 @@ def test_a_question_that_names_nothing_asks_for_what_was_spoken_of(query: str) -
 @pytest.mark.parametrize("query", SMALL_TALK.split("|"))
 def test_small_talk_asks_for_nothing_whatever_was_said_before(query: str) -> None:
     found = talk(query, said(NEW_JOB))
-    assert (found.topic, found.pointed, found.used.carried) == ("", "", False)
+    assert (found.topic, found.pointed, found.carried) == ("", "", False)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,7 @@ def test_a_question_about_him_shows_an_embedder_whom_it_means() -> None:
 def test_a_message_keeps_its_own_subject_and_leans_on_what_was_named_last() -> None:
     found = talk("我特别期待元旦晚会", said("我要表演魔术"), said("加油！", 1, Voice.BOT))
     assert (found.topic, found.around) == ("", "我要表演魔术 加油！")
-    assert found.used == TalkUsed((Voice.ASKER, Voice.BOT))
+    assert (found.voices, found.carried) == ((Voice.ASKER, Voice.BOT), False)
     assert talk("谁陪她？", said("奶奶要去看牙"), said("几点？")).topic == "奶奶要去看牙"
     quoted = said("小雯在医院上班", 600, Voice.QUOTED)
     assert talk("那她呢？", said(NEW_JOB), quoted).topic == "小雯在医院上班"

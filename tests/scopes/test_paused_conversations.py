@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationKind,
     LoopSettings,
     MemoryDraft,
-    Paused,
+    Pause,
     Reason,
     Refused,
     StateUnavailable,
@@ -88,7 +88,7 @@ async def test_a_conversation_that_only_reads_public_can_be_paused_and_one_witho
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, {FAMILY.umo: "家 人"}) as rig:
-        assert isinstance(await pause(rig), Paused)
+        assert isinstance(await pause(rig), Pause)
         assert (await rig.recall("奶奶能吃花生吗", FAMILY)).trace.notes == [OFF_THE_RECORD]
         outcome = await rig.engine.service.import_("x.jsonl", conversation_id=FAMILY, actor=ADMIN)
         assert outcome == Refused(Reason.OFF_THE_RECORD)
@@ -124,9 +124,8 @@ async def test_a_pause_for_a_time_outlasts_a_lost_state_and_ends_by_itself(tmp_p
 
     async with running(tmp_path, chat=ScriptedChat(), clock=clock) as rig:
         await pause(rig)
-        assert await pause(rig, until=end) == Paused(
-            "家人", begin, end
-        )  # the end that was said last
+        # The end that was said last.
+        assert await pause(rig, until=end) == Pause("家人", begin, end)
     shutil.rmtree(tmp_path / "state")  # it stands beside the memories
     async with running(tmp_path, chat=ScriptedChat(), clock=clock) as rig:
         view = await rig.engine.service.view(conversation_id=FAMILY)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ...models.turns import NO_TALK, ContextLine, TalkUsed, Voice
+from ...models.turns import ContextLine, Voice
 from ...text.normalising import one_line
 from ...text.stated import ASKS_FOR, asks
 from ...text.traditional import simplified
@@ -39,13 +39,15 @@ class Talk:
         pointed: The same, short, where the question only points to whom it asks about: an embedder
             reads it in front of the question.
         around: All of it, the earliest first.
-        used: What the trace says of it.
+        voices: Whose words it holds, each once.
+        carried: The question had no subject of its own: the talk was what was asked for.
     """
 
     topic: str = ""
     pointed: str = ""
     around: str = ""
-    used: TalkUsed = NO_TALK
+    voices: tuple[Voice, ...] = ()
+    carried: bool = False
 
 
 def asks_of_talk(query: str, subject: str) -> bool:
@@ -92,7 +94,8 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
         topic=before if carried else "",
         pointed=before[-MOST_POINTED:] if points else "",
         around=" ".join(parts.values()),
-        used=TalkUsed(tuple(parts), carried=carried),
+        voices=tuple(parts),
+        carried=carried,
     )
 
 
