@@ -92,7 +92,7 @@ async def test_scopes_that_were_adopted_are_no_loss_and_ones_restored_without_th
 ) -> None:
     async with running(tmp_path / "bot", {}) as rig:
         peanuts = Memory("m-01jd3q8z7k0000", "奶奶对花生过敏", NOW)
-        assert await rig.engine.parts.intake.take(Scope.parse("家人"), [peanuts])
+        assert await rig.engine.parts.handlers.take(Scope.parse("家人"), [peanuts])
     place = tmp_path / ("new" if restored else "bot")
     if restored:
         export_store(EnginePaths.under(tmp_path / "bot"), tmp_path / "store.jsonl", now=NOW)

@@ -85,7 +85,9 @@ class MergeStep:
     def _digest(self, stored: StoredMemory) -> str:
         memory = stored.memory
         origin = memory.provenance
-        said = (memory.judgment, origin.person or origin.who, str(origin.trusted), self._near.space)
+        # With another embedder all memories may be compared anew.
+        space, who = self._near.indexing.label, origin.person or origin.who
+        said = (memory.judgment, who, str(origin.trusted), space)
         return content_hash("\n".join(said))[:16]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ..models.data_models import Memory, StoredMemory
 from ..models.migration import Added
 from ..models.passages import Key
-from ..remember.intake import Intake
+from ..remember.memory_handlers import MemoryHandlers
 from ..runtime.cooperative import cooperative
 from .holdings import Holdings, entry_digest
 from .rules.legacy_plan import Plan, Planned, plan
@@ -23,12 +23,12 @@ class BatchIntake:
     def __init__(
         self,
         holdings: Holdings,
-        intake: Intake,
+        handlers: MemoryHandlers,
     ) -> None:
         self._store = holdings.store
         self._vault = holdings.vault
         self._catalogue = holdings.catalogue
-        self._intake = intake
+        self._handlers = handlers
         self._archived: set[str] = set()
         """Ids of what may have been forgotten anywhere, as it was when the walk began."""
 
@@ -102,7 +102,7 @@ class BatchIntake:
         for (name, _), memory in fresh.items():
             by_scope.setdefault(name, []).append(memory)
         for name, some in by_scope.items():
-            await self._intake.take(planned_scope(name), some)
+            await self._handlers.take(planned_scope(name), some)
 
     def _lives(self, memory_id: str) -> bool:
         """In any scope: a person may have moved it."""

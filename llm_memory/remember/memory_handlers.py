@@ -1,4 +1,5 @@
-"""Writing: draft -> gate -> privacy -> quote -> neighbours -> route -> vault -> index."""
+"""Writing: draft -> gate -> privacy -> quote -> neighbours -> route -> vault -> index. Batches pass
+no checks: adopted, migrated and restored memories."""
 
 from __future__ import annotations
 
@@ -39,10 +40,14 @@ from ..models.deeds import DeedKind
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..recall.weights import Linear
+from ..runtime.cooperative import unhurried
+from ..runtime.lifecycle import Lifespan
+from ..scopes.scope_book import ScopeBook
 from ..text.dates.date_annotation import resolve_dates, stands_weekly
 from ..text.normalising import same_words
 from ..text.overlap import is_model_worded
 from ..text.stated import stated
+from ..vault.models import PartlyWritten
 from .corrected_texts import EVER
 from .deeds import lost
 from .edit import MemoryEditor
@@ -71,6 +76,50 @@ class MemoryHandlers(MemoryEditor):
 
     _near: NearDuplicates
     _newer: Linear
+    _book: ScopeBook
+    _life: Lifespan
+
+    async def take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
+        """Write what the scope does not hold yet, as it is, and make it recallable. Returns what
+        was written. The caller is responsible for the scope, and for ids that are the same each
+        time a record is brought.
+
+        An entry that the scope has, or that was forgotten or corrected there, is not changed: a
+        repeated batch adds nothing. Raises EngineClosed before it begins, and VaultWriteFailed:
+        some may have been written; a repetition writes the rest.
+        """
+        return await self._life.finish(partial(self._take, scope, memories))
+
+    async def _take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
+        async with self._recallable.writing:
+            entries = await asyncio.to_thread(self._wanted, scope, memories)
+            if not entries:
+                return []
+            await self._book.bring(scope)
+            stored: Sequence[StoredMemory] = ()
+            try:
+                stored = await asyncio.to_thread(self._vault.append_many, scope, entries)
+            except VaultWriteFailed as error:
+                stored = error.written if isinstance(error, PartlyWritten) else ()
+                not_written(error, self._notices)
+                raise
+            finally:
+                async for one in unhurried(stored):
+                    self._recallable.take(one)
+            self._notices.clear("vault_unwritable")
+        return [*stored]
+
+    def _wanted(self, scope: Scope, memories: Sequence[Memory]) -> list[tuple[Topic, Memory]]:
+        """Returns those that are neither there, nor forgotten or corrected, each id once."""
+        living = self._catalogue.get
+        by_id = {m.memory_id: m for m in memories if living(Key(scope.name, m.memory_id)) is None}
+        forgotten = self._vault.forgotten(scope, by_id.keys())
+        would_revive = self._deeds.texts.would_revive
+        return [
+            (topic_for(memory), memory)
+            for name, memory in by_id.items()
+            if name not in forgotten and not would_revive(scope.name, memory, memory.created_at)
+        ]
 
     async def write(
         self,
@@ -86,7 +135,7 @@ class MemoryHandlers(MemoryEditor):
         grow stronger.
 
         Args:
-            memory_id: Makes repeated writes idempotent; without it the id is new.
+            memory_id: Empty for a new one.
             asked: A person requests the write now. Else what was corrected since it was said stays
                 corrected, and what was rejected or forgotten is not proposed again.
             corrects: It is stored without the words by which it calls itself a correction, and

@@ -69,7 +69,7 @@ from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
 from ..remember.corrected_texts import CorrectionFollower
 from ..remember.deeds import Deeds
-from ..remember.intake import DraftChecks, Intake
+from ..remember.intake import DraftChecks
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
 from ..remember.rules.private import without_private
@@ -288,7 +288,6 @@ class Parts(Told):
     near = wired(NearDuplicates, words="lexical", seconds="settings.embed_draft_seconds")
     corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
-    intake = wired(Intake, recallable="living", deeds="corrected")
     corrections = wired(CorrectionFollower, deeds="corrected", editor="handlers")
     reconciler = wired(Reconciler, pace="settings.pace", mapped="book.mapped")
     intents = part(lambda p: RecordIntents(p.state))
@@ -360,7 +359,7 @@ class Parts(Told):
         lambda p: AdoptionStaging(p.paths.state / "adoption")
     )
     holdings = wired(Holdings, store="migration_store", recallable="living")
-    batch_intake = part(lambda p: BatchIntake(p.holdings, p.intake))
+    batch_intake = part(lambda p: BatchIntake(p.holdings, p.handlers))
     walker = wired(RecordWalker, others_done="sleep.over")
     scope_migration = wired(ScopeMigration)
     adoption = wired(Adoption)

@@ -128,7 +128,7 @@ async def test_what_is_adopted_again_stays_out_though_its_id_is_another(timed_bo
         again, memory_id="m-legacy0002", created_at=timed_bot.clock.now + timedelta(days=1)
     )
     await forget(timed_bot, memory.memory_id)
-    taken = await timed_bot.engine.parts.intake.take(scope, [again, later])
+    taken = await timed_bot.engine.parts.handlers.take(scope, [again, later])
     assert [one.memory for one in taken] == [later]
 
 
@@ -194,7 +194,7 @@ async def test_a_journal_of_that_scope_is_told_without_what_is_corrected_since(
             tags=(DIGEST_TAG,),
             extra=(MADE_OF_ENTRIES,),
         )
-        await timed_bot.engine.parts.intake.take(scope, [journal])
+        await timed_bot.engine.parts.handlers.take(scope, [journal])
     await forget(timed_bot, memory.memory_id, group(888))
     told = [one for one in timed_bot.living() if "书在架上" in one.memory.judgment]
     assert {one.scope.name: PEANUTS in one.memory.judgment for one in told} == {
@@ -248,7 +248,7 @@ async def test_a_proposal_gives_way_and_what_was_accepted_does_not(rig: Rig) -> 
         said = await tell(rig, WORDS, proposed=proposes)
         assert isinstance(said, Stored)
         assert is_proposed(said.memory.memory) is is_one
-    await rig.engine.parts.intake.take(SCOPE, [as_accepted("小李住在上海")])
+    await rig.engine.parts.handlers.take(SCOPE, [as_accepted("小李住在上海")])
     said = await tell(rig, "更正：小李住在杭州")
     assert is_stored(said, How.NEW)
     assert said.conflict is not None
@@ -269,7 +269,9 @@ async def test_what_was_accepted_is_not_settled_by_what_is_said_later(
     debt = as_accepted("小红欠小明三百块", created_at=EARLIER + timedelta(minutes=1))
     async with running(tmp_path, chat=chat, clock=clock) as rig:
         await rig.remember("蓝伞在门后", FAMILY, hong)
-        await rig.engine.parts.intake.take(SCOPE, [debt if is_record else replace(debt, extra=())])
+        await rig.engine.parts.handlers.take(
+            SCOPE, [debt if is_record else replace(debt, extra=())]
+        )
         clock.forward(minutes=5)
         paid = learned("小红已经把三百块还给小明了")
         chat.say([json.dumps({"contradictions": [{"old_id": "m-aaaa", "new": paid}]})])

@@ -218,21 +218,21 @@ async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
         with monkeypatch.context() as patched:
             patched.setattr(vault_writer, "replace_durably", write_one)
             with pytest.raises(PartlyWritten) as failed:
-                await rig.engine.parts.intake.take(FAMILY, batch)
+                await rig.engine.parts.handlers.take(FAMILY, batch)
         stands = MarkdownVault(tmp_path / "memory").read(FAMILY).memories
         assert {*stands} == {*failed.value.written}
         assert 0 < len(stands) < len(batch)
         status = await rig.engine.status()
         assert "vault_unwritable" in {n.code for n in status.notices}
-        rest = await rig.engine.parts.intake.take(FAMILY, batch)
+        rest = await rig.engine.parts.handlers.take(FAMILY, batch)
         assert len(rest) == 30 - len(failed.value.written)
         assert (await rig.engine.status()).by_scope == {"家人": 30}
         more = [memory(n) for n in range(30, 50)]
-        taking = asyncio.create_task(rig.engine.parts.intake.take(FAMILY, more))
+        taking = asyncio.create_task(rig.engine.parts.handlers.take(FAMILY, more))
         await asyncio.sleep(0)
         taking.cancel()
         await rig.engine.close()
         with pytest.raises(EngineClosed):
-            await rig.engine.parts.intake.take(FAMILY, [memory(99)])
+            await rig.engine.parts.handlers.take(FAMILY, [memory(99)])
     found = MarkdownVault(tmp_path / "memory").read(FAMILY)
     assert (len(found.memories), found.broken) == (50, ())

@@ -327,7 +327,7 @@ async def test_what_was_corrected_in_state_2_stays_so_and_comes_back_by_its_id(
             assert deeds_now.unsealed() == [("家人", purged)]
             (memory,) = await rig.engine.service.newest(conversation_id=where)
             said = replace(memory.memory, memory_id="m-again0001", judgment=PEANUTS)
-            assert await rig.engine.parts.intake.take(memory.scope, [said]) == []
+            assert await rig.engine.parts.handlers.take(memory.scope, [said]) == []
     async with running(tmp_path, follow=False) as rig:
         for memory_id in several:
             back = await rig.restore(memory_id, where, admin)
