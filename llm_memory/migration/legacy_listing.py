@@ -22,7 +22,7 @@ from ..models.passages import Key
 from ..models.scope import MARKER_FIELD, SCOPE_FIELD, Scope, ScopeFilter
 from ..models.settings import MigrationMode
 from ..models.vault_layout import topic_path
-from ..remember.rules.routing import topic_for
+from ..remember.rules.gate import topic_for
 from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock

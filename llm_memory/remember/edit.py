@@ -45,8 +45,7 @@ from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds, lost
 from .intake import DraftChecks, not_written
-from .rules.gate import is_quotation
-from .rules.routing import topic_for
+from .rules.gate import is_quotation, topic_for
 from .vouching import HomeVouchers, as_vouched
 
 type Made = Callable[[Memory], Memory]

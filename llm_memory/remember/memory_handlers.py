@@ -54,8 +54,7 @@ from .edit import MemoryEditor
 from .intake import not_written
 from .near_duplicates import NearDuplicates
 from .rules.contradiction import Taken, contradicted, takes_back
-from .rules.gate import MAX_TAGS, is_quotation
-from .rules.routing import topic_for
+from .rules.gate import MAX_TAGS, is_quotation, topic_for
 
 _REINFORCE_BY = 5
 

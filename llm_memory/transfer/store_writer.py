@@ -25,7 +25,7 @@ from ..models.vault_layout import (
     part_path,
     topic_path,
 )
-from ..remember.rules.routing import topic_for
+from ..remember.rules.gate import topic_for
 from ..storage.files import is_link, replace_durably
 from ..text.normalising import is_sendable
 from ..vault.ledger import SqliteLedger

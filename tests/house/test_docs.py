@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.workflow import (
     WORKFLOW_KEYS,
     parse_workflow,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import route
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.escaping import unescape

@@ -20,8 +20,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     Topic,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import is_quotation, order_like
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
+    is_quotation,
+    order_like,
+    route,
+)
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import resolve_dates
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN, fence, hit_line
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, one_line

@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import (
     Deeds,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import route
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore

@@ -1,5 +1,6 @@
 """What a draft must be to become a memory: tidied, worth one, neither off the record nor told in
-confidence; and what reads like an order to the bot. The words are in ``gate.txt``.
+confidence; what reads like an order to the bot, and to which file it goes. The words are in
+``gate.txt``.
 
 Refusing a text that the speaker wanted kept costs more than keeping a line of chatter.
 """
@@ -12,10 +13,21 @@ import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from ...models.data_models import MAX_STRENGTH, MIN_STRENGTH, Memory, MemoryDraft, Reason, Refused
+from ...models.data_models import (
+    MAX_STRENGTH,
+    MIN_STRENGTH,
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    Reason,
+    Refused,
+    Topic,
+)
+from ...text.dates.expressions import Precision, find_times
 from ...text.normalising import clean, one_line
 from ...text.numerals import narrowed
 from ...text.scripts import WIDE, fold
@@ -94,25 +106,22 @@ def passing(text: str) -> dict[str, str]:
 
 def is_off_the_record(text: str) -> bool:
     """True if the words ask that they, or those before, are not kept."""
-    return _asks_for(text, "unkept_zh", "unkept_en") or drops_the_last(text)
+    plain = _plain(text)
+    return any(GATE[name].search(plain) for name in ("unkept_zh", "unkept_en", "last_unkept"))
 
 
 def drops_the_last(text: str) -> bool:
     """True if they ask it of what was said just before."""
-    asked = GATE["unkept_zh"].search(_plain(text))
-    of_past = asked is not None and GATE["past"].search(asked[0]) is not None
-    return of_past or _asks_for(text, "last_unkept_zh", "last_unkept_en")
-
-
-def _asks_for(text: str, *names: str) -> bool:
     plain = _plain(text)
-    return any(GATE[name].search(plain) for name in names)
+    asked = GATE["unkept_zh"].search(plain)
+    of_past = asked and GATE["past"].search(asked[0])
+    return bool(of_past or GATE["last_unkept"].search(plain))
 
 
 def asks_to_forget(text: str) -> bool:
     """True if the words hold a wish that something is forgotten or deleted. What is asked for
     besides is the model's to read."""
-    return _asks_for(text.casefold(), "to_be_forgotten")
+    return GATE["to_be_forgotten"].search(_plain(text.casefold())) is not None
 
 
 _SENTENCES: Final = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
@@ -141,7 +150,7 @@ def is_confidence(text: str) -> bool:
     if len(text) > 2 * _EACH_END:  # a request for silence is before or after its subject
         text = f"{text[:_EACH_END]}\n{text[-_EACH_END:]}"
     plain = GATE["work_title"].sub(" ", simplified(_seen(text).replace("’", "'")))
-    return _asks("zh", plain) or _asks("en", plain)
+    return any(_asks(language, plain) for language in ("zh", "en"))
 
 
 def told_in_confidence(told: Memory | MemoryDraft, *more: str) -> bool:
@@ -186,3 +195,61 @@ def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
     unquoted = said if trusted else GATE["reported"].sub(" ", said)
     like = order_like(unquoted if unquoted.strip() else said)
     return like is OrderLike.TAKEOVER or (like is OrderLike.STANDING and not trusted)
+
+
+_YEAR = re.compile("[0-9]{4}")
+_ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001  (asked is only whether there is a day)
+_LONGEST_ORDER, _LONGEST = 400, 160
+"""Characters. A longer text is a forwarded page, which has a 必须 somewhere."""
+_BY_KIND = {
+    MemoryKind.EMOTIONAL: Topic.PREFERENCES,
+    MemoryKind.TASK: Topic.TASKS,
+    MemoryKind.SKILL: Topic.PATTERNS,
+}
+_BY_WORDS = {
+    "decision": Topic.DECISIONS,
+    "preference": Topic.PREFERENCES,
+    "lesson": Topic.PATTERNS,
+}
+
+
+def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
+    """Returns the topic for a memory. Only a trusted speaker reaches the instructions.
+
+    Tasks, skills and feelings are routed by kind. Events are routed to the journal unless they
+    state a decision or a recurring time. Knowledge is routed by its words; without a more specific
+    word it describes a lasting state of a person or a thing and is routed to the entities, unless
+    it has a day. A text that would override existing rules is no rule, with any speaker.
+    """
+    if kind in _BY_KIND:
+        return _BY_KIND[kind]
+    if kind is MemoryKind.EVENT:
+        if GATE["decision"].search(text):
+            return Topic.DECISIONS
+        return Topic.ENTITIES if GATE["schedule"].search(text) else Topic.JOURNAL
+    like = order_like(text)
+    plain = len(text) <= _LONGEST and like is not OrderLike.TAKEOVER
+    asks = "?" in text or "？" in text
+    orders = like is OrderLike.STANDING and len(text) <= _LONGEST_ORDER
+    rules = plain and not asks and GATE["instruction"].search(text)
+    if trusted and (orders or rules):
+        return Topic.INSTRUCTIONS
+    for words, topic in _BY_WORDS.items():
+        if GATE[words].search(text):
+            return topic
+    lasts = plain and GATE["nobody"].match(text) is None and not _is_dated(text)
+    return Topic.ENTITIES if lasts else Topic.JOURNAL
+
+
+def _is_dated(text: str) -> bool:
+    days = (one for one in find_times(text, _ANY_TIME) if one.precision is Precision.DAY)
+    return any(day.relative or _YEAR.search(day.words) for day in days)
+
+
+def topic_for(memory: Memory, wanted: Topic | None = None) -> Topic:
+    """Returns the topic for an entry, whose quotations no speaker vouches for. ``wanted`` decides
+    in place of the words, but leads only a trusted speaker to the instructions."""
+    obeyed = memory.provenance.trusted and not memory.quoted
+    if wanted is not None and (obeyed or wanted is not Topic.INSTRUCTIONS):
+        return wanted
+    return route(memory.kind, memory.judgment, trusted=obeyed)

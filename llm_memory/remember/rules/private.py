@@ -1,8 +1,7 @@
 """Finds and hides private data in a draft: keys, tokens and passwords; card, identity and telephone
 numbers, by their form and by the words before them. The patterns are in ``gate.txt``.
 
-Judgment, reasoning, tags, questions and context are treated alike. Private data in a speaker's name
-is always hidden: it is no reason to refuse the draft.
+Private data in a speaker's name is always hidden: it is no reason to refuse the draft.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def find(text: str) -> tuple[Span, ...]:
     """Returns the private data in a text, from left to right, without overlaps: of two the graver
     kind is taken (see PrivateKind), over the range of both."""
     merged: list[Span] = []
-    for kind, start, end in sorted(_found(searchable(text)), key=lambda span: span[1]):
+    for kind, start, end in sorted(_found(text), key=lambda span: span[1]):
         if merged and start < merged[-1][2]:
             known, since, until = merged.pop()
             kind, start, end = min(known, kind, key=[*PrivateKind].index), since, max(until, end)
@@ -54,16 +53,12 @@ def hide(text: str, found: Iterable[Span]) -> str:
 
 def without_private(text: str, mode: PrivacyMode) -> str:
     """Returns ``text`` with private data hidden, also in the mode that refuses drafts."""
-    if mode is PrivacyMode.OFF:
-        return text
-    return hide(text, find(text))
+    return text if mode is PrivacyMode.OFF else hide(text, find(text))
 
 
 def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
-    """Returns the draft without private data, or why it is rejected.
-
-    A draft without any content besides private data is rejected in either mode.
-    """
+    """Returns the draft without private data, or why it is rejected: in either mode where it says
+    nothing else."""
     if mode is PrivacyMode.OFF:
         return draft
     kinds: dict[PrivateKind, None] = {}
@@ -81,16 +76,13 @@ def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
         asks=tuple(dict.fromkeys(map(without, draft.asks))),
         context=without(draft.context),
     )
-    if kinds and (mode is PrivacyMode.REJECT or not _says_more(cleared.judgment)):
+    says_more = any(map(str.isalnum, GATE["names_of_private"].sub(" ", cleared.judgment)))
+    if kinds and (mode is PrivacyMode.REJECT or not says_more):
         return Refused(Reason.PRIVATE, private=tuple(kinds))
-    cleared = replace(cleared, hidden=tuple(kinds))  # of a name it is not told
-    if draft.actor is None:
-        return cleared
-    return replace(cleared, actor=replace(draft.actor, name=without(draft.actor.name)))
-
-
-def _says_more(judgment: str) -> bool:
-    return any(map(str.isalnum, GATE["names_of_private"].sub(" ", judgment)))
+    hidden, actor = tuple(kinds), draft.actor  # of a name it is not told
+    if actor is not None:
+        actor = replace(actor, name=without(actor.name))
+    return replace(cleared, hidden=hidden, actor=actor)
 
 
 _PLAIN = str.maketrans(
@@ -105,16 +97,12 @@ _SPOKEN = str.maketrans(_NUMERALS, "0011122233445566778899")
 _RUN = re.compile(f"[{_NUMERALS}]{{6,}}")
 
 
-def searchable(text: str) -> str:
-    """Returns ``text`` in ASCII as far as it has an ASCII form; Chinese numerals in a row become
-    digits."""
-    plain = narrowed(text).translate(_PLAIN)
-    return _RUN.sub(lambda match: match[0].translate(_SPOKEN), plain)
-
-
 def _found(text: str) -> Iterator[Span]:
-    """What the patterns find in a searchable text: their last group, or all that they match; of a
-    password not what ends the sentence."""
+    """What the patterns find in a text, in ASCII as far as it goes, and with digits for Chinese
+    numerals in a row: their last group, or all that they match; of a password not what ends the
+    sentence."""
+    plain = narrowed(text).translate(_PLAIN)
+    text = _RUN.sub(lambda match: match[0].translate(_SPOKEN), plain)
     for kind, names, is_one in _FORMS:
         for match in (match for name in names for match in GATE[name].finditer(text)):
             if is_one(match):
@@ -140,17 +128,13 @@ def _is_said(match: re.Match[str]) -> bool:
         return True
     least = 4 if said.get("is", ":") in (":", "=") else 5
     ordinary = GATE["no_name_of_secret"].match(said.get("name", "")) or core.endswith(("ed", "ing"))
-    ends = GATE["sentence_end"].match(text, end) is not None
-    return len(core) >= least and not ordinary and ends
-
-
-_WEIGHTS = tuple(pow(2, 17 - place, 11) for place in range(17))
+    return len(core) >= least and not ordinary and bool(GATE["sentence_end"].match(text, end))
 
 
 def _is_identity(match: re.Match[str]) -> bool:
     """True if the 18th character fits the 17 digits before it (GB 11643, ISO 7064 MOD 11-2)."""
     plain = re.sub(r"[ -]", "", match[0])
-    total = sum(weight * int(digit) for weight, digit in zip(_WEIGHTS, plain[:17], strict=True))
+    total = sum(pow(2, 17 - place, 11) * int(digit) for place, digit in enumerate(plain[:17]))
     return "10X98765432"[total % 11] == plain[17].upper()
 
 
@@ -167,22 +151,19 @@ def _is_card(match: re.Match[str]) -> bool:
     doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
     if sum(value - 9 if value > 9 else value for value in doubled) % 10:
         return False
-    if GATE["card_words"].search(ahead):
-        return True
     other = any(GATE[name].search(ahead) for name in ("other_number", "money_before"))
-    return not other and GATE["card_issuer"].match(digits) is not None
+    issued = not other and GATE["card_issuer"].match(digits)
+    return bool(issued or GATE["card_words"].search(ahead))
 
 
 def _is_phone(match: re.Match[str]) -> bool:
     """True unless it is a day, a public hotline, or nothing around it calls it a telephone: without
     a ``+`` many other numbers look the same."""
-    digits = re.sub(r"\D", "", match[0])
-    if GATE["date_like"].match(match[0]) or GATE["free_call"].match(digits):
+    number, digits = match[0], re.sub(r"\D", "", match[0])
+    if GATE["date_like"].match(number) or GATE["free_call"].match(digits) or not _is_own(match):
         return False
-    if not 7 <= len(digits) <= 15 or not _is_own(match):
-        return False
-    said = GATE["phone_words"].search(_before(match)) is not None
-    return said or "+" in match[0] or GATE["american"].fullmatch(match[0]) is not None
+    said = GATE["phone_words"].search(_before(match)) or GATE["american"].fullmatch(number)
+    return 7 <= len(digits) <= 15 and bool(said or "+" in number)
 
 
 def _is_own(match: re.Match[str]) -> bool:
@@ -204,11 +185,8 @@ _FORMS: tuple[tuple[PrivateKind, tuple[str, ...], Callable[[re.Match[str]], bool
     (PrivateKind.PRIVATE_KEY, ("private_key",), bool),
     (PrivateKind.TOKEN, ("token", "named_key", "key_inside"), bool),
     (PrivateKind.PASSWORD, ("password_said", "password_named"), _is_said),
-    (
-        PrivateKind.PASSWORD,
-        ("password_beside", "pin", "cvv", "pin_beside", "pass_phrase", "login"),
-        bool,
-    ),
+    (PrivateKind.PASSWORD, ("password_beside", "pin", "cvv", "pin_beside"), bool),
+    (PrivateKind.PASSWORD, ("pass_phrase", "login"), bool),
     (PrivateKind.ID_NUMBER, ("identity",), _is_identity),
     (PrivateKind.ID_NUMBER, ("ssn",), _is_own),
     (PrivateKind.ID_NUMBER, ("document",), bool),

@@ -34,11 +34,12 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     is_off_the_record,
     is_quotation,
     passing,
+    route,
     says_nothing,
     tidy,
+    topic_for,
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import find, hide, protect
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route, topic_for
 from astrbot_plugin_scoped_memory.tests.support.memories import memory
 from astrbot_plugin_scoped_memory.tests.support.sentences import sentences
 
