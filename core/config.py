@@ -66,7 +66,7 @@ def read_config(raw: object = None) -> PluginConfig:
     deadline, tokens = own["recall_deadline_ms"] / 1000, panel["reflection_daily_tokens"]
     for name in ("embedding", "reflection_provider"):
         own[name] = own[name] or "auto"
-    english, scope_map = own["language"] != LANGUAGES[0], panel.raw("conversation_scope_map")
+    english = own["language"] != LANGUAGES[0]
     workflow = _workflow(panel, english=english)
     if workflow is not None and workflow.topk is not None:
         own["auto_inject_topk"] = workflow.topk
@@ -82,8 +82,7 @@ def read_config(raw: object = None) -> PluginConfig:
         "counts_manner": engine["soul_evolution"] is not SoulEvolution.OFF,
     }
     engine |= {
-        # What is no map at all is the engine's to tell.
-        "scope_map": dict(scope_map) if isinstance(scope_map, Mapping) else None,
+        "scope_map": dict(panel["conversation_scope_map"]),
         # What is left is for a search without vectors, and for writing the memories down.
         "load_seconds": deadline * 0.3,
         "embed_query_seconds": deadline * 0.6,

@@ -62,7 +62,6 @@ from .models.resolution import (
     Why,
     WhyCode,
 )
-from .models.scope import ScopeFault
 from .models.settings import (
     DmScope,
     EngineSettings,
@@ -169,7 +168,6 @@ __all__ = [
     "Resolution",
     "Resting",
     "ReverseReport",
-    "ScopeFault",
     "ScopeReport",
     "ScopedMemoryError",
     "Share",

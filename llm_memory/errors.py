@@ -50,12 +50,10 @@ class SaidError(ScopedMemoryError):
 
 
 class InvalidScope(ScopedMemoryError):
-    """``name`` is no legal scope; ``reason`` is a stable code such as ``illegal``."""
+    """This name is no legal scope."""
 
-    def __init__(self, name: object, reason: str) -> None:
-        super().__init__(f"illegal scope name {name!r}: {reason}")
-        self.name = name
-        self.reason = reason
+    def __init__(self, name: object) -> None:
+        super().__init__(f"illegal scope name {name!r}")
 
 
 class InvalidConversationId(ScopedMemoryError):

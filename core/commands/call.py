@@ -125,11 +125,11 @@ class Call:
         """Answer the command where an entry of the map names no scope. A word of a command is none,
         unless an admin names one that there is."""
         name, service = str(entry.get(where.map_key, "")), self.service
-        fault = await service.check_entry(entry, where, self.actor)
-        code = f"fault.{fault}" if fault else "scope.command_word"
+        if not await service.is_legal(entry, where, self.actor):
+            raise Enough(self.say("scope.illegal", name=cut(name)))
         there = self.actor.admin and is_command_word(name) and name in await service.scopes()
-        if fault or (is_command_word(name) and not there):
-            raise Enough(self.say("scope.illegal", name=cut(name), fault=self.say(code)))
+        if is_command_word(name) and not there:
+            raise Enough(self.say("scope.command_word", name=cut(name)))
 
     def refusal(self, outcome: Refused, code: str = ADMINS) -> Enough:
         """The answer to a command that nothing came of. ``code``: of the text for who may not."""

@@ -128,7 +128,7 @@ async def soul(call: Call) -> Reply:
         call.for_admins()
     persona, souls, texts = call.where.persona, call.service.souls, call.texts
     if persona is None:
-        return call.say("why.unknown_persona")
+        return call.say("why.unknown_origin")
     outcome = await souls.ask(request, persona, call.actor, conversation=call.where.umo)
     how = partial(_how, call)
     if isinstance(outcome, SoulView):

@@ -72,7 +72,7 @@ async def _list(call: Call) -> Reply:
     """The scopes and their conversations, for admins; to others, what they see."""
     if not call.actor.admin:
         return await _describe(call)
-    met, lines = await asyncio.to_thread(places_of, await call.service.origins.met()), []
+    met, lines = await asyncio.to_thread(places_of, await call.service.met()), []
     raw = call.plugin.panel_map.read()
     for name, count in (await call.service.scopes()).items():
         keys = sorted(with_renamed(raw, name, name)[1])
@@ -116,9 +116,8 @@ async def _meant(call: Call, name: str, scopes: Mapping[str, int]) -> tuple[str,
         return near, [call.say("scope.near", name=cut(name), scope=near)]
     await call.check_scope({call.where.map_key: name}, call.where)
     links = call.plugin.config.engine.identity_links
-    like = await asyncio.to_thread(named, name, await call.service.origins.met(), links)
-    alike = [call.say("scope.called_alike", scope=safe(name))]
-    return name, alike if like.persons or like.places else []
+    like = await asyncio.to_thread(named, name, await call.service.met(), links)
+    return name, [call.say("scope.called_alike", scope=safe(name))] if any(like) else []
 
 
 async def _elsewhere(
@@ -127,17 +126,17 @@ async def _elsewhere(
     """The one conversation that a person's or a group's name means, as people call it; and what is
     to be asked before a scope is opened to it: anybody can take a name. Where none or several are
     meant, the command is answered so."""
-    met, links = await call.service.origins.met(), call.plugin.config.engine.identity_links
-    found, shown = await asyncio.to_thread(named, who, met, links), cut(who)
-    if not found.places:
-        code = "scope.never_private" if found.persons else "scope.unmet"
+    met, links = await call.service.met(), call.plugin.config.engine.identity_links
+    places, persons = await asyncio.to_thread(named, who, met, links)
+    shown = cut(who)
+    if not places:
+        code = "scope.never_private" if persons else "scope.unmet"
         raise Enough(call.say(code, who=shown, name=cut(call.rest)))
     line = partial(call.say, "scope.which_line", scope=safe(name or call.say("scope.word_off")))
-    places = found.places.items()
-    which = [line(id=safe(key), place=place_name(call, *place)) for key, place in places]
-    if len(which) > 1 or len({links.get(one, one) for one in found.persons}) > 1:
+    which = [line(id=safe(key), place=place_name(call, *one)) for key, one in places.items()]
+    if len(which) > 1 or len({links.get(one, one) for one in persons}) > 1:
         raise Enough("\n".join([call.say("scope.which", who=shown), *which[:_MOST]]))
-    ((where, called),) = found.places.values()
+    ((where, called),) = places.values()
     by_id = who in (where.umo, where.map_key, where.group, where.peer, where.person)
     sure = by_id or name in (None, PUBLIC)
     return where, called, [] if sure else [call.say("scope.anyone", who=shown), *which]
@@ -212,11 +211,9 @@ async def join(call: Call) -> Reply:
     asker = ("", call.actor.person or where.umo)
     if (before := call.asked.get(asker)) is not None and monotonic() < before.until:
         return call.say("join.waiting")
-    met, scopes = await call.service.origins.met(), await call.service.scopes()
+    met, scopes = await call.service.met(), await call.service.scopes()
     scope = scope if scope in scopes else near_name(scope, scopes) or scope
-    places = await asyncio.to_thread(places_of, met)
-    _, title = places.get(where.map_key, (where, ""))
-    called = call.actor.name if is_private_chat(where.umo) else where.title or title
+    called = call.actor.name if is_private_chat(where.umo) else where.title
     asked = Asked(
         partial(set_scope, name=scope, where=where, called=called),
         monotonic() + ASKED_SECONDS,
@@ -226,8 +223,8 @@ async def join(call: Call) -> Reply:
     )
     line = call.say("join.line", scope=scope, id=safe(where.map_key))
     links = call.plugin.config.engine.identity_links
-    like = await asyncio.to_thread(named, call.actor.name, met, {})
-    namesakes = like.persons - ids_of(call.actor.person, links)
+    _, like = await asyncio.to_thread(named, call.actor.name, met, {})
+    namesakes = like - ids_of(call.actor.person, links)
     wish = call.say("join.wish", who=who, place=place_name(call, where, called), scope=scope)
     wish += call.say("join.namesake") if namesakes else ""
     wish += f"\n{call.say('join.agree', line=line)}"

@@ -98,7 +98,7 @@ def state_text(texts: Texts, status: MigrationStatus) -> str:
 def notice_text(texts: Texts, notice: Notice) -> str:
     """The notice in the owner's language."""
     params, say = dict(notice.params), texts.say
-    groups = {"fault": "fault", "reason": "file", "cause": "cause"}.items()
+    groups = {"reason": "file", "cause": "cause"}.items()
     params |= {name: say(f"{of}.{params[name]}") for name, of in groups if params.get(name)}
     if notice.code == "embedder_failing":
         rung, code = (str(params[name]).partition(":")[0] for name in ("embedder", "detail"))

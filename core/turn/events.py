@@ -180,7 +180,7 @@ class Events:
             return Actor(person=person, name=_name_of(event) or sender, admin=event.is_admin())
         job, where = event.get_extra(_JOB), await self.where(event)
         sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
-        found = await self._asked(self.service().origins.on_behalf_of(where, sender))
+        found = await self._asked(self.service().on_behalf_of(where, sender))
         if found is None:
             return Actor("", self.texts.say("agent.alone"), spoke=False)
         name = self.texts.say("agent.on_behalf", name=found.name or found.peer)
@@ -190,7 +190,7 @@ class Events:
         """The origin completed; ``hidden`` where what it hides cannot be told now."""
         adapter = adapter_of(self.astrbot, parsed.account)
         unknown = ConversationId(parsed.umo, adapter, parsed.account, parsed.kind, hidden=True)
-        return await self._asked(self.service().origins.completed(parsed, adapter)) or unknown
+        return await self._asked(self.service().completed(parsed, adapter)) or unknown
 
     async def _asked[Found](self, found: Awaitable[Found]) -> Found | None:
         """What the engine knows of an agent, once it is open; None where it cannot tell."""

@@ -39,7 +39,7 @@ class BotStore:
         scope_map, links = config.get("conversation_scope_map", {}), config.get("identity_links")
         headers, plain = advanced.get("chroma_headers"), EngineSettings()
         return EngineSettings(
-            scope_map=dict(scope_map) if isinstance(scope_map, Mapping) else None,
+            scope_map=dict(scope_map) if isinstance(scope_map, Mapping) else {},
             dm_scope=_option(DmScope, config.get("dm_scope", DmScope.PUBLIC)),
             dm_scope_by_account=_policies(advanced.get("dm_scope_by_account", {})),
             group_scope=_option(GroupScope, config.get("group_scope", GroupScope.PUBLIC)),

@@ -262,7 +262,6 @@ class Reason(StrEnum):
     NOT_LEFT = "not_left"
     NOT_ALIKE = "not_alike"
     ACCOUNT_LIVES = "account_lives"
-    NO_ACCOUNT = "no_account"
     NAME_TAKEN = "name_taken"
     NO_POLICY = "no_policy"
     NEVER_MET = "never_met"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from .conversation import ConversationId, ConversationKind
 from .scope import Scope
@@ -14,7 +15,6 @@ class WhyCode(StrEnum):
     """How a resolution came about. Each has a text in the i18n files."""
 
     MAPPED = "mapped"
-    MAPPED_PERSONA = "mapped_persona"
     DM_POLICY = "dm_policy"
     GROUP_POLICY = "group_policy"
     UNKNOWN_KIND = "unknown_kind"
@@ -24,8 +24,8 @@ class WhyCode(StrEnum):
     DOUBTFUL_KEY = "doubtful_key"
     """A key that matches no conversation seems to mean this one."""
     UNKNOWN_POLICY = "unknown_policy"
-    UNKNOWN_PERSONA = "unknown_persona"
     UNKNOWN_ORIGIN = "unknown_origin"
+    """Which group or person it is, or the persona, cannot be told."""
     MALFORMED_ID = "malformed_id"
     NO_ADAPTER = "no_adapter"
     AGENT_UNMAPPED = "agent_unmapped"
@@ -124,8 +124,7 @@ class BroughtBack(Brought):
     forgotten since, and were left as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rebinding:
+class Rebinding(NamedTuple):
     """Two bot accounts, or the map keys of two conversations: what is known under one of them is
     known under the other."""
 

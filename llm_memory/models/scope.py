@@ -13,7 +13,6 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
@@ -44,16 +43,6 @@ _PERSON: Final = "@person:"
 _PERSON_NAME: Final = re.compile(f"{_PERSON}[0-9a-f]{{32}}")
 
 
-class ScopeFault(StrEnum):
-    """Why a name is no legal scope."""
-
-    ILLEGAL = "illegal"
-    """It is no text, empty, too long, or has other signs than a folder may have anywhere."""
-    RESERVED = "reserved"
-    """For devices of Windows, or for scopes of our own making."""
-    CASE_CLASH = "case_clash"
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """A scope or a shelf. Two are the same if their names are, character by character.
@@ -67,25 +56,15 @@ class Place:
 
     def __post_init__(self) -> None:
         """Raises InvalidScope for what is neither a scope's name nor a shelf's."""
-        fault = _fault(self.name, derived=True)
-        if fault is not None and not _is_shelf(self.name):
-            raise InvalidScope(self.name, fault)
+        if not (_is_legal(self.name, derived=True) or _is_shelf(self.name)):
+            raise InvalidScope(self.name)
 
     @classmethod
     def parse(cls, name: object, *, derived: bool = False) -> Place:
-        """The scope of a name.
-
-        Args:
-            name: What a person, a folder or a policy calls the scope.
-            derived: True where the name is of our own making or comes from our own folders:
-                then the prefixes ``dm-``, ``group-`` and the name ``quarantine`` are legal.
-
-        Raises:
-            InvalidScope: with a :class:`ScopeFault` as its reason.
-        """
-        fault = _fault(name, derived=derived)
-        if fault is not None or not isinstance(name, str):
-            raise InvalidScope(name, fault or ScopeFault.ILLEGAL)
+        """The scope of a name. ``derived``: it is of our own making or comes from our own folders,
+        and may begin with ``dm-`` or ``group-``, or be ``quarantine``. Raises InvalidScope."""
+        if not isinstance(name, str) or not _is_legal(name, derived=derived):
+            raise InvalidScope(name)
         return cls(name)
 
     @classmethod
@@ -166,14 +145,14 @@ class Place:
         return self.name
 
 
-def _fault(name: object, *, derived: bool) -> ScopeFault | None:
+def _is_legal(name: object, *, derived: bool) -> bool:
+    """True for what a folder may be called anywhere, and is neither Windows' device, nor a case
+    variant of ``public`` and ``quarantine``, nor kept for us."""
     if not isinstance(name, str) or not _LEGAL.fullmatch(name):
-        return ScopeFault.ILLEGAL
+        return False
     folded = name.lower()
-    if _DEVICE.fullmatch(folded) or (_is_ours(folded) and not derived):
-        return ScopeFault.RESERVED
     clash = folded in (PUBLIC_NAME, QUARANTINE_NAME) and name != folded
-    return ScopeFault.CASE_CLASH if clash else None
+    return not (_DEVICE.fullmatch(folded) or clash or (_is_ours(folded) and not derived))
 
 
 def _is_ours(folded: str) -> bool:
@@ -206,7 +185,7 @@ def is_mapped_name(name: str) -> bool:
 
 def may_be_given(name: str) -> bool:
     """True for a name that a person may give a scope of one's own: a legal one, and not public."""
-    return _fault(name, derived=False) is None and name != PUBLIC_NAME
+    return _is_legal(name, derived=False) and name != PUBLIC_NAME
 
 
 def role_scope(folder: str) -> str:

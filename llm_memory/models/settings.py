@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from .resolution import Rebinding
-from .scope import Scope, ScopeFault
+from .scope import Scope
 from .soul import SoulEvolution
 
 
@@ -48,45 +47,26 @@ class PrivacyMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class IllegalName:
-    """A map entry whose value is no scope name: its conversation reads public, writes nothing."""
-
-    value: str
-    fault: ScopeFault
-
-
-@dataclass(frozen=True, slots=True)
 class ScopeMap:
-    """``conversation_scope_map`` after reading: every key with its scope or its fault, and what is
-    doubtful of it until an admin says that it is meant as it is.
+    """``conversation_scope_map`` after reading, and what is doubtful of it until an admin says that
+    it is meant as it is.
 
     Attributes:
+        entries: Every key with its scope, or with the text there that is no scope's name: then its
+            conversation reads public and writes nothing.
         unreadable: Keys that are no conversation id. A conversation that one of them seems to mean
             reads public only.
         gone: Keys of bot accounts that do not exist now. The same conversation on another account
             reads public only.
-        lost: It has lost all private entries at once.
-        all_gone: All private conversations of the map are on accounts that are gone.
-        rebound: Names that were replaced by others, in the order in which that was done.
+        withheld: It has lost all private entries at once, or all its private conversations are on
+            accounts that are gone: what would fall to public, or to all private chats, reads public
+            only.
     """
 
-    entries: Mapping[str, Scope | IllegalName] = field(default_factory=lambda: MappingProxyType({}))
+    entries: Mapping[str, Scope | str] = field(default_factory=lambda: MappingProxyType({}))
     unreadable: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
-    lost: bool = False
-    all_gone: bool = False
-    rebound: tuple[Rebinding, ...] = ()
-
-    @property
-    def withheld(self) -> bool:
-        """Every conversation that would fall to public, or to all private chats, reads public
-        only."""
-        return self.lost or self.all_gone
-
-    def written(self, key: str) -> str:
-        """What stands beside a key."""
-        entry = self.entries[key]
-        return entry.name if isinstance(entry, Scope) else entry.value
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +188,7 @@ class EngineSettings(Policies):
     """What the engine is given: the panel's settings by their names, and deadlines.
 
     Attributes:
-        scope_map: The raw map of the panel; None for what is none.
+        scope_map: The raw map of the panel.
         relevance_floor: None takes 0.5.
         load_seconds: After this long a query at a start goes on with what was read of the files; as
             a query without vectors, a memory without being compared, a recall in the order that it
@@ -219,7 +199,7 @@ class EngineSettings(Policies):
         migration_batch: Not larger: a Chroma holds up others as long as a write takes.
     """
 
-    scope_map: Mapping[str, object] | None = field(default_factory=dict)
+    scope_map: Mapping[str, object] = field(default_factory=dict)
     scope_filter_enabled: bool = True
     soul_evolution: SoulEvolution = SoulEvolution.REVIEW
     preview_chars: int = 240

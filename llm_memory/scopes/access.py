@@ -157,29 +157,23 @@ class Gate:
 
     def look(self, where: ConversationId, who: Actor | None = None) -> View:
         """The same at once, of what is read so far."""
-        resolution = self._book.resolve(where)
-        rights, pause = self._rights(where, resolution), self._paused.of(where)
-        return View(where, who or NOBODY, resolution, *rights, pause, self._book, self._catalogue)
-
-    def _rights(
-        self, where: ConversationId, resolution: Resolution
-    ) -> tuple[ScopeFilter, Scope | Refused, ScopeFilter | Refused]:
-        off = None if self._settings.scope_filter_enabled else Refused(Reason.LEARNING_PAUSED)
-        if resolution.refused:
-            refused = Refused(Reason.REFUSED, resolution.why)
-            return NOTHING, off or refused, refused
-        scope: Scope = PUBLIC
-        writes: Scope | Refused = off or Refused(Reason.READ_ONLY, resolution.why)
+        resolution, pause = self._book.resolve(where), self._paused.of(where)
+        scope = resolution.scope or PUBLIC
+        writes: Scope | Refused = resolution.scope or Refused(Reason.READ_ONLY, resolution.why)
         shelves = [SHARED, ROOT_NOTES] if self._reads_root else [SHARED]
-        if resolution.scope:
-            scope, writes = resolution.scope, off or resolution.scope
-            if where.persona:  # for others it may be what the map would have kept apart
-                shelves.append(Place.of_role(where.persona))
+        if resolution.scope and where.persona:  # for others the map might have kept it apart
+            shelves.append(Place.of_role(where.persona))
         own = tuple[Place, ...]()
         if where.kind is ConversationKind.PRIVATE:
             # What the bot learned from the person of this private chat, and from no other person.
             own = self._book.shelves_of(where.umo, where.person)
-        exports = ScopeFilter.reading_as(scope, shelves=own)
-        if off:
-            return ScopeFilter((PUBLIC,), everything=True), off, exports
-        return ScopeFilter.reading_as(scope, shelves=(*shelves, *own)), writes, exports
+        seen = ScopeFilter.reading_as(scope, shelves=(*shelves, *own))
+        exports: ScopeFilter | Refused = ScopeFilter.reading_as(scope, shelves=own)
+        if resolution.refused:
+            seen = NOTHING
+            writes = exports = Refused(Reason.REFUSED, resolution.why)
+        if not self._settings.scope_filter_enabled:
+            writes = Refused(Reason.LEARNING_PAUSED)
+            seen = seen if resolution.refused else ScopeFilter((PUBLIC,), everything=True)
+        given = resolution, seen, writes, exports, pause
+        return View(where, who or NOBODY, *given, self._book, self._catalogue)

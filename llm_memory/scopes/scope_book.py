@@ -11,7 +11,7 @@ from typing import Final
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.consent import is_private_chat
-from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Reason, Refused
 from ..models.resolution import Rebinding, Resolution, WhyCode
 from ..models.scope import Place, Scope, may_be_given
@@ -19,13 +19,14 @@ from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, MapPast, Scop
 from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
-from .rules.map_history import OF_THE_MAP, confirmed, judge_map, map_notices
+from .rules.map_history import confirmed, judge_map, map_notices
+from .rules.rebinding import chat_key
 from .rules.scope_map import account_of, read_scope_map
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
 
 _TOLD: Final = "told:"
 """Begins a mark in the state."""
-_TO_ADMINS: Final = frozenset({"strangers_in_public", "soul_waits", "soul_applied"})
+_WRITTEN: Final = 4096
 Accounts = Callable[[], frozenset[str] | None]
 """The bot accounts that exist now, None where the bot framework does not tell."""
 
@@ -38,30 +39,26 @@ class ScopeBook:
     _state: SqliteStateStore
     _notices: NoticeBoard
     accounts: Accounts = lambda: None
+    rebound: tuple[Rebinding, ...] = field(default=(), init=False)
+    """The names that were replaced by others, in the order in which that was done."""
     _past: MapPast = field(default=MapPast(), init=False)
     _map: ScopeMap = field(default=ScopeMap(), init=False)
     _folders: frozenset[str] = field(default=frozenset(), init=False)
     _present: frozenset[str] | None = field(default=None, init=False)
-    _met: set[str] = field(default_factory=set, init=False)
-    """Conversations that a message came from since the start, by their key in the map."""
-    _meant: dict[str, str] = field(default_factory=dict, init=False)
-    """A conversation that has spoken, by the key that seems to mean it and matches none."""
+    _written: set[SeenSender] = field(default_factory=set, init=False)
     strangers: set[str] = field(default_factory=set, init=False)
     """Who writes privately, is no admin, and shares what is said there with everybody: a bot
     account and a person."""
     _claimed: set[str] = field(default_factory=set, init=False)
     """What was told since the start, or is being told."""
 
-    def __post_init__(self) -> None:
-        self._raw = self._settings.scope_map
-
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
         a folder. What may have been lost is published only once an admin confirms the map."""
         settings = self._settings
-        self._rename(self._state.rebindings())
+        self.rebound = self._state.rebindings()
         self._present = self.accounts()
-        self._go_by(*self._read(self._raw or {}, folders, self._state.map_past()))
+        self._go_by(*self._read(settings.scope_map, folders, self._state.map_past()))
         policies = {
             "dm_scope": settings.dm_scope,
             "group_scope": settings.group_scope,
@@ -85,12 +82,10 @@ class ScopeBook:
         """An admin has changed these keys of the map in chat: what they lost is meant, unless it
         was lost before. Raises StateUnavailable, and then the map is the former one."""
         past = self._past
-        if not self._map.lost:
+        if not self._map.withheld:
             keys, scopes = past.keys.difference(meant), past.scopes | self._folders
             past = replace(past, keys=keys, scopes=scopes, named=past.named if keys else keys)
-        found = await asyncio.to_thread(self._read, raw, folders, past)
-        self._raw = raw
-        self._go_by(*found)
+        self._go_by(*await asyncio.to_thread(self._read, raw, folders, past))
 
     def _read(
         self, raw: Mapping[str, object], folders: Collection[str], past: MapPast
@@ -102,9 +97,13 @@ class ScopeBook:
         return scope_map, past, standing
 
     def _go_by(self, scope_map: ScopeMap, past: MapPast, folders: frozenset[str]) -> None:
-        self._past, self._folders = past, folders
-        self._map = replace(scope_map, rebound=self.rebound)
-        self._report()
+        self._map, self._past, self._folders = scope_map, past, folders
+        now = {(one.code, one.subject): one for one in map_notices(scope_map, folders)}
+        for one in self._notices.standing():
+            if one.code.startswith("map_") and (one.code, one.subject) not in now:
+                self._notices.clear(one.code, one.subject)
+        for one in now.values():
+            self._notices.post(one)
 
     def _map_now(self) -> ScopeMap:
         # Bot accounts come and go while the bot runs.
@@ -125,65 +124,47 @@ class ScopeBook:
         await asyncio.to_thread(self._state.put_map_past, past)
         self._go_by(*judge_map(self._map, past, self._folders, self._present), self._folders)
 
-    def _report(self) -> None:
-        """Put up what is wrong with the map now, and take down what is not any more."""
-        now = list(map_notices(self._map, self._folders, self._present, self._meant))
-        if self._raw is None:
-            now.append(Notice("map_wrong_type"))
-        places = {(one.code, one.subject) for one in now}
-        for one in self._notices.standing():
-            if one.code in OF_THE_MAP and (one.code, one.subject) not in places:
-                self._notices.clear(one.code, one.subject)
-        for one in now:
-            self._notices.post(one)
-
-    @property
-    def rebound(self) -> tuple[Rebinding, ...]:
-        """The names that were replaced by others, in the order in which that was done."""
-        return self._map.rebound
-
     async def rebind(self, rebindings: Sequence[Rebinding]) -> None:
         """Go by these names from now on. Raises StateUnavailable, and then by the former ones."""
         await asyncio.to_thread(self._state.put_rebindings, rebindings)
-        self._rename(rebindings)
+        self.rebound = tuple(rebindings)
 
     def tell(self, old: str, new: str) -> None:
         """The platform says so: it holds until the next start, unless ``rebind`` keeps it."""
-        if not any((one.old, one.new) == (old, new) for one in self.rebound):
-            self._rename((*self.rebound, Rebinding(old, new)))
-
-    def _rename(self, rebindings: Sequence[Rebinding]) -> None:
-        self._map = replace(self._map, rebound=tuple(rebindings))
+        if (old, new) not in self.rebound:
+            self.rebound = (*self.rebound, Rebinding(old, new))
 
     def resolve(self, conversation_id: ConversationId) -> Resolution:
-        """The scope of a conversation. A malformed id is refused and said in the log."""
-        resolution = resolve(conversation_id, self._map_now(), self._settings)
-        if resolution.why.code is WhyCode.MALFORMED_ID:
-            params = {"id": repr(conversation_id.umo)[:200]}
-            self._notices.clear("refused_id")  # the latest stands, and each is said
-            self._notices.post(Notice("refused_id", params=params, error=True))
-        return resolution
+        """The scope of a conversation."""
+        return resolve(conversation_id, self._map_now(), self._settings, self.rebound)
 
     def derived_scopes(self, conversation_id: ConversationId) -> frozenset[Scope]:
         """Every private scope that some policy derives for a conversation, whatever holds now."""
-        return derived_scopes(conversation_id, self._map_now(), self._settings)
+        return derived_scopes(conversation_id, self._settings.identity_links, self.rebound)
 
     async def meet(
-        self, conversation_id: ConversationId, actor: Actor, resolution: Resolution
+        self, conversation_id: ConversationId, actor: Actor, resolution: Resolution, *, kept: bool
     ) -> None:
-        """A message came from a conversation whose scope is this: the first since the start is said
-        in the log."""
-        # Of a group that the platform splits by member, the group: it is what an owner maps.
-        key, why = conversation_id.map_key, resolution.why
-        if key not in self._met:
-            self._met.add(key)
-            logger.info("first_message", id=conversation_id, key=key, scope=resolution.name or "-")
-        if why.code is WhyCode.DOUBTFUL_KEY and why.key not in self._meant:
-            self._meant[why.key] = key
-            self._notices.clear("map_odd_key", why.key)
-            self._report()
+        """A person has spoken in a conversation of this scope: keep that, and what a group is
+        called, as the name of nobody in it. Not ``kept``: nothing of its words is."""
+        adapter, group = conversation_id.adapter, conversation_id.group or ""
+        if adapter:
+            scope, peer = resolution.name if kept else "", actor.person.removeprefix(f"{adapter}:")
+            seen = SeenSender(conversation_id.umo, scope, adapter, group, peer, actor.name)
+            title, whole = conversation_id.title, chat_key(conversation_id)
+            titles = [replace(seen, umo=whole, peer="", name=title)] if title and group else []
+            for one in {seen, *titles} - self._written:
+                if await self._keep(self._state.note_sender, one):
+                    self._written.add(one)
+        if len(self._written) >= _WRITTEN:
+            self._written.clear()
+        why = resolution.why
         if (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC) and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
+
+    async def senders(self, umo: str = "") -> list[SeenSender]:
+        """Who has spoken under this origin, or under any, and what groups are called."""
+        return await self._asked(self._state.senders, umo) or []
 
     async def _note_sharing(self, who: str, actor: Actor) -> None:
         """A private chat that falls to public: of a stranger, or of one who is an admin by now."""
@@ -195,12 +176,23 @@ class ScopeBook:
         await self._keep(known, who)
 
     @staticmethod
-    async def _keep[T](write: Callable[[T], None], value: T) -> None:
-        """What is not kept is met again after the next start: no reason to fail a turn."""
+    async def _asked[Found](ask: Callable[[str], Found], name: str) -> Found | None:
+        """What the state says; None where it cannot be read: no reason to fail a turn."""
+        try:
+            return await asyncio.to_thread(ask, name)
+        except StateUnavailable as error:
+            logger.warning("state_not_read", error=error)
+            return None
+
+    @staticmethod
+    async def _keep[T](write: Callable[[T], None], value: T) -> bool:
+        """False where it is not kept: then it is met again."""
         try:
             await asyncio.to_thread(write, value)
         except StateUnavailable as error:
             logger.warning("state_not_written", error=error)
+            return False
+        return True
 
     def _report_strangers(self) -> None:
         if self.strangers:
@@ -227,9 +219,9 @@ class ScopeBook:
 
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
         """True if a private chat is the only conversation with this scope."""
-        mine = self.sharing(scope) in ([], [conversation_id.umo])
         private = conversation_id.kind is ConversationKind.PRIVATE
-        return mine and private and not self.no_confidence(scope)
+        mine = private and self.sharing(scope) in ([], [conversation_id.umo])
+        return mine and not self.no_confidence(scope)
 
     def mapped(self) -> frozenset[str]:
         """The names of the scopes that the map gives to conversations."""
@@ -254,10 +246,8 @@ class ScopeBook:
         """Of these, what was not told yet and nobody is telling now; of many, the first ``most``.
         Who claims something tells it, and then settles it: no sooner is it marked durably, so what
         a close cuts off is told after the next start."""
-        try:
-            told = await asyncio.to_thread(self._state.marks, _TOLD)
-        except StateUnavailable as error:
-            logger.warning("state_not_read", error=error)
+        told = await self._asked(self._state.marks, _TOLD)
+        if told is None:
             return []
         free = [name for name in names if name not in told | self._claimed][:most]
         self._claimed.update(free)
@@ -269,16 +259,3 @@ class ScopeBook:
             self._claimed.difference_update(names)
         for name in names if said else ():
             await self._keep(self._state.set_mark, _TOLD + name)
-
-    async def claim_news(self) -> list[Notice]:
-        """The standing notices that an admin is told in chat, and was not told yet."""
-        news = {_name(one): one for one in self._notices.standing() if one.code in _TO_ADMINS}
-        return [news[name] for name in await self.claim(list(news))]
-
-    async def settle_news(self, news: Sequence[Notice], *, said: bool) -> None:
-        """As ``settle``."""
-        await self.settle([_name(one) for one in news], said=said)
-
-
-def _name(notice: Notice) -> str:
-    return f"{notice.code}:{notice.subject}:{notice.params.get('number', '')}"

@@ -17,8 +17,6 @@ class Door:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.origins = parts.origins
-        """Who has spoken where."""
         self.souls = parts.souls
         """The manner that personas have learned."""
 

@@ -78,7 +78,6 @@ from ..roles.role_notes import RoleNotes
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.access import Gate
-from ..scopes.origins import Origins
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..soul.governance import Governance
@@ -376,7 +375,6 @@ class Parts(Told):
     # The front door.
     histories = part(lambda p: ModelHistories(p.state))
     gate = wired(Gate, paused="paused_conversations", reads_root="at_home")
-    origins = wired(Origins)
     tasks = wired(TaskList)
     transfer = wired(Transfer, files="transfers")
     role_notes = wired(RoleNotes, leases="paths.leases", mode="settings.privacy_mode")

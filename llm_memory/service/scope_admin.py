@@ -5,20 +5,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Final
 
-from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Reason, Refused
 from ..models.resolution import Brought, Rebinding, Resolution
 from ..models.scope import PUBLIC, is_mapped_name
-from ..models.settings import IllegalName
 from ..models.status import Notice, ScopeReport
 from ..models.turns import Pause
-from ..scopes.rules.rebinding import fault_of, with_moved
+from ..scopes.rules.origins import complete, on_behalf_of, place_of
+from ..scopes.rules.rebinding import fault_of, renamed, with_moved
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.rules.scope_resolution import target_scope
 from .door import Door, deed
+
+_TO_ADMINS: Final = frozenset({"strangers_in_public", "soul_waits", "soul_applied"})
 
 
 class ScopeAdmin(Door):
@@ -29,22 +33,46 @@ class ScopeAdmin(Door):
         if not actor.spoke:
             return
         view = await self.parts.gate.open(conversation_id, actor)
-        scope = "" if view.pause else view.resolution.name
-        self.parts.bylines.meet(actor, scope, conversation_id)
-        await self.origins.note(conversation_id, actor, scope)
-        await self.parts.book.meet(conversation_id, actor, view.resolution)
-        await self.parts.former.note(conversation_id, view.resolution)
+        found, kept = view.resolution, view.pause is None
+        self.parts.bylines.meet(actor, found.name if kept else "", conversation_id)
+        await self.parts.book.meet(conversation_id, actor, found, kept=kept)
+        await self.parts.former.note(conversation_id, found)
+
+    async def met(self) -> list[SeenSender]:
+        """Who has spoken where, and what groups are called. For admins alone."""
+        await self.parts.life.begun()
+        return await self.parts.book.senders()
+
+    async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
+        """``parsed`` with what its string hides, ``hidden`` if no person's message has told it."""
+        await self.parts.life.begun()
+        return complete(parsed, adapter, await self.parts.book.senders(parsed.umo))
+
+    async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
+        """For whom an agent acts in a completed conversation; None where it cannot be told. The
+        name is empty where it was told in another scope than the conversation has now. ``sender``:
+        who set the timer, as the job says."""
+        await self.parts.life.begun()
+        book = self.parts.book
+        resolution, met = book.resolve(conversation_id), await book.senders(conversation_id.umo)
+        found = on_behalf_of(conversation_id, met, sender)
+        if found is None or resolution.refused:
+            return None
+        here = found.scope in (PUBLIC.name, resolution.name)
+        return found if here else replace(found, name="")
 
     async def claim_news(self, actor: Actor) -> list[Notice]:
         """What an admin is told once in chat and was not told yet; none for anybody else. Whoever
         claims it settles it."""
         await self.parts.life.ready()
-        return await self.parts.book.claim_news() if actor.admin else []
+        standing = self.parts.notices.standing() if actor.admin else ()
+        news = {_mark_of(one): one for one in standing if one.code in _TO_ADMINS}
+        return [news[mark] for mark in await self.parts.book.claim(list(news))] if news else []
 
     async def settle_news(self, news: Sequence[Notice], *, said: bool) -> None:
         """The admin who claimed it was told, or could not be reached: then it is another time."""
         await self.parts.life.ready()
-        await self.parts.book.settle_news(news, said=said)
+        await self.parts.book.settle([*map(_mark_of, news)], said=said)
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
         """What the conversation reads and writes, and why."""
@@ -102,15 +130,15 @@ class ScopeAdmin(Door):
         names = sorted(self.parts.book.mapped() | set(filter(is_mapped_name, counts)))
         return {name: counts.get(name, 0) for name in names}
 
-    async def check_entry(
+    async def is_legal(
         self, raw: Mapping[str, object], conversation_id: ConversationId, actor: Actor
-    ) -> str:
-        """What is wrong with the conversation's scope in a map that is to be: a ``ScopeFault``, or
-        empty. Which scopes there are is told to admins alone."""
+    ) -> bool:
+        """Whether a map that is to be gives the conversation a scope, or none. Which scopes there
+        are is told to admins alone."""
         await self.parts.life.ready()
         folders = await self.parts.handlers.folders() if actor.admin else ()
         entry = read_scope_map(raw, folders).entries.get(conversation_id.map_key)
-        return str(entry.fault) if isinstance(entry, IllegalName) else ""
+        return not isinstance(entry, str)
 
     async def change_map(
         self, raw: Mapping[str, object], *, conversation_id: ConversationId, actor: Actor
@@ -216,7 +244,7 @@ class ScopeAdmin(Door):
         moved = fault or with_moved(raw, old, new)
         if isinstance(moved, Refused) or back:
             return moved
-        if not (moved != raw or told or (one not in known and await self.origins.has_met(old))):
+        if moved == raw and not told and (one in known or not await self._has_met(old)):
             return Refused(Reason.NEVER_MET, detail=old)
         names = known if one in known else (*known, one)
         await self.parts.life.finish(partial(self._rebind, names))
@@ -236,6 +264,16 @@ class ScopeAdmin(Door):
         await self.parts.book.rebind(names)
         # What is off the record under one name is so under the other.
         await self.parts.unread.review()
+
+    async def _has_met(self, name: str) -> bool:
+        """True if somebody has spoken in this conversation, or to this bot account."""
+        met = await self.met()
+        there = (renamed(place_of(one).umo, name, name) for one in met)
+        return await asyncio.to_thread(any, there)
+
+
+def _mark_of(notice: Notice) -> str:
+    return f"{notice.code}:{notice.subject}:{notice.params.get('number', '')}"
 
 
 def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:

@@ -10,7 +10,6 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +107,7 @@ class SqliteStateStore(SqliteFile):
 
     def put_rebindings(self, rebindings: Sequence[Rebinding]) -> None:
         """Replace them all."""
-        self._put_json(_REBOUND, [asdict(one) for one in rebindings])
+        self._put_json(_REBOUND, [one._asdict() for one in rebindings])
 
     def _json(self, name: str) -> Any:
         found = self.rows("SELECT value FROM meta WHERE name = ?", (name,))

@@ -69,6 +69,7 @@ def test_no_panel_makes_it_raise(raw: dict[str, Any], advanced: object) -> None:
 
 BAD: dict[str, list[object]] = {
     "enabled": ["false"],
+    "conversation_scope_map": [[], "x", None],
     "dm_scope": ["perpeer", None],
     "advanced.dm_scope_by_account": [[], {"qq": "per-per"}, {"qq": ""}],
     "soul_evolution": ["on", []],
@@ -130,9 +131,9 @@ EACH, LOCAL = "per-account-channel-peer", "http://127.0.0.1:8000"
             "engine.dm_scope_by_account",
             {"qq": DmScope.PER_PEER, "tg": DmScope.MAIN, "wx": None, "web": None},
         ),
-        # The map is handed on raw, and one of the wrong type as none.
+        # The map is handed on raw, and one of the wrong type as an empty one.
         ("conversation_scope_map", RAW, "engine.scope_map", RAW),
-        *(("conversation_scope_map", bad, "engine.scope_map", None) for bad in ([], "x", 7, True)),
+        *(("conversation_scope_map", bad, "engine.scope_map", {}) for bad in ([], "x", 7, True)),
         ("identity_links", LINKS, "engine.identity_links", {"aiocqhttp:10001": "小明"}),
         ("embedding", " lexical ", "", "lexical"),
         ("language", "en-US", "engine.loop.english", True),

@@ -88,7 +88,6 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "reject": (memory.Reason, True),
     "private": (memory.PrivateKind, True),
     "why": (memory.WhyCode, True),
-    "fault": (memory.ScopeFault, True),
     "notice": (given("notice", "Notice", "stands", "_keep_only", "EngineOff"), True),
     "index": (memory.IndexState, True),
     "resting": (set(memory.Resting) - {memory.Resting.NO}, True),

@@ -180,12 +180,12 @@ UNKNOWN = [WhyCode.MAP_WITHHELD] * 3
 BY_POLICY = [WhyCode.GROUP_POLICY, WhyCode.GROUP_POLICY, WhyCode.DM_POLICY]
 
 
-@pytest.mark.parametrize("lost", [None, {}, {"aiocqhttp:GroupMessage:9": "public"}])
+@pytest.mark.parametrize("lost", [{}, {"aiocqhttp:GroupMessage:9": "public"}])
 @pytest.mark.parametrize("break_it", [state_is_a_file, file_is_a_folder])
 async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_until_confirmed(
     tmp_path: Path,
     break_it: Break,
-    lost: dict[str, object] | None,
+    lost: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with running(tmp_path) as rig:
@@ -216,21 +216,21 @@ async def test_after_a_broken_state_file_a_lost_map_stays_on_hold_across_restart
 ) -> None:
     async with running(tmp_path) as rig:
         await rig.remember(PEANUTS, group(777))
-    for scope_map in (None, {"aiocqhttp:GroupMessage:777": "家人"}):
+    for scope_map in ({}, {"aiocqhttp:GroupMessage:777": "家人"}):
         (tmp_path / "state" / "state.sqlite").write_bytes(b"broken")
         for start in range(3):
-            async with running(tmp_path, None) as rig:
+            async with running(tmp_path, {}) as rig:
                 codes = {notice.code for notice in rig.notices}
                 assert ("state_reset" in codes) is (start == 0)
                 assert await whys(rig) == UNKNOWN
         async with running(tmp_path, scope_map) as rig:
-            if scope_map is None:
+            if not scope_map:
                 await rig.engine.service.confirm_map(actor=person(1, admin=True))
             else:
                 assert (await whys(rig))[1:] == BY_POLICY[1:]
                 assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-        if scope_map is None:
-            async with running(tmp_path, None) as rig:
+        if not scope_map:
+            async with running(tmp_path, {}) as rig:
                 assert await whys(rig) == BY_POLICY
 
 

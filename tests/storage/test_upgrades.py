@@ -120,7 +120,7 @@ async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
             archived, conversation_id=group(777), actor=person(2001)
         )
         assert is_changed(restored, DeedKind.FORGOTTEN, undone=True)
-    async with running(root, None, settings=sample.SETTINGS) as rig:
+    async with running(root, {}, settings=sample.SETTINGS) as rig:
         # The keys of the map that was there are known, too.
         assert (await rig.engine.service.describe(conversation_id=group(777))).damaged
 

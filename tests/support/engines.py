@@ -226,7 +226,7 @@ def plain_words(path: Path) -> SqliteLexicalIndex:
 @contextlib.asynccontextmanager
 async def running(
     root: Path,
-    scope_map: Mapping[str, object] | None = MAP,
+    scope_map: Mapping[str, object] = MAP,
     *,
     store: VectorStore | None = None,
     embedder: Embedder | None = None,

@@ -28,7 +28,7 @@ class Restarts:
 
     def start(
         self,
-        scope_map: Mapping[str, object] | None,
+        scope_map: Mapping[str, object],
         folders: Collection[str] = (),
         *,
         settings: EngineSettings | None = None,

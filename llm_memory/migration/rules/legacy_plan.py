@@ -10,8 +10,9 @@ from typing import Protocol
 from ...models.data_models import Memory
 from ...models.migration import Fate, Outcome
 from ...models.passages import Key
-from ...models.scope import PUBLIC_NAME, QUARANTINE_NAME, ScopeFault
+from ...models.scope import PUBLIC_NAME, QUARANTINE_NAME
 from .legacy_records import (
+    ILLEGAL_NAME,
     Adopted,
     Broken,
     Judged,
@@ -129,7 +130,7 @@ class _Planning:
                 name = judged.scope.name
                 known = taken.setdefault(name.lower(), name)
                 if known != name and name not in self.scopes:
-                    kept = quarantined(judged.memory, name, ScopeFault.CASE_CLASH)
+                    kept = quarantined(judged.memory, name, ILLEGAL_NAME)
             found.append((record_id, kept))
         return found
 

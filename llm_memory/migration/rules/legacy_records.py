@@ -30,6 +30,7 @@ QUARANTINE: Final = Scope.parse(QUARANTINE_NAME, derived=True)
 SCOPE_KEY: Final = "memory_scope"
 """Names the piece of an entry that holds the ids under which others kept it."""
 UNKNOWN_CONVERSATION: Final = "unknown_conversation"
+ILLEGAL_NAME: Final = "illegal"
 _STATED: Final = "原域"
 _SEPARATOR = ",  "
 """Between a judgment and its tags in the text that was embedded."""
@@ -111,8 +112,8 @@ def judge(record: Foreign, now: datetime) -> Judged:
         return adopted(PUBLIC, found, stated=record.later, later=record.later)
     try:
         return adopted(Scope.parse(name), found, stated=True, later=record.later)
-    except InvalidScope as error:
-        return quarantined(found, name, error.reason)
+    except InvalidScope:
+        return quarantined(found, name, ILLEGAL_NAME)
 
 
 def judge_recallable(record: Foreign, now: datetime, scope_of: ScopeOf) -> Judged:

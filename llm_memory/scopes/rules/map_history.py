@@ -1,26 +1,15 @@
 """The owner's map beside what the maps before it said, the scopes that have a folder, and the bot
-accounts that exist: what it has lost, and what its owner is told of it. Pure."""
+accounts that exist: whether all of it is lost, and what its owner is told of it. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
-from typing import Final
 
 from ...models.scope import PUBLIC, Scope
-from ...models.settings import IllegalName, MapPast, ScopeMap
+from ...models.settings import MapPast, ScopeMap
 from ...models.status import Notice
 from .scope_map import account_of, is_conversation_key, without_account
-
-OF_THE_MAP: Final = frozenset(
-    {
-        "map_wrong_type",
-        "map_illegal_name",
-        "map_odd_key",
-        "map_damaged",
-        "map_accounts_gone",
-    }
-)
 
 
 def judge_map(
@@ -28,11 +17,11 @@ def judge_map(
 ) -> tuple[ScopeMap, MapPast]:
     """The map with what is doubtful of it, and the past for the next comparison.
 
-    To lose single entries is a decision. To lose all private ones looks like an accident (a wrong
-    type resets a map to nothing, a folder came without its map), and so does a map whose private
-    conversations are all on accounts that are gone (one was renamed): then everything is withheld
-    that would fall to public or to all private chats, until a key or a scope of the lost ones is
-    back or an admin says that it is meant. Beside an unknown past the scopes found are the lost.
+    To lose single entries is a decision. To lose all private ones looks like an accident (a folder
+    came without its map), and so does a map whose private conversations are all on accounts that
+    are gone (one was renamed): then everything is withheld that would fall to public or to all
+    private chats, until a key or a scope of the lost ones is back or an admin says that it is
+    meant. Beside an unknown past the scopes found are the lost.
 
     Args:
         folders: The scopes with a folder that only a map can name.
@@ -55,7 +44,8 @@ def judge_map(
         past = replace(past, named=frozenset(folders - past.scopes))
     back = past.named.intersection(named.values()) or _anywhere(past.keys) & _anywhere(named)
     lost = not back and bool(past.keys | past.named)
-    judged = replace(scope_map, gone=gone, lost=lost, all_gone=bool(private) and private <= gone)
+    withheld = lost or (bool(private) and private <= gone)
+    judged = replace(scope_map, gone=gone, withheld=withheld)
     return judged, past if lost else _remembered(past, named)
 
 
@@ -82,32 +72,17 @@ def _anywhere(keys: Iterable[str]) -> set[str]:
     return set(map(without_account, keys))
 
 
-def map_notices(
-    scope_map: ScopeMap, folders: Set[str], accounts: Set[str] | None, meant: Mapping[str, str]
-) -> Iterator[Notice]:
-    """All that is wrong with the map now. ``meant``: for keys that match no conversation one that
-    has spoken and that they seem to mean."""
-    here = _anywhere(scope_map.entries.keys() - scope_map.gone)
-    gone = set[str]() if scope_map.all_gone else scope_map.gone
-    odd = scope_map.unreadable.union(key for key in gone if without_account(key) not in here)
+def map_notices(scope_map: ScopeMap, folders: Set[str]) -> Iterator[Notice]:
+    """All that is wrong with the map now."""
+    odd = scope_map.unreadable if scope_map.withheld else scope_map.unreadable | scope_map.gone
     for key, value in scope_map.entries.items():
-        if isinstance(value, IllegalName):
-            params = {"key": key, "value": value.value, "fault": str(value.fault)}
+        params = {"key": key, "value": str(value)}
+        if isinstance(value, str):
             yield Notice("map_illegal_name", key, params)
-        near = meant.get(key)
-        if key in odd and near not in scope_map.entries:  # else it has a key of its own by now
-            name = scope_map.written(key)
-            params = {"key": key, "value": name, "meant": f"{near} → {name}" if near else "?"}
+        if key in odd:
             yield Notice("map_odd_key", key, params)
-    if scope_map.lost:
+    if scope_map.withheld:
         missing = folders - {*private_scopes(scope_map).values()}
-        params = {"scopes": _list(missing) or "-"}
+        lists = {"scopes": missing, "accounts": {*map(account_of, scope_map.gone)}}
+        params = {name: "、".join(sorted(some)) or "-" for name, some in lists.items()}
         yield Notice("map_damaged", params=params, error=True)
-    if scope_map.all_gone:
-        lost, present = _list(map(account_of, scope_map.gone)), _list(accounts or ())
-        params = {"accounts": lost, "present": present}
-        yield Notice("map_accounts_gone", params=params, error=True)
-
-
-def _list(names: Iterable[str]) -> str:
-    return "、".join(sorted(set(names)))

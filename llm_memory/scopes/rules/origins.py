@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from ...catalogue.rules.bylines import folded_name
 from ...models.conversation import ConversationId, ConversationKind, SeenSender
@@ -17,17 +16,12 @@ from .rebinding import chat_key
 from .scope_map import chat_of
 
 
-class Named(NamedTuple):
-    """What a name, or an id, may mean: private chats and whole groups by their key in the map, each
-    with what it is called; and persons, also those who never wrote privately."""
-
-    places: Mapping[str, tuple[ConversationId, str]]
-    persons: frozenset[str]
-
-
-def named(name: str, met: Sequence[SeenSender], links: Mapping[str, str]) -> Named:
-    """Everything that ``name`` may mean among what was met. ``links``: the owner's names of
-    persons, by their ids."""
+def named(
+    name: str, met: Sequence[SeenSender], links: Mapping[str, str]
+) -> tuple[dict[str, tuple[ConversationId, str]], frozenset[str]]:
+    """What a name, or an id, may mean among what was met: private chats and whole groups by their
+    key in the map, each with what it is called; and persons, also those who never wrote privately.
+    ``links``: the owner's names of persons, by their ids."""
     folded = folded_name(name)
     persons = {
         one.person
@@ -38,15 +32,17 @@ def named(name: str, met: Sequence[SeenSender], links: Mapping[str, str]) -> Nam
             or folded in (folded_name(one.name), folded_name(links.get(one.person, "")))
         )
     }
-    places = dict[str, tuple[ConversationId, str]]()
-    for one in met:
-        where = place_of(one)
-        key, private = chat_key(where), where.kind is ConversationKind.PRIVATE
-        its_name = one.name if private or not one.peer else ""
-        by_name = one.person in persons if private else folded_name(its_name) == folded
-        if by_name or name in (key, where.umo, where.group):
-            places[key] = where, its_name or places.get(key, (where, ""))[1]
-    return Named(places, frozenset(persons))
+    places = {
+        key: (where, called)
+        for key, (where, called) in places_of(met).items()
+        if name in (key, where.umo, where.group)
+        or (
+            where.person in persons
+            if where.kind is ConversationKind.PRIVATE
+            else folded_name(called) == folded
+        )
+    }
+    return places, frozenset(persons)
 
 
 def places_of(met: Sequence[SeenSender]) -> dict[str, tuple[ConversationId, str]]:

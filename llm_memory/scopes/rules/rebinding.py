@@ -17,18 +17,17 @@ from .scope_map import account_of, entries_of, is_conversation_key, without_acco
 def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | None:
     """Why ``new`` cannot take the place of ``old``. ``accounts``: the bot accounts that exist now,
     None where they are unknown."""
-    if old == new or _kind_of(old) is None or _kind_of(old) != _kind_of(new):
+    there = accounts is None or account_of(new) in accounts
+    if old == new or not there or not _kind_of(old) == _kind_of(new) != "":
         return Refused(Reason.NOT_ALIKE)
-    if accounts is not None and account_of(new) not in accounts:
-        return Refused(Reason.NO_ACCOUNT, detail=new)
     return Refused(Reason.ACCOUNT_LIVES, detail=old) if old in (accounts or ()) else None
 
 
-def _kind_of(name: str) -> str | None:
-    """None for what names neither a bot account nor a conversation."""
+def _kind_of(name: str) -> str:
+    """Empty for what names neither a bot account nor a conversation."""
     if is_conversation_key(name):
         return ConversationId.parse(name).kind
-    return "account" if name and ":" not in name else None
+    return "account" if name and ":" not in name else ""
 
 
 def chat_key(conversation_id: ConversationId) -> str:
@@ -55,7 +54,7 @@ def keys_of(key: str, rebound: Sequence[Rebinding]) -> list[str]:
         key = renamed(key, one.new, one.old) or key
     keys = [key]
     for one in rebound:
-        if (later := renamed(keys[-1], one.old, one.new)) is not None:
+        if (later := renamed(keys[-1], *one)) is not None:
             keys.append(later)
     return keys
 
@@ -65,8 +64,7 @@ def all_keys_of(key: str, rebound: Sequence[Rebinding]) -> list[str]:
     were that became one."""
     keys = [key]
     for known in keys:
-        both = (way for one in rebound for way in ((one.old, one.new), (one.new, one.old)))
-        found = {renamed(known, old, new) for old, new in both}
+        found = {renamed(known, *way) for one in rebound for way in (one, reversed(one))}
         keys += [one for one in found if one is not None and one not in keys]
     return keys
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from ...errors import InvalidScope
 from ...models.conversation import AGENT_ACCOUNT, ConversationId, ConversationKind, is_well_formed
-from ...models.scope import PUBLIC, PUBLIC_NAME, Scope, ScopeFault
-from ...models.settings import IllegalName, ScopeMap
+from ...models.scope import PUBLIC, PUBLIC_NAME, Scope
+from ...models.settings import ScopeMap
 from ...text.normalising import clean
 from ...text.scripts import fold
 from ...text.traditional import simplified
@@ -30,18 +30,17 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
     earlier entry, is illegal: on a disk that folds case the two would be one. Of two spellings of a
     key AstrBot's own wins."""
     taken = {folder.lower(): folder for folder in sorted(folders)} | {PUBLIC_NAME: PUBLIC_NAME}
-    entries: dict[str, Scope | IllegalName] = {}
+    entries: dict[str, Scope | str] = {}
     for written, key, value in entries_of(raw):
         if key != written and key in raw:
             continue
         try:
             scope = Scope.parse(value)
-        except InvalidScope as error:
-            entries[key] = IllegalName(str(value), ScopeFault(error.reason))
+        except InvalidScope:
+            entries[key] = str(value)
             continue
-        own = taken.setdefault(scope.name.lower(), scope.name) == scope.name
-        own = own or scope.name in folders
-        entries[key] = scope if own else IllegalName(scope.name, ScopeFault.CASE_CLASH)
+        known = taken.setdefault(scope.name.lower(), scope.name)
+        entries[key] = scope if scope.name == known or scope.name in folders else scope.name
     unreadable = (key for key, one in entries.items() if is_unreadable(key) and one != PUBLIC)
     return ScopeMap(MappingProxyType(entries), frozenset(unreadable))
 

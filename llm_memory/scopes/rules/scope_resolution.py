@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind, is_well_formed
-from ...models.resolution import Resolution, Why, WhyCode
+from ...models.resolution import Rebinding, Resolution, Why, WhyCode
 from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
-from ...models.settings import DmScope, GroupScope, IllegalName, Policies, ScopeMap
+from ...models.settings import DmScope, GroupScope, Policies, ScopeMap
 from ...text.normalising import clean
 from .rebinding import names_of
 from .scope_map import (
@@ -26,7 +26,12 @@ from .scope_map import (
 )
 
 
-def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Policies) -> Resolution:
+def resolve(
+    conversation_id: ConversationId,
+    scope_map: ScopeMap,
+    settings: Policies,
+    rebound: Sequence[Rebinding] = (),
+) -> Resolution:
     """The scope of a conversation: map, then persona, then policy, then public.
 
     The first key found decides, also when its value is illegal, and so does one that only seems to
@@ -35,36 +40,35 @@ def resolve(conversation_id: ConversationId, scope_map: ScopeMap, settings: Poli
     """
     if not is_well_formed(conversation_id.umo):
         return Resolution(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
-    names = names_of(conversation_id, scope_map.rebound)
+    names = names_of(conversation_id, rebound)
     found = (
-        _by_keys((key for name in names for key in _own_keys(name)), scope_map, WhyCode.MAPPED)
+        _by_keys((key for name in names for key in _own_keys(name)), scope_map)
         or _by_doubtful_key(names, scope_map)
-        or _by_keys(_persona_keys(conversation_id), scope_map, WhyCode.MAPPED_PERSONA)
+        or _by_keys(_persona_keys(conversation_id), scope_map)
     )
     if found is not None:
         return found
     if conversation_id.is_agent:
         return _agent(conversation_id, settings)
-    if conversation_id.hidden:
-        # Its group's key, or a policy's scope, might be its own: public would publish it.
+    no_persona = conversation_id.persona is None and any(map(is_persona_key, scope_map.entries))
+    if conversation_id.hidden or no_persona:
+        # The key of its group or persona, or a policy's scope, might be its own: public would
+        # publish it.
         return Resolution(Why(WhyCode.UNKNOWN_ORIGIN))
-    if conversation_id.persona is None and any(map(is_persona_key, scope_map.entries)):
-        # One of these keys might be this conversation's: guessing "none" would publish it.
-        return Resolution(Why(WhyCode.UNKNOWN_PERSONA))
     found = _by_policy(names, settings)
     if scope_map.withheld and found.scope in (PUBLIC, ALL_PRIVATE_CHATS):
         return Resolution(Why(WhyCode.MAP_WITHHELD))
     return found
 
 
-def _by_keys(keys: Iterable[str], scope_map: ScopeMap, code: WhyCode) -> Resolution | None:
+def _by_keys(keys: Iterable[str], scope_map: ScopeMap) -> Resolution | None:
     """What the first key says that the map has."""
     for key in keys:
         entry = scope_map.entries.get(key)
         if isinstance(entry, Scope):
-            return Resolution(Why(code, key, entry.name), entry)
-        if isinstance(entry, IllegalName):
-            return Resolution(Why(WhyCode.ILLEGAL_NAME, key, entry.value))
+            return Resolution(Why(WhyCode.MAPPED, key, entry.name), entry)
+        if entry is not None:
+            return Resolution(Why(WhyCode.ILLEGAL_NAME, key, entry))
     return None
 
 
@@ -75,7 +79,7 @@ def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> Re
     gone = (key for key in scope_map.gone if without_account(key) in own)
     unreadable = (k for k in scope_map.unreadable if any(seems_to_mean(k, one) for one in names))
     key = min(gone, default="") or min(unreadable, default="")
-    return Resolution(Why(WhyCode.DOUBTFUL_KEY, key, scope_map.written(key))) if key else None
+    return Resolution(Why(WhyCode.DOUBTFUL_KEY, key)) if key else None
 
 
 def _own_keys(conversation_id: ConversationId) -> list[str]:
@@ -184,16 +188,16 @@ ALL_PRIVATE_CHATS = _derive("dm", "main", ["main"])
 
 
 def derived_scopes(
-    conversation_id: ConversationId, scope_map: ScopeMap, settings: Policies
+    conversation_id: ConversationId, links: Mapping[str, str], rebound: Sequence[Rebinding]
 ) -> frozenset[Scope]:
     """Every private scope that some policy derives for a conversation under any of its names, with
     its identity link and without."""
     found = (
         _by_policy(
-            [name], Policies(dm_scope=dm_scope, group_scope=group_scope, identity_links=links)
+            [name], Policies(dm_scope=dm_scope, group_scope=group_scope, identity_links=linked)
         )
-        for name in names_of(conversation_id, scope_map.rebound)
-        for links in (settings.identity_links, {})
+        for name in names_of(conversation_id, rebound)
+        for linked in (links, {})
         for dm_scope in DmScope
         for group_scope in GroupScope
     )

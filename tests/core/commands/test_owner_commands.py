@@ -131,7 +131,7 @@ async def test_a_wish_is_seen_by_admins_alone_until_it_is_in_force(rig: Rig) -> 
     assert (WISH in souls.injected("猫娘"), souls.injected("")) == (True, "")
     assert WISH in await desk("soul", **MEMBER)
     nobody = Desk(rig, plugin=FakePlugin(rig, persona=None))
-    assert await nobody(f"soul 提议 {WISH}") == nobody.say("why.unknown_persona")
+    assert await nobody(f"soul 提议 {WISH}") == nobody.say("why.unknown_origin")
 
 
 async def test_reflect_reads_this_conversation_alone_none_off_the_record(tmp_path: Path) -> None:

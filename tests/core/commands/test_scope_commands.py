@@ -18,8 +18,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationId,
     SeenSender,
 )
-from astrbot_plugin_scoped_memory.llm_memory.scopes import origins
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.origins import place_of, places_of
+from astrbot_plugin_scoped_memory.llm_memory.service import scope_admin
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -194,13 +194,13 @@ async def test_the_list_says_ten_places_of_a_scope_as_they_are_called(
         return place_of(seen)
 
     monkeypatch.setattr(scope_commands, "places_of", places)
-    monkeypatch.setattr(origins, "place_of", place)
+    monkeypatch.setattr(scope_admin, "place_of", place)
     await rig.engine.service.meet(private(100), person(100, "老王"))
     panel = Panel({private(100 + number).umo: "家人" for number in range(11)})
     said = await Desk(rig, panel=panel)("scope list")
     assert (read, "老王" in said) == ([False], True)
     assert [str(109) in said, str(110) in said, "……" in said] == [True, False, True]
-    assert await rig.engine.service.origins.has_met(private(100).umo)
+    await rig.engine.service.rebind(private(100).umo, private(101).umo, {})
     assert read == [False, False]
 
 

@@ -76,19 +76,11 @@ def test_a_whole_record_keeps_all_that_we_have_a_field_for() -> None:
     assert memory.memory_id == adopted_id("家人", "小明喜欢猫")
 
 
-@pytest.mark.parametrize(
-    ("scope", "reason"),
-    [
-        (5, "illegal"), ({"$ne": "x"}, "illegal"), ("../家人", "illegal"),
-        ("quarantine", "reserved"), ("Public", "case_clash"),
-    ],
-)  # fmt: skip
-def test_an_illegal_scope_waits_in_quarantine_and_says_what_it_was(
-    scope: object, reason: str
-) -> None:
+@pytest.mark.parametrize("scope", [5, {"$ne": "x"}, "../家人", "quarantine", "Public"])
+def test_an_illegal_scope_waits_in_quarantine_and_says_what_it_was(scope: object) -> None:
     judged = judge(foreign(memory_scope=scope), NOW)
     assert isinstance(judged, Quarantined)
-    assert (judged.scope.name, judged.reason) == ("quarantine", reason)
+    assert (judged.scope.name, judged.reason) == ("quarantine", "illegal")
     assert any(piece.startswith("原域：") for piece in judged.memory.extra)
     memory_of(foreign(memory_scope=scope))
 

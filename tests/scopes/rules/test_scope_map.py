@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFault, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import IllegalName, MapPast, Policies
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import MapPast, Policies
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_history import judge_map, map_notices
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     canonical_key,
@@ -34,22 +34,13 @@ HOME = group(777)
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
-    [
-        *((name, ScopeFault.ILLEGAL) for name in ("", "A" * 65, "é", "٣", None, {"$ne": "x"}, 7)),
-        *((name, ScopeFault.RESERVED) for name in ("con", "dm-x", "quarantine")),
-        ("Public", ScopeFault.CASE_CLASH),
-    ],
+    "name", ["", "A" * 65, "é", "٣", None, {"$ne": "x"}, 7, "con", "dm-x", "quarantine", "Public"]
 )
-def test_an_illegal_name_is_refused_with_its_reason_and_kept_under_its_key(
-    name: object, fault: ScopeFault
-) -> None:
-    with pytest.raises(InvalidScope) as refused:
+def test_an_illegal_name_is_refused_and_kept_under_its_key(name: object) -> None:
+    with pytest.raises(InvalidScope):
         Scope.parse(name)
-    assert refused.value.reason == fault
     entries = read_scope_map({"a": "家人", "b": name}, ()).entries
-    assert entries["a"] == Scope.parse("家人")
-    assert entries["b"] == IllegalName(str(name), fault)
+    assert dict(entries) == {"a": Scope.parse("家人"), "b": str(name)}
 
 
 def test_names_of_our_own_are_legal_where_we_made_them_and_case_variants_nowhere() -> None:
@@ -72,20 +63,18 @@ def test_a_name_that_differs_in_case_from_a_folder_or_an_earlier_entry_is_illega
     if folders:
         raw["d"] = "WORK"
     entries = read_scope_map(raw, folders).entries
-    clashing = {key for key, value in entries.items() if isinstance(value, IllegalName)}
-    assert clashing == illegal
-    assert {entries[key].fault for key in illegal} == {ScopeFault.CASE_CLASH}
+    assert {key for key, value in entries.items() if isinstance(value, str)} == illegal
 
 
 # Keys
 
 
 def test_keys_that_match_nothing_are_reported() -> None:
-    odd = ("88", "777", "qq:groupe:1002", "tg:GroupMessage:5")
-    fine = ("qq:GroupMessage:777", "tg:GroupMessage:777", "persona:猫娘")
+    odd = ("88", "777", "qq:groupe:1002", "tg:GroupMessage:5", "tg:GroupMessage:777")
+    fine = ("qq:GroupMessage:777", "persona:猫娘")
     raw = dict.fromkeys((*fine, *odd), "家人")
     scope_map, _ = judge_map(read_scope_map(raw, ()), MapPast(), frozenset(), {"qq"})
-    assert {one.subject for one in map_notices(scope_map, frozenset(), {"qq"}, {})} == {*odd}
+    assert {one.subject for one in map_notices(scope_map, frozenset())} == {*odd}
 
 
 def test_a_key_may_be_written_short_and_in_any_case() -> None:

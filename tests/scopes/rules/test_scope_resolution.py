@@ -89,7 +89,7 @@ def said(resolution: Resolution) -> str:
 
 
 EVERY = (SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA)
-CODES = (*[WhyCode.MAPPED] * 4, WhyCode.MAPPED_PERSONA, WhyCode.GROUP_POLICY)
+CODES = (*[WhyCode.MAPPED] * 5, WhyCode.GROUP_POLICY)
 
 
 @pytest.mark.parametrize(("first", "code"), list(enumerate(CODES)))
@@ -179,10 +179,10 @@ def test_who_shares_a_scope(
 NO_ID, NO_ADAPTER = f"<refused: {WhyCode.MALFORMED_ID}>", f"<refused: {WhyCode.NO_ADAPTER}>"
 UNMAPPED = f"<reads public: {WhyCode.AGENT_UNMAPPED}>"
 BAD_POLICY = f"<reads public: {WhyCode.UNKNOWN_POLICY}>"
-NO_PERSONA = f"<reads public: {WhyCode.UNKNOWN_PERSONA}>"
+NO_PERSONA = f"<reads public: {WhyCode.UNKNOWN_ORIGIN}>"
 ONE_MAPPED, UNTOLD = {"qq:FriendMessage:1": "家人"}, private("2", persona=None)
 SITE, HOME = {"mcp:project:site": "work"}, (ScopeMap(), Policies(scope_per_project=True))
-WITHHELD = ScopeMap(lost=True), HOME[1]
+WITHHELD = ScopeMap(withheld=True), HOME[1]
 MAIN = settings({"qq:FriendMessage:7": "家人"}, dm=DmScope.MAIN, links=LINKS)
 BY_ACCOUNT = settings(accounts={"qq2": DmScope.MAIN, "tg": EACH, "bad": None})
 MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
