@@ -25,7 +25,7 @@ from .commands.scope_moves import rebind_moved
 from .host.providers import answers_itself
 from .plugin_context import PluginContext
 from .turn import events as read
-from .turn.events import Said, is_first, notes_of
+from .turn.events import Said, notes_of
 from .turn.spoken_words import quoted_words, said_words
 
 
@@ -42,7 +42,7 @@ class DeepMind:
         if read.is_command(event):
             return
         service, said = self._plugin.service, await self._events.read(event, request.conversation)
-        if is_first(event, "injected"):
+        if "began" not in notes_of(event):
             asked = self.asked(event, said)
             start = await service.begin_turn(asked, conversation_id=said.where, actor=said.who)
             self._put(event, request, said, start)
@@ -59,7 +59,7 @@ class DeepMind:
         persons = self._events.is_a_persons(event)
         if said.who.spoke:
             self._events.begins(event)
-        notes.setdefault("began", plugin.clock())
+        notes["began"] = plugin.clock()
         notes.setdefault("history", said.history)
         alone = not answers_itself(plugin.astrbot, said.where.umo)
         unread = alone and not config.inject_into_prompt
@@ -154,8 +154,9 @@ class DeepMind:
         # Something was shown under an unknown map: that counts as another one than now.
         view = notes.get("view") or ("unknown" if recalled else "")
         # What was said while paused is not kept, though that may be over by now.
-        if view == PAUSED_VIEW or not is_first(event, "kept"):
+        if view == PAUSED_VIEW or notes.get("kept"):
             return None
+        notes["kept"] = True
         return Turn(
             await self._events.who(event),
             read.all_words(event),

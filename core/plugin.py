@@ -76,11 +76,13 @@ class Plugin:
         marker = self.data / "state" / f"requirements-{plugin_version()}"
         self.installs = Installs(ROOT / "requirements.txt", marker)
         # At start-up plugins come first, and providers one by one behind them.
-        reload = bool(self.context.provider_manager.inst_map)
-        self._task = asyncio.create_task(self._make() if reload else self._make_later())
-        if reload:
+        if self.context.provider_manager.inst_map:
+            self._task = asyncio.create_task(self._make())
             await asyncio.shield(self._task)
             self.up.set()
+        else:
+            asyncio.get_running_loop().call_later(_UP_SECONDS, self.up.set)
+            self._task = asyncio.create_task(self._make_anew(self.up.wait))
 
     async def within(self, seconds: float) -> PluginContext | None:
         """The parts, waited for so long. That they are asked for means that AstrBot is up."""
@@ -116,12 +118,6 @@ class Plugin:
         here, self.here = self.here, None
         if here is not None:
             await here.close()
-
-    async def _make_later(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_UP_SECONDS):
-                await self.up.wait()
-        await self._make_anew()
 
     async def _make_anew(self, *before: Step) -> None:
         """Whatever one step raises, the next one is taken."""
@@ -172,16 +168,12 @@ class Plugin:
         task.add_done_callback(TELLING.discard)
 
     async def _told(self, hook: str, given: tuple[Any, ...]) -> None:
-        """No turn is spoilt by what is kept of it. A closed engine has kept nothing, and a newer
-        one is told."""
-        closed: PluginContext | None = None
+        """No turn is spoilt by what is kept of it."""
         try:
-            while (parts := await self.within(_BEHIND_SECONDS)) is not None and parts is not closed:
-                if parts.mind is None or await getattr(parts.mind, hook)(*given):
+            for _ in range(2):  # a closed engine has kept nothing, and a newer one is told
+                parts = await self.within(_BEHIND_SECONDS)
+                if parts is None or parts.mind is None or await getattr(parts.mind, hook)(*given):
                     return
-                closed = parts
-            if closed is not None:
-                logger.warning(self._say("log.observe_failed"))
         except Exception:  # noqa: BLE001  (whatever it is, the person gets the answer)
             logger.exception(self._say("log.observe_failed"))
 

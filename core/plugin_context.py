@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from .deepmind import DeepMind
     from .plugin import Plugin
 
-_RECALLS = 20
-
 
 class PluginContext:
     """Everything that one load of the plugin holds. Nothing here raises because of a config value.
@@ -150,12 +148,6 @@ class PluginContext:
                 for one in status.left
             ],
             "warnings": self.warnings(status),
-            # The newest first: no word of a memory or a question.
-            "recalls": [
-                {"conversation": one.conversation, "at": one.at.isoformat()}
-                | to_jsonable_python(one.trace)
-                for one in self.service.last_recalls()[:_RECALLS]
-            ],
         }
 
     async def news(self, actor: Actor, umo: str = "") -> str:

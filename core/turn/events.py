@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from astrbot.api.event import AstrMessageEvent
@@ -31,13 +31,6 @@ from ..host.bot_facts import adapter_of
 from .spoken_words import said_words, telegram_message
 
 _NOTES = "scoped_memory_notes"
-_UNKNOWN = "unknown"
-"""AstrBot names no history: it is taken for one that never ends."""
-
-# AstrBot's own: a timer's platform, and what it was set with, ``sender_id`` in it; the person has
-# told the turn to stop; the message went into a turn that was going on.
-_SCHEDULER, _JOB, _STOPPING = "cron", "cron_payload", "agent_stop_requested"
-_CAPTURED = "_follow_up_captured"
 
 
 class TurnNotes(TypedDict, total=False):
@@ -59,7 +52,6 @@ class TurnNotes(TypedDict, total=False):
     stored: tuple[str, ...]
     forgot: tuple[str, ...]
     follow_ups: list[AstrMessageEvent]
-    injected: bool
     kept: bool
 
 
@@ -69,13 +61,6 @@ def notes_of(event: AstrMessageEvent) -> TurnNotes:
     if notes is None:
         event.set_extra(_NOTES, notes := TurnNotes())
     return notes
-
-
-def is_first(event: AstrMessageEvent, what: Literal["injected", "kept"]) -> bool:
-    """True for the first caller in a turn, False afterwards."""
-    first = not notes_of(event).get(what, False)
-    notes_of(event)[what] = True
-    return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +163,7 @@ class Events:
             sender = event.get_sender_id()
             person = f"{event.get_platform_name()}:{sender}" if sender else ""
             return Actor(person=person, name=_name_of(event) or sender, admin=event.is_admin())
-        job, where = event.get_extra(_JOB), await self.where(event)
+        job, where = event.get_extra("cron_payload"), await self.where(event)
         sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
         found = await self._asked(self.service().on_behalf_of(where, sender))
         if found is None:
@@ -203,7 +188,7 @@ class Events:
         platform of its account. Then nothing but its origin is true."""
         name = event.get_platform_name()
         account = str(event.unified_msg_origin).split(":", 1)[0]
-        return bool(name == _SCHEDULER or (adapter_of(self.astrbot, account) or name) != name)
+        return bool(name == "cron" or (adapter_of(self.astrbot, account) or name) != name)
 
     def is_a_persons(self, event: AstrMessageEvent) -> bool:
         """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
@@ -218,7 +203,8 @@ class Events:
         with suppress(Exception):  # AstrBot's database may raise anything
             manager = self.astrbot.conversation_manager
             current = await manager.get_curr_conversation_id(event.unified_msg_origin)
-        return str(current or _UNKNOWN), False
+        # Where AstrBot names none, it is taken for one that never ends.
+        return str(current or "unknown"), False
 
     async def kept_history(self, umo: str, history_id: str) -> str | None:
         """As JSON text; None where the conversation has none of that id: AstrBot gives it to
@@ -242,15 +228,17 @@ def is_command(event: AstrMessageEvent) -> bool:
 def all_words(event: AstrMessageEvent) -> str:
     """What the person said, with what AstrBot has put into this turn while it went on; but not what
     was off the record when it came."""
-    more = [one for one in notes_of(event).get("follow_ups", ()) if one.get_extra(_CAPTURED)]
-    notes = ((one, notes_of(one)) for one in more)
-    kept = [one for one, of in notes if of.get("view") != PAUSED_VIEW and not of.get("kept")]
-    return "\n".join(filter(None, map(said_words, (event, *kept))))
+    said = [event]
+    for one in notes_of(event).get("follow_ups", ()):
+        on_record = notes_of(one).get("view") != PAUSED_VIEW and not notes_of(one).get("kept")
+        if on_record and one.get_extra("_follow_up_captured"):
+            said.append(one)
+    return "\n".join(filter(None, map(said_words, said)))
 
 
 def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | None:
     """What the model said, empty for nothing; None where AstrBot says why there is no answer."""
-    if response is None or event.get_extra(_STOPPING):
+    if response is None or event.get_extra("agent_stop_requested"):
         return ""
     return None if response.role == "err" else (response.completion_text or "").strip()
 

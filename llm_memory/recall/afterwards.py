@@ -140,12 +140,9 @@ class Explanations:
 
         A map that changed meanwhile hides what was recalled under the old one.
         """
-        seen = (one for one in self.all() if all(map(scope_filter.admits, one.trace.scopes)))
-        return [self._shown(one, scope_filter) for one in seen if one.conversation == conversation]
-
-    def all(self) -> list[Told]:
-        """The newest first, of every conversation: for the owner of the files alone."""
-        return self._log[::-1]
+        here = (one for one in reversed(self._log) if one.conversation == conversation)
+        seen = (one for one in here if all(map(scope_filter.admits, one.trace.scopes)))
+        return [self._shown(one, scope_filter) for one in seen]
 
     def _shown(self, told: Told, scope_filter: ScopeFilter) -> Told:
         hits, instead_of = {}, {}

@@ -102,10 +102,6 @@ class Recalls(Door):
             for one in self.parts.manager.explanations.of(view.where.umo, view.seen)
         ]
 
-    def last_recalls(self) -> list[Told]:
-        """Of every conversation, the newest first: for the owner of the files."""
-        return self.parts.manager.explanations.all()
-
     async def expand(
         self, pointer: str, *, conversation_id: ConversationId
     ) -> StoredMemory | NoteSection | Refused:

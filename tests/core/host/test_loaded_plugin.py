@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Notice,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, loaded
@@ -41,7 +40,7 @@ EMPTY: dict[str, Any] = {
     "version": plugin_version(), "ready": False, "embedder": "", "index": "off", "words": "waiting",
     "memories": {"total": 0, "by_scope": {}}, "notes": {}, "migration": MIGRATION,
     "queue": 0, "loop": LOOP, "backlog": 0, "leaving": 0,
-    "scope_check_drops": 0, "left_behind": [], "warnings": [], "recalls": [],
+    "scope_check_drops": 0, "left_behind": [], "warnings": [],
 }  # fmt: skip
 OF_A_RECALL = {"conversation", "at", "scopes", "arm", "milliseconds", "notes", "chance"}
 OF_A_CANDIDATE = {"scope_name", "memory_id", "score", "terms"}
@@ -71,7 +70,7 @@ async def test_a_plugin_that_cannot_open_has_all_keys_and_its_warnings(tmp_path:
         if opened:
             plugin.open()
         answer = await until(partial(warned, opened), within=60, what="a warning")
-        for name in ("version", "ready", "memories", "recalls"):
+        for name in ("version", "ready", "memories"):
             assert answer[name] == EMPTY[name]
         assert "viele" in "\n".join(answer["warnings"])
     await plugin.close()
@@ -137,28 +136,6 @@ async def test_a_provider_that_is_not_there_is_a_warning(tmp_path: Path) -> None
     plugin = loaded(tmp_path, advanced={"rerank_provider": "mein"})
     assert "mein" in "\n".join((await status(plugin))["warnings"])
     await plugin.close()
-
-
-async def test_each_recall_is_there_with_its_way_and_no_word_of_a_memory(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        hit = await rig.remember("小明对猫毛过敏", group(777))
-        await rig.remember("窗台上晾着被子", group(777))
-        await rig.until_indexed()
-        await rig.recall("谁对猫毛过敏", group(777))
-        await rig.recall("猫在哪里", group(888))
-        newest, oldest = (await status(FakePlugin(rig)))["recalls"]
-    assert newest.keys() >= OF_A_RECALL
-    assert all(one.keys() >= OF_A_CANDIDATE for one in oldest["considered"])
-    assert (newest["scopes"], newest["considered"]) == (["公司", "public", "@shared"], [])
-    assert oldest["scopes"] == ["家人", "public", "@shared"]
-    assert oldest["conversation"] == group(777).umo
-    first, memory_id = oldest["considered"][0], hit.memory.memory.memory_id
-    assert (first["memory_id"], first["scope_name"], first["dropped"]) == (memory_id, "家人", None)
-    reasons = {candidate["dropped"] for candidate in oldest["considered"]}
-    assert reasons <= {None, *(reason.value for reason in DropReason)}
-    told = json.dumps([newest, oldest], ensure_ascii=False)
-    for words in ("小明对", "窗台", "被子", "猫毛", "猫在哪"):
-        assert words not in told
 
 
 NAMES = ["first-that-nobody-has", "second-that-nobody-has"]
