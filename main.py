@@ -11,8 +11,7 @@ from astrbot.api.star import Context, Star, StarTools
 from astrbot.api.web import json_response
 
 from .core import NAME
-from .core.commands.command_table import COMMANDS, Row
-from .core.commands.command_words import CommandWords
+from .core.commands.command_words import COMMANDS, CommandWords, Row
 from .core.plugin import LOADING_SECONDS, Code, Plugin
 from .core.turn.group_events import GroupChatter
 

@@ -17,8 +17,7 @@ from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import Enough, refusal_text
 from ..replies.status_text import moment
-from .command_table import ADMINS
-from .command_words import first_word, is_command_word
+from .command_words import ADMINS, first_word, is_command_word
 
 ASKED_SECONDS = 600.0
 """How long a yes is waited for; the texts say ten minutes."""

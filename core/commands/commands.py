@@ -33,8 +33,7 @@ from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
 from .call import Asked, Call, Handler, Person, Reply, no, yes
-from .command_table import COMMANDS, Row
-from .command_words import CommandWords, first_word, known, nearest
+from .command_words import COMMANDS, CommandWords, Row, first_word, known, nearest
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide, soul
 from .file_commands import backup, export, import_, restore
@@ -50,14 +49,13 @@ _PATIENCE_SECONDS = 15.0
 """A model takes its time, and most answers come within this."""
 
 _MORE = {"管理": "manage", "维护": "upkeep", "搬家": "moving"}
-_PAGES = frozenset(_MORE.values())
 _NO_MATTER = frozenset({"", "一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
 
 
 async def help_(call: Call) -> Reply:
     """List the commands; for an unknown word, suggest the nearest ones."""
     page = _MORE.get(call.rest, call.rest.lower())
-    if call.actor.admin and page in _PAGES:
+    if call.actor.admin and page in _MORE.values():
         python, folder = shlex.quote(sys.executable), shlex.quote(str(ROOT))
         line = f"cd {folder} && {python} -m llm_memory restore"
         alone = page == "moving" and call.where.kind is ConversationKind.PRIVATE

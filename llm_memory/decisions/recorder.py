@@ -147,7 +147,7 @@ class Recorder:
         self._shown[digest] = (record, file)
         while len(self._shown) > _MOST_SHOWN:
             del self._shown[next(iter(self._shown))]
-        return Draft(text, digest, record.number, file, outdated)
+        return Draft(text, digest, file, outdated)
 
     async def _known(
         self,

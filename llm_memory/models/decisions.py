@@ -3,7 +3,7 @@ it to everybody."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -13,7 +13,7 @@ from .scope import SHARED_FOLDER
 
 
 class DecisionState(StrEnum):
-    """What became of a proposal, or of the record that it was accepted as."""
+    """Of a proposal, or of the record that it was accepted as."""
 
     PROPOSED = "proposed"
     ACCEPTED = "accepted"
@@ -57,8 +57,6 @@ def record_name(number: int) -> str:
 
 
 class DecisionAction(StrEnum):
-    """What is asked."""
-
     LIST = "list"
     ACCEPT = "accept"
     REJECT = "reject"
@@ -85,7 +83,7 @@ class DecisionChange:
     proposal: str = ""
     number: int = 0
     why: str = ""
-    reference: Reference = field(default_factory=Reference)
+    reference: Reference = Reference()
     to: RecordFile | None = None
     anyway: bool = False
     everything: bool = False
@@ -101,7 +99,6 @@ class Draft:
 
     text: str
     digest: str
-    number: int
     file: RecordFile | None
     outdated: bool = False
 
@@ -127,7 +124,7 @@ class DecisionItem:
     at: datetime | None
     memory_id: str = ""
     number: int = 0
-    reference: Reference = field(default_factory=Reference)
+    reference: Reference = Reference()
     supersedes: int = 0
     file: str = ""
     line: int = 0

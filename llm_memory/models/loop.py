@@ -14,8 +14,7 @@ UNMAPPED: Final = ""
 
 
 class BatchState(StrEnum):
-    """Of an answered batch the reply is kept, and is being stored; the turns of a dead one are
-    kept, and may be tried again."""
+    """The reply of an answered one is being stored; the turns of a dead one may be tried again."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -40,8 +39,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """Who holds places in the queue: one speaker in one scope, or the conversation where the
-    platform names none. ``known``: an admin, or in a scope of the owner's map."""
+    """Who holds places in the queue: a speaker in a scope, or the conversation where the platform
+    names none. ``known``: an admin, or in a scope of the owner's map."""
 
     scope: str
     speaker: str

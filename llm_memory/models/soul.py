@@ -1,5 +1,4 @@
-"""The manner that a persona has learned: versions, proposals, evaluations, what is asked of it, and
-what becomes of that. ``docs/soul.md`` is for owners."""
+"""The manner that a persona has learned, what is asked of it, and what becomes of that."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ first version where there was nothing, and what puts SOUL.md back."""
 
 
 def soul_folder(persona: str) -> str:
-    """Returns the folder's name below ``roles/`` and ``soul/``; a persona's name may be any text,
-    empty for none."""
+    """Returns the folder's name below ``roles/`` and ``soul/``, also for no persona."""
     return role_folder(persona) or NO_PERSONA
 
 
@@ -51,8 +49,7 @@ class SoulState(StrEnum):
 
 
 class SoulOrigin(StrEnum):
-    """Where a proposal came from: ``STYLE`` is what several people asked for, counted on a closed
-    vocabulary."""
+    """``STYLE`` is what several people asked for, counted on a closed vocabulary."""
 
     WISH = "wish"
     STYLE = "style"
@@ -108,8 +105,7 @@ class SoulLine:
     Attributes:
         actor: A person's id, or ``REFLECTION`` … ``PLUGIN``.
         prev: SHA-256 of the line before without its line end; of the first, 64 zeros.
-        version: The one that is in force from here on; of ``proposed``, the one that the proposal
-            was made from.
+        version: In force from here on; of ``proposed``, what the proposal was made from.
         source: The version whose bytes were given back, by a rollback or a veto.
         sha256: Of the file that the event is about.
         eval: The evaluation's name, such as ``0007-1``.
@@ -194,10 +190,9 @@ class ProbeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """How a probe went with the version in force and with the new text; no word of an answer.
-    ``before`` counts as passing, without a digest, where the new text passes and nothing is known
-    of it. ``better``: the judge preferred the new answer, both times it was asked. ``digests``:
-    SHA-256 of the two answers."""
+    """How a probe went with the version in force and with the new text. ``before`` counts as
+    passing, without a digest, where the new text passes and nothing is known of it. ``better``: the
+    judge preferred the new answer, both times. ``digests``: SHA-256 of the two answers."""
 
     name: str
     kind: ProbeKind
@@ -223,10 +218,9 @@ class SoulEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class SoulView:
-    """What is in force for a persona, and what waits.
+    """What is in force for a persona (``rules``: the lines that are injected), and what waits.
 
     Attributes:
-        rules: The list lines that are injected.
         by_hand: SOUL.md holds other bytes, which are not in force.
         by_night: The night has put the version in force, and no admin.
         broken: The first broken line of the chain, 0 for none.
@@ -316,8 +310,7 @@ class SoulLog:
 
 @dataclass(frozen=True, slots=True)
 class SoulVerified:
-    """The first line that is wrong, 0 for none; ``why`` names a file or a field. ``lines`` were
-    looked at."""
+    """The first of ``lines`` that is wrong, 0 for none; ``why`` names a file or a field."""
 
     line: int = 0
     why: str = ""

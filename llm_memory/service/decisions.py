@@ -50,15 +50,16 @@ class DecisionDesk(Door):
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin or not view.seen.scopes:
             return Refused(Reason.NOT_ALLOWED)
-        match change.action:
-            case DecisionAction.LIST:
-                return await self._listed(view, everything=change.everything)
-            case DecisionAction.ACCEPT:
-                return await self._accept(change, view)
-            case DecisionAction.REJECT:
-                return await self._reject(change, view)
-            case DecisionAction.WITHDRAW:
-                return await self._withdraw(change, view)
+        if change.action is DecisionAction.LIST:
+            return await self._listed(view, everything=change.everything)
+        if change.action is DecisionAction.WITHDRAW:
+            return await self._withdraw(change, view)
+        stored = await self._named(change, view)
+        if isinstance(stored, Refused):
+            return stored
+        if change.action is DecisionAction.REJECT:
+            return await self._reject(change, stored)
+        return await self._accept(change, stored, change.by or _name_of(actor))
 
     async def _asked[T](self, view: View, ask: Callable[[Iterator[StoredMemory]], T]) -> T:
         """What ``ask`` finds, in a thread, among all that the conversation sees."""
@@ -73,10 +74,9 @@ class DecisionDesk(Door):
         items = partial(decision_items, there=there, everything=everything)
         return Decisions(await self._asked(view, items))
 
-    async def _accept(self, change: DecisionChange, view: View) -> DecisionOutcome:
-        stored = await self._named(change, view)
-        if isinstance(stored, Refused):
-            return stored
+    async def _accept(
+        self, change: DecisionChange, stored: StoredMemory, by: str
+    ) -> DecisionOutcome:
         if not _is_open(stored) and (change.shown or change.unseen):
             marked = await self.parts.handlers.annotate(stored, proposed)
             stored = marked if isinstance(marked, StoredMemory) else stored
@@ -87,7 +87,7 @@ class DecisionDesk(Door):
         if reference is None or (self.parts.at_home and reference == Reference()):
             return Refused(Reason.REFERENCE)
         title, body = title_and_body(memory.judgment, memory.reasoning)
-        by, key = change.by or _name_of(view.who), proposal_key(memory.memory_id)
+        key = proposal_key(memory.memory_id)
         record = Record(0, title, None, by, reference, change.number, proposal=key, body=body)
         refused = await self._unfit(stored, record, here=to is None, anyway=change.anyway)
         return refused or await self.parts.recorder.publish(record, to, stored, change)
@@ -122,13 +122,11 @@ class DecisionDesk(Door):
         against = tuple(one for one in found_against if not (here and one.code == "names_speaker"))
         return Refused(Reason.OBJECTION, objections=against) if against else None
 
-    async def _reject(self, change: DecisionChange, view: View) -> DecisionOutcome:
-        stored = await self._named(change, view)
-        if isinstance(stored, Refused):
-            return stored
+    async def _reject(self, change: DecisionChange, stored: StoredMemory) -> DecisionOutcome:
+        if is_accepted(stored.memory):
+            return Refused(Reason.NO_PROPOSAL)
         made = partial(rejected, day=f"{self.parts.clock():%Y-%m-%d}", why=change.why)
-        open_still = not is_accepted(stored.memory)
-        marked = await self.parts.handlers.annotate(stored, made) if open_still else None
+        marked = await self.parts.handlers.annotate(stored, made)
         return Recorded(0) if isinstance(marked, StoredMemory) else Refused(Reason.NO_PROPOSAL)
 
     async def _withdraw(self, change: DecisionChange, view: View) -> DecisionOutcome:

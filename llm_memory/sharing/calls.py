@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import SimpleNamespace, UnionType
-from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin, get_type_hints
 
 from ..errors import InvalidConversationId
 from ..models.conversation import Actor, ConversationId
@@ -65,6 +65,8 @@ def call(name: str) -> Call:
     method = getattr(port_of(name), name)
     hints = get_type_hints(method)
     answer = hints.pop("return")
+    if get_origin(answer) is Awaitable:  # as deeds are declared
+        answer = get_args(answer)[0] or type(None)
     answers = get_args(answer) if isinstance(answer, UnionType) else (answer,)
     taken = inspect.signature(method).parameters
     hints["conversation_id"] = str | dict[str, str]
@@ -91,7 +93,8 @@ def forwarding(ask: Ask, port: type) -> Any:
 
 
 def _calls_of(port: type) -> list[str]:
-    return [name for name, method in vars(port).items() if inspect.iscoroutinefunction(method)]
+    verbs = [name for name, method in vars(port).items() if inspect.isfunction(method)]
+    return [name for name in verbs if not name.startswith("_")]
 
 
 def encode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

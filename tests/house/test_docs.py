@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from astrbot_plugin_scoped_memory.core.commands.command_table import COMMANDS
+from astrbot_plugin_scoped_memory.core.commands.command_words import COMMANDS
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
 from astrbot_plugin_scoped_memory.llm_memory import (
     DmScope,

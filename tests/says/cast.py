@@ -25,8 +25,7 @@ from typing import Any, cast
 
 from astrbot.api.provider import LLMResponse, ProviderRequest
 
-from astrbot_plugin_scoped_memory.core.commands.command_table import COMMANDS
-from astrbot_plugin_scoped_memory.core.commands.command_words import CommandWords
+from astrbot_plugin_scoped_memory.core.commands.command_words import COMMANDS, CommandWords
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap

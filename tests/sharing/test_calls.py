@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import is_dataclass, replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from functools import cache
@@ -47,7 +47,7 @@ SPOKEN = {
     name: port
     for port in PORTS
     for name in sorted(vars(port))
-    if inspect.iscoroutinefunction(getattr(port, name))
+    if inspect.isfunction(getattr(port, name)) and not name.startswith("_")
 }
 CALLS = list(SPOKEN)
 
@@ -111,6 +111,8 @@ def any_dataclass(kind: Any) -> st.SearchStrategy[Any]:
 def answers_of(name: str) -> tuple[type, ...]:
     """What the port says that a call answers."""
     answer = get_type_hints(getattr(SPOKEN[name], name))["return"]
+    if get_origin(answer) is Awaitable:
+        answer = get_args(answer)[0] or type(None)
     return get_args(answer) if isinstance(answer, UnionType) else (answer,)
 
 

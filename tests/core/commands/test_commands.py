@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.commands import call, command_table, commands
+from astrbot_plugin_scoped_memory.core.commands import call, commands
 from astrbot_plugin_scoped_memory.core.commands.call import Call
 from astrbot_plugin_scoped_memory.core.commands.command_words import (
+    COMMANDS,
     CommandWords,
     nearest,
     respelled,
@@ -42,8 +43,8 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 PEANUTS, BLUE = "奶奶对花生过敏", "decide 定 大家 买蓝的"
-NAMES = [row.name for row in command_table.COMMANDS]
-_ALONE = ("scope", "soul", "pause", *(row.name for row in command_table.COMMANDS if row.bare))
+NAMES = [row.name for row in COMMANDS]
+_ALONE = ("scope", "soul", "pause", *(row.name for row in COMMANDS if row.bare))
 
 
 async def test_add_keeps_the_words_as_they_stand(rig: Rig) -> None:
@@ -132,7 +133,7 @@ async def test_the_end_of_what_is_not_waited_for_is_told(
 async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) -> None:
     await rig.engine.close()
     rests = {**dict.fromkeys(_ALONE, ""), "join": " 家人"}
-    for name in (row.name for row in command_table.COMMANDS if not row.refusal):
+    for name in (row.name for row in COMMANDS if not row.refusal):
         rest = rests.get(name, " m-00000000000000 公司")
         answer = await Desk(rig, admin=False)(f"{name}{rest}")
         assert (name, answer == "") == (name, name not in ("help", "no", "yes"))
