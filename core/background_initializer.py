@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from astrbot.api import logger
 
+from .host.bot import LEXICAL, choose_embedder
 from .host.package_installer import bundled_model_for_here
-from .host.providers import LEXICAL, choose_embedder
 from .migrations.memory_scope_migration import bring_memories
 
 if TYPE_CHECKING:

@@ -22,11 +22,10 @@ from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.gate import is_off_the_record
 from ..llm_memory.service.turns import TurnRequest, TurnStart
 from .commands.scope_moves import rebind_moved
-from .host.providers import answers_itself
+from .host.bot import answers_itself
 from .plugin_context import PluginContext
 from .turn import events as read
-from .turn.events import Said, notes_of
-from .turn.spoken_words import quoted_words, said_words
+from .turn.events import Said, notes_of, quoted_words, said_words
 
 
 class DeepMind:

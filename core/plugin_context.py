@@ -29,9 +29,8 @@ from ..llm_memory.transfer.rules.carried_settings import carried
 from . import plugin_version
 from .background_initializer import own
 from .config import ConfigWarning, read_config
-from .host.bot_facts import PersonaReader, bot_accounts, clock_of, is_admin
+from .host.bot import AstrBotChat, AstrBotReranker, PersonaReader, bot_accounts, clock_of, is_admin
 from .host.panel_map import PanelMap
-from .host.providers import AstrBotChat, AstrBotReranker
 from .latest import RecentTalk, TypingRate
 from .replies.status_text import notice_text
 from .services.sleep_schedule import SleepSchedule

@@ -14,7 +14,7 @@ from ...llm_memory.scopes.rules.origins import named, places_of
 from ...llm_memory.scopes.rules.scope_map import entry_of, near_name, with_entry, with_renamed
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
 from ...llm_memory.text.safe_text import cut, safe
-from ..host.bot_facts import is_admin
+from ..host.bot import is_admin
 from ..host.panel_map import MAP_KEY
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import Enough

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.bot_facts import is_admin
+from astrbot_plugin_scoped_memory.core.host.bot import is_admin
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
     account_mark,

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.bot_facts import clock_of
+from astrbot_plugin_scoped_memory.core.host.bot import clock_of
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import (
     Changed,

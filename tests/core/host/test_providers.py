@@ -14,12 +14,13 @@ from astrbot.api.star import Context
 from astrbot.core.persona_mgr import PersonaManager
 from astrbot.core.provider.entities import LLMResponse, ProviderType, TokenUsage
 
-from astrbot_plugin_scoped_memory.core.host import providers
-from astrbot_plugin_scoped_memory.core.host.bot_facts import PersonaReader, bot_accounts
-from astrbot_plugin_scoped_memory.core.host.providers import (
+from astrbot_plugin_scoped_memory.core.host import bot
+from astrbot_plugin_scoped_memory.core.host.bot import (
     AstrBotChat,
     AstrBotEmbedding,
     AstrBotReranker,
+    PersonaReader,
+    bot_accounts,
     choose_embedder,
 )
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
@@ -137,8 +138,8 @@ def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
     def model(_: object, *, torch: bool) -> Path | None:
         return Path("bge") if on_disk and torch else None
 
-    monkeypatch.setattr(providers, "first_model", model)
-    monkeypatch.setattr(providers, "is_installed", packages.__contains__)
+    monkeypatch.setattr(bot, "first_model", model)
+    monkeypatch.setattr(bot, "is_installed", packages.__contains__)
     parts: Any = SimpleNamespace(
         settings=EngineSettings(),
         paths=SimpleNamespace(models=None),

@@ -29,9 +29,13 @@ from astrbot.core.platform.sources.lark.lark_adapter import LarkPlatformAdapter
 from astrbot.core.platform.sources.telegram.tg_adapter import TelegramPlatformAdapter
 from telegram import Update
 
-from astrbot_plugin_scoped_memory.core.host.bot_facts import PersonaReader
-from astrbot_plugin_scoped_memory.core.turn.events import Events, command_rest
-from astrbot_plugin_scoped_memory.core.turn.spoken_words import quoted_words, said_words
+from astrbot_plugin_scoped_memory.core.host.bot import PersonaReader
+from astrbot_plugin_scoped_memory.core.turn.events import (
+    Events,
+    command_rest,
+    quoted_words,
+    said_words,
+)
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import message

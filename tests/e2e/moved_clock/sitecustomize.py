@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-SUBJECT = "data.plugins.astrbot_plugin_scoped_memory.core.host.bot_facts"
+SUBJECT = "data.plugins.astrbot_plugin_scoped_memory.core.host.bot"
 AHEAD = Path(os.environ["SCOPED_MEMORY_AHEAD"])
 
 

@@ -1,21 +1,33 @@
-"""AstrBot's providers: of embeddings as engine embedders, with the choice among the rungs; of
-reranking; of chat as the engine's reader of finished turns. Each is looked up at every call:
-providers come after plugins, and a reload replaces the object, or takes it away."""
+"""What AstrBot tells of itself: which persona is in force for an event, which accounts the bot has
+now, the time in the zone that the owner gave it.
+
+Its providers: of embeddings as engine embedders, with the choice among the rungs; of reranking; of
+chat as the engine's reader of finished turns. Each is looked up at every call: providers come after
+plugins, and a reload replaces the object, or takes it away.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import batched
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from astrbot.api import logger
+from astrbot.api.event import AstrMessageEvent
+
+from ...llm_memory import local_now
 from ...llm_memory.errors import ChatFailed, RerankFailed
 from ...llm_memory.index.embedding.local.model_folder import first_model
 from ...llm_memory.index.embedding.ports import Embedder
+from ...llm_memory.models.soul import soul_folder
 from ...llm_memory.reflection.chat_port import Completion
 from ...llm_memory.service.indexes import provider_embedder
 from ...llm_memory.service.parts import Parts
+from ...llm_memory.texts import Texts
 from .package_installer import BUNDLED_MODELS, is_installed
 
 AUTO = "auto"
@@ -127,9 +139,10 @@ def choose_embedder(context: Any, wanted: str, parts: Parts) -> Embedder | None:
     known = [str(one.meta().id) for one in context.get_all_embedding_providers()]
     if wanted == LEXICAL:
         return None
-    if wanted in known or (wanted == AUTO and known):
-        provider_id = wanted if wanted in known else known[0]
-        return provider_embedder(AstrBotEmbedding(context, provider_id), parts.settings)
+    if wanted == AUTO:
+        wanted = known[0] if known else AUTO
+    if wanted in known:
+        return provider_embedder(AstrBotEmbedding(context, wanted), parts.settings)
     if wanted == BUNDLED:
         return parts.bundled
     if wanted != AUTO:
@@ -156,3 +169,85 @@ def _translated(error: Exception) -> ChatFailed:
     status = "".join(re.findall(r"(?<!\d)[45]\d\d(?!\d)", str(error))[:1])
     code = "timeout" if "Timeout" in kind else "refused" if status == "429" else "failed"
     return ChatFailed(f"{code}: {kind} {status}".rstrip())
+
+
+def adapter_of(context: Any, account: str) -> str | None:
+    """The platform's type of a bot account, None where AstrBot knows no such account now."""
+    platform = context.get_platform_inst(account)
+    return str(platform.meta().name) or None if platform is not None else None
+
+
+def is_admin(context: Any, person: str) -> bool:
+    """True for ``<adapter>:<id>`` of one whom AstrBot calls an admin now: it goes by the id."""
+    admins: list[Any] = context.get_config().get("admins_id") or []
+    return person.partition(":")[2] in map(str, admins)
+
+
+class PersonaReader:
+    """Asks AstrBot the way its own agent does, so that every entry gets the same answer."""
+
+    def __init__(self, context: Any, texts: Texts) -> None:
+        self._context = context
+        self._texts = texts
+
+    async def __call__(self, event: AstrMessageEvent, conversation: Any = None) -> str | None:
+        """The persona's id, empty for none, None if AstrBot could not tell. ``conversation``:
+        AstrBot's own, where it is at hand."""
+        umo, context = event.unified_msg_origin, self._context
+        account = umo.split(":", 1)[0]
+        try:
+            if conversation is None:
+                manager = context.conversation_manager
+                current = await manager.get_curr_conversation_id(umo)
+                conversation = await manager.get_conversation(umo, current) if current else None
+            persona, *_ = await context.persona_manager.resolve_selected_persona(
+                umo=umo,
+                conversation_persona_id=conversation.persona_id if conversation else None,
+                platform_name=adapter_of(context, account) or event.get_platform_name(),
+                provider_settings=context.get_config(umo=umo).get("provider_settings", {}),
+            )
+        except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
+            logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
+            return None
+        return "" if persona in (None, "[%None]") else str(persona)
+
+    async def prompt(self, folder: str) -> str:
+        """A persona's own prompt, by the folder of its soul; empty where AstrBot tells none."""
+        try:
+            manager = self._context.persona_manager
+            # Older versions do not list AstrBot's own.
+            names = [*(str(one["name"]) for one in manager.personas_v3), "default", ""]
+            found = [name for name in names if soul_folder(name) == folder]
+            persona = manager.get_persona_v3_by_id(found[0]) if found else None
+            return str(persona["prompt"] or "") if persona else ""
+        except Exception as error:  # noqa: BLE001  (whatever AstrBot's manager raises)
+            logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
+            return ""
+
+
+def bot_accounts(context: Any) -> frozenset[str] | None:
+    """The ids of all platforms that are switched on, and of those that run; None where AstrBot does
+    not tell in a way that we know. The configuration has them from the first moment on, and a
+    renamed one at once."""
+    try:
+        configured = context.get_config()["platform"]
+        accounts = {str(one["id"]) for one in configured if one.get("enable") and one.get("id")}
+        running = {inst.meta().id for inst in context.platform_manager.platform_insts}
+    except (AttributeError, KeyError, TypeError):
+        return None
+    # The panel's own chat is no platform of the configuration, and always there.
+    return frozenset({"webchat", *accounts, *(str(one) for one in running if one)})
+
+
+def clock_of(context: Any) -> Callable[[], datetime]:
+    """AstrBot's ``timezone`` setting, else the machine's zone: journals go by day. Looked up each
+    time, for AstrBot itself goes by a changed setting at once."""
+
+    def now() -> datetime:
+        name = context.get_config().get("timezone")
+        try:
+            return datetime.now(ZoneInfo(str(name or "").strip()))
+        except (KeyError, OSError, ValueError):  # none, unknown (a KeyError), or no data here
+            return local_now()
+
+    return now
