@@ -102,7 +102,7 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
         for name in FEATURES
     },
     # Whether anything is said.
-    "probe": ("recall.weights:Probe.log_odds", _gives(0.0)),
+    "probe": ("recall.weights:RecallWeights.probe", _gives(0.0)),
     "length": (
         "recall.weights:RecallWeights.chance",
         lambda real: lambda self, trust, values: real(self, trust, values | {"length": 0.5}),

@@ -1,7 +1,5 @@
-"""What recall finds: a memory or a piece of a note, and what names it wherever it is stored. Both
-arms, the order and the writers of the indexes take a ``Passage`` and ask these functions, so that
-neither kind is a special case.
-"""
+"""What recall finds: a memory or a piece of a note. Who takes a ``Passage`` asks these functions,
+so that neither kind is a special case."""
 
 from __future__ import annotations
 
@@ -28,11 +26,6 @@ def passage_id(passage: Passage) -> str:
     return passage.note_id if isinstance(passage, NoteChunk) else passage.memory.memory_id
 
 
-def said_by(passage: Passage) -> str:
-    """The speaker's name; a note has none."""
-    return "" if isinstance(passage, NoteChunk) else passage.memory.who
-
-
 def moment_of(passage: Passage) -> datetime:
     """When it was said or decided, or the note last written."""
     return passage.modified if isinstance(passage, NoteChunk) else passage.memory.created_at
@@ -51,16 +44,14 @@ class NoteChunk:
     """A piece of a note, as it is found and pointed to.
 
     Attributes:
-        note_id: ``n-`` and hexadecimal digits, made of place, path, headings and text: the same
-            piece has the same id after every reading.
+        note_id: ``n-`` and hexadecimal digits, made of place, path, headings and text.
         path: Relative to the place's folder, with ``/``.
         headings: Those above and of the piece, the widest first, without marks.
-        text: Its lines as they stand in the file, from number ``first`` to ``last``.
+        text: Its lines in the file, from number ``first`` to ``last``.
         modified: When its file was last written, or the decision made of which it is a record.
         heading_lines: So many of its first lines are its own heading.
         settled: It is of a record that a later one has superseded or withdrawn.
-        reference: Where the record that it is of was discussed, ``Issue #12 · PR #34``; empty for
-            any other piece.
+        reference: Where that record was discussed, ``Issue #12 · PR #34``; empty for none.
         proposal: The key of what that record was, before it was accepted.
         unvouched: An agent wrote it, as the summary of its session.
     """
@@ -86,7 +77,7 @@ class NoteChunk:
 
     @property
     def pointer(self) -> str:
-        """``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``."""
+        """``trips/japan.md#n-…``."""
         return f"{self.file}#{self.note_id}"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
-from itertools import chain
+from itertools import chain, starmap
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
@@ -55,12 +55,7 @@ SCAN_LIMIT: Final = 10_000
 """The newest that a scan looks at, those of the reader's own scope first."""
 _SOONER: Final = 0.45
 """Of the floor."""
-_ARMS: Final = {
-    (True, True): Arm.HYBRID,
-    (True, False): Arm.LEXICAL,
-    (False, True): Arm.DENSE,
-    (False, False): Arm.SCAN,
-}
+_ARMS: Final = ((Arm.SCAN, Arm.DENSE), (Arm.LEXICAL, Arm.HYBRID))
 """By whether the index of words answered, and that of vectors."""
 
 
@@ -116,20 +111,16 @@ class CandidateFinder:
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._indexing.lag() as lag:
             asked = [one for one in found if one.whole.limit is None]
-            searches = (
-                self._lexical.search(one.ask.words, one.ask.request.scope_filter, DEEP)
-                for one in asked
-            )
-            near = map(self._near, asked)
+            each = [(one.ask.words, one.ask.request.scope_filter, DEEP) for one in asked]
+            searches, near = starmap(self._lexical.search, each), map(self._near, asked)
             answers = await asyncio.gather(*searches, *near, return_exceptions=True)
-        for one, answer in zip(asked, answers, strict=False):
+        for at, answer in enumerate(answers):
             if isinstance(answer, LexicalMatches):
-                one.words = answer
-            else:
-                one.trace.notes.append(f"lexical: {answer}")
-        for error in answers:
-            if isinstance(error, BaseException) and not isinstance(error, IndexUnavailable):
-                raise error
+                asked[at].words = answer
+            elif isinstance(answer, IndexUnavailable):
+                asked[at].trace.notes.append(f"lexical: {answer}")
+            elif answer is not None:
+                raise answer
         for one in found:
             if one.whole.limit is None:
                 await self._described(one, lag)
@@ -148,13 +139,13 @@ class CandidateFinder:
         """The neighbours of a question apart from what it has in common with all others: none where
         the embedder is not trusted, or it or its index cannot answer."""
         ask = found.ask
-        common, seen = self._trust.common(ask.language), ask.request.scope_filter
         if not self.trusts(ask):
             return
+        common, seen = self._trust.common(ask.language), ask.request.scope_filter
+        # Behind whom it points to.
+        text = f"{ask.talk.pointed} {ask.request.query}".strip()
         try:
-            vector, neighbours = await self._indexing.neighbours(
-                ask.embedded, seen, NEIGHBOURS, common
-            )
+            vector, neighbours = await self._indexing.neighbours(text, seen, NEIGHBOURS, common)
         except (IndexUnavailable, EmbeddingFailed) as error:
             found.trace.notes.append(f"dense: {error}")
             return
@@ -165,7 +156,7 @@ class CandidateFinder:
     async def _described(self, found: Found, lag: Lag) -> None:
         """Leaves as candidates what may answer, with what is known of each, and its score."""
         ask, whole = found.ask, found.whole
-        found.trace.arm = _ARMS[found.words is not None, found.similarities is not None]
+        found.trace.arm = _ARMS[found.words is not None][found.similarities is not None]
         covered = await self._covered(found, lag)
         if found.words is not None:
             self.scope_check_drops += found.words.dropped
@@ -236,13 +227,12 @@ class CandidateFinder:
         unread = request.in_talk and self._passages.is_unread(passage)
         if repeats_entries(passage) or (unread and only_asks(shown_text(passage))):
             return False
-        of_tasks = whole is not None and whole.topic is Topic.TASKS and is_task(passage)
-        if whole and of_tasks and is_done(passage) != whole.done:
+        done = whole.done if whole and whole.topic is Topic.TASKS else None
+        if done is not None and is_task(passage) and is_done(passage) != done:
             return False
         topic = topic_of(passage.path) if isinstance(passage, StoredMemory) else None
-        if request.topic not in (None, topic):
-            return False
-        return not request.on or order.in_time(passage, ask.times, ask.now.tzinfo)
+        in_time = not request.on or order.in_time(passage, ask.times, ask.now.tzinfo)
+        return in_time and request.topic in (None, topic)
 
     def _features(
         self, found: Found, covered: Mapping[Key, float], lag: Lag
@@ -279,19 +269,18 @@ class CandidateFinder:
         """Scores, and whether any of them answers."""
         ask, trace, candidates = found.ask, found.trace, found.candidates
         folded, carried = self._passages.folded, ask.talk.carried
-        probe = self._weights.probes.get(self._trust.model)
         # After a question that named somebody, 来了没 asks for more of what was spoken of.
         of_name = (
             ask.request.in_talk
             and not carried
             and order.asks_of_name(ask.words, ask.request.query, candidates, folded)
         )
-        # Where the talk before is what is asked for, the message's own length says nothing.
-        length = order.LONG if carried else min(estimate_tokens(ask.subject), order.LONG)
+        length = estimate_tokens(ask.subject) / order.LONG
         of_question = {
             "asks": float(ask.asks and not of_name),
-            "length": length / order.LONG,
-            "probe": probe.log_odds(found.vector) if probe else 0.0,
+            # Where the talk before is what is asked for, the message's own length says nothing.
+            "length": 1.0 if carried else min(length, 1.0),
+            "probe": self._weights.probe(self._trust.model, found.vector),
         }
         asks_how = says("how", simplified(fold(ask.text)))
         how = content(ask.text) if asks_how else frozenset[str]()

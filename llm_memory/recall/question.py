@@ -85,7 +85,6 @@ class Ask:
         text: Cleaned, bounded, behind what it carries of the talk.
         asker: The ids of who asks of himself; none in any other question.
         subject: The text without the times that it names.
-        embedded: What an embedder is asked: the text, behind whom it points to.
         talk: What of the talk before belongs to it.
         asks: It is a question, or a request to be told, as far as its form tells.
         whole: What it is for, whole.
@@ -100,7 +99,6 @@ class Ask:
     subject: str
     words: LexicalQuery
     language: Language | None
-    embedded: str
     talk: Talk
     asks: bool
     whole: Asked | None
@@ -108,28 +106,26 @@ class Ask:
 
 
 def read(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> list[Ask]:
-    """The questions of a message: itself, and its parts where it asks for several things. Each part
-    has what was asked before it as context: a second clause asks as often for more of the same.
-    None where nothing is visible in it. ``links`` tells who is the same person.
-    """
+    """The questions of a message: itself, and its parts where it asks for several things, each
+    with what was asked before it as context: a second clause asks as often for more of the same.
+    None where nothing is visible in it. ``links`` tells who is the same person."""
     query = clean(request.query)
     if len(query) > MAX_QUERY:  # a question stands at either end
         query = f"{query[: MAX_QUERY // 2]} {query[-MAX_QUERY // 2 :]}"
     if not query:
         return []
-    parts = parts_of(query)
-    asked = [(query, request.context)]
-    for at, part in enumerate(parts if len(parts) > 1 else ()):
-        before = (ContextLine(Voice.ASKER, one, now) for one in parts[:at])
-        asked.append((part, (*request.context, *before)))
-    return [
-        read_question(replace(request, query=one, context=said), now, links) for one, said in asked
-    ]
+    asked, said, parts = [replace(request, query=query)], [*request.context], parts_of(query)
+    for part in parts if len(parts) > 1 else ():
+        asked.append(replace(request, query=part, context=tuple(said)))
+        said.append(ContextLine(Voice.ASKER, part, now))
+    return [read_question(one, now, links) for one in asked]
 
 
 def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> Ask:
     """Of one that is cleaned and bounded."""
-    query, asker, before = request.query, request.asker, _before(request.context, now)
+    query, asker = request.query, request.asker
+    lately = (one for one in request.context if abs(now - one.at) <= LONGEST_AGO)
+    before = "".join([one.text for one in lately if one.voice is Voice.ASKER][-1:])
     look = towards(query)
     if look is Towards.NEAR and is_empty(without_times(query, find_times(query, now))):
         look = towards(before)  # and Wednesday?
@@ -145,11 +141,8 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
     topic = without_times(talk.topic, find_times(talk.topic, now))
     subject = f"{topic} {subject}".strip()
     asking = [one for one in CLAUSE.findall(query) if asks(one)]
-    names = (
-        tuple(filter(None, request.names))
-        if any(says("first_person", one) for one in asking)
-        else ()
-    )
+    of_oneself = any(says("first_person", one) for one in asking)
+    names = tuple(filter(None, request.names)) if of_oneself else ()
     persons = [some for some in request.named if some[0] in fold(text)]
     called = "|".join(re.escape(some[0]) for some in persons) or "$"
     return Ask(
@@ -168,7 +161,6 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
             names,
         ),
         language=language_of(text),
-        embedded=f"{talk.pointed} {query}".strip(),
         talk=talk,
         asks=asks(query),
         whole=_whole(subject, times, is_question=not request.in_talk or asks(query)),
@@ -193,12 +185,6 @@ def _of_days(
     ahead = all(span.start > today for span in times)
     past = all(span.start < today and span.end <= today for span in times)
     return asked_of_days(subject, asks=is_question, ahead=ahead, past=past) if times else None
-
-
-def _before(context: Sequence[ContextLine], now: datetime) -> str:
-    """What the asker said last, empty for what was said too long ago."""
-    lines = [one for one in context if one.voice is Voice.ASKER]
-    return lines[-1].text if lines and abs(now - lines[-1].at) <= LONGEST_AGO else ""
 
 
 def _times_of_talk(before: str, query: str, now: datetime) -> tuple[TimeSpan, ...]:

@@ -48,20 +48,6 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """One linear layer over a message's vector: does it ask for something remembered?"""
-
-    vector: Sequence[float]
-    bias: float
-
-    def log_odds(self, message: Sequence[float]) -> float:
-        """0 for a vector of another length."""
-        if len(message) != len(self.vector):
-            return 0.0
-        return math.sumprod(message, self.vector) + self.bias
-
-
-@dataclass(frozen=True, slots=True)
 class RecallWeights:
     """All that was fitted.
 
@@ -73,7 +59,8 @@ class RecallWeights:
         within: What is shown unasked has at least the best score less this.
         unknown: Standard deviations, ``a + b * covered``, that stand for the similarity of what the
             embedder's index does not hold yet.
-        probes: By the name of the embedder's model.
+        probes: By the name of the embedder's model one linear layer over a message's vector, and
+            its bias: does it ask for something remembered?
         newer: Of ``newer.features`` of a pair; above 0 the later one says how it stands now.
     """
 
@@ -83,8 +70,13 @@ class RecallWeights:
     floor: float
     within: float
     unknown: Sequence[float]
-    probes: Mapping[str, Probe]
+    probes: Mapping[str, tuple[Sequence[float], float]]
     newer: Linear
+
+    def probe(self, model: str, message: Sequence[float]) -> float:
+        """In log-odds; 0 where there is none for this model, or not of this length."""
+        layer, bias = self.probes.get(model, ((), 0.0))
+        return math.sumprod(message, layer) + bias if len(message) == len(layer) else 0.0
 
     def chance(self, trust: float, values: Mapping[str, float]) -> float:
         """The probability that something answers, 0 to 1. Either model may say so: an embedder that
@@ -103,6 +95,6 @@ def shipped() -> RecallWeights:
         Pair(*(Linear(**found[name][of]) for of in ("words", "both")))
         for name in ("order", "speak")
     )
-    probes = {name: Probe(**probe) for name, probe in found["probes"].items()}
+    probes = {name: (probe["vector"], probe["bias"]) for name, probe in found["probes"].items()}
     known = {name: found[name] for name in ("beside", "floor", "within", "unknown")}
     return RecallWeights(order, speak, **known, probes=probes, newer=Linear(**found["newer"]))

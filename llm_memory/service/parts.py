@@ -53,8 +53,7 @@ from ..primer.primer_service import PrimerService
 from ..recall.afterwards import Explanations, UseCounts
 from ..recall.embedder_trust import EmbedderTrust
 from ..recall.find import CandidateFinder
-from ..recall.memory_manager import MemoryManager
-from ..recall.reranking import Reranker, Reranking
+from ..recall.memory_manager import MemoryManager, Reranker, Reranking
 from ..recall.weights import shipped
 from ..reflection.batch_reader import BatchReader
 from ..reflection.batches import Batches

@@ -18,7 +18,12 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import Actor, EngineSettings, Recall
 from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import REST, TOP, Reranking, reordered
+from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import (
+    REST,
+    TOP,
+    Reranking,
+    reordered,
+)
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker

@@ -14,9 +14,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import ContextLine
 from astrbot_plugin_scoped_memory.llm_memory.recall.find import CandidateFinder
-from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager
+from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager, Reranking
 from astrbot_plugin_scoped_memory.llm_memory.recall.question import Ask, RecallRequest
-from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranking
 from astrbot_plugin_scoped_memory.llm_memory.recall.whole_answers import Whole, WholeAnswers
 
 

@@ -14,7 +14,7 @@ from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import NO_TIME, Memory, StoredMemory
-from ...models.passages import Key, NoteChunk, Passage, moment_of, passage_id, place_name, said_by
+from ...models.passages import Key, NoteChunk, Passage, moment_of, passage_id, place_name
 from ...models.recall import DropReason, Hit
 from ...text.normalising import one_line, preview
 from ...text.overlap import pieces
@@ -39,7 +39,7 @@ class Candidate:
             like the question, and comes behind.
         features: See ``order.FEATURES``.
         also, earlier, weak: See ``Hit``.
-        dropped: Why it is no hit.
+        dropped: Why it is no hit; None once it is chosen.
     """
 
     passage: Passage
@@ -51,7 +51,7 @@ class Candidate:
     also: Sequence[Candidate] = ()
     earlier: bool = False
     weak: bool = False
-    dropped: DropReason | None = None
+    dropped: DropReason | None = DropReason.FLOOR
 
     @property
     def key(self) -> Key:
@@ -106,20 +106,18 @@ def is_journal(passage: Passage) -> bool:
 
 def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
     """What is shown of a candidate."""
-    passage, who = candidate.passage, said_by(candidate.passage)
-    moment = moment_of(passage)
+    passage, moment = candidate.passage, moment_of(candidate.passage)
     hit = Hit(
         memory_id=passage_id(passage),
         pointer=passage.pointer,
         scope_name=place_name(passage),
         preview=_preview(passage, preview_chars, query),
-        who=who,
+        who="",
         day=None if moment == NO_TIME else moment.date(),
         relevance=min(max(candidate.relevance, 0.0), 1.0),
         also=tuple(as_hit(other, preview_chars) for other in candidate.also),
         earlier=candidate.earlier,
         weak=candidate.weak,
-        journal=not who and is_journal(passage),
     )
     if isinstance(passage, NoteChunk):
         return replace(
@@ -128,6 +126,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
     memory = passage.memory
     return replace(
         hit,
+        who=memory.who,
         quoted=memory.quoted,
         person=memory.speaker,
         unvouched=not memory.provenance.vouched,
@@ -135,6 +134,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         undecided=is_proposed(memory),
         record=accepted_as(memory),
         day=noted_day(memory) or hit.day,
+        journal=not memory.who and is_digest(memory),
     )
 
 

@@ -15,7 +15,7 @@ from ...catalogue.rules.passage_text import shown_text
 from ...catalogue.rules.timeline import local_day
 from ...index.lexical_port import LexicalQuery
 from ...models.data_models import StoredMemory
-from ...models.passages import Passage, said_by
+from ...models.passages import Passage
 from ...text.dates.spans import TimeSpan
 from ...text.normalising import estimate_tokens
 from ...text.overlap import content, holds
@@ -26,18 +26,17 @@ from ..weights import RecallWeights
 from .choosing import Candidate
 
 FEATURES: Final = (
-    "near", "covered", "words", "verbatim", "time", "speaker", "recent", "salient", "stated",
-)  # fmt: skip
-"""What is known of a candidate:
-
-- near: its similarity, in standard deviations above chance; 0 without an embedder;
-- covered: the share of the question that it speaks of, 0 to 1;
-- words: its score in the index of words, 0 to 1, of which 1 is the best of the answer;
-- verbatim: 1 where it holds the whole question word for word;
-- time: 1 where it lies in a time that the question names, or tells of it;
-- speaker: 1 for words of who asks of themselves;
-- recent, salient, stated: see the functions of these names.
-"""
+    "near",  # its similarity, in standard deviations above chance; 0 without an embedder
+    "covered",  # the share of the question that it speaks of, 0 to 1
+    "words",  # its score in the index of words, 0 to 1, of which 1 is the best of the answer
+    "verbatim",  # 1 where it holds the whole question word for word
+    "time",  # 1 where it lies in a time that the question names, or tells of it
+    "speaker",  # 1 for words of who asks of themselves
+    "recent",
+    "salient",
+    "stated",
+)
+"""What is known of a candidate."""
 BESIDE: Final = ("time", "speaker", "recent", "salient")
 """What moves a candidate, and does not tell whether it answers: who said it when."""
 LONG: Final = 30
@@ -100,7 +99,7 @@ def in_time(passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = N
 
 
 def is_of(passage: Passage, asker: Collection[str]) -> bool:
-    """True for what was said under an id of ``asker``'s."""
+    """Whether it was said under one of these ids."""
     return isinstance(passage, StoredMemory) and passage.memory.provenance.person in asker
 
 
@@ -136,7 +135,8 @@ def decide(
     floor_of: Callable[[Candidate], float],
 ) -> tuple[float, dict[str, float]]:
     """Gives each candidate its score, and a relevance that is negative for what is not shown:
-    unasked what is weak, to who searches what has nothing to do with the question.
+    unasked what is weak, to who searches what has nothing to do with the question. Returns the
+    probability that anything answers, and what that was decided by.
 
     Args:
         trust: How far the embedder is trusted, 0 to 1.
@@ -146,9 +146,6 @@ def decide(
             the best does may lie further behind.
         in_talk: Nobody has searched.
         floor_of: The least probability at which one is shown unasked; with 0 none is weak.
-
-    Returns:
-        The probability that anything answers, and what that was decided by.
     """
     model = weights.order.at(trust)
     for one in candidates:
@@ -191,7 +188,8 @@ def asks_of_name(
     latin = {one for one in shared if len(one) > 1}
     wide = "".join(shared - latin)
     names = [*latin, *(re.findall(f"[{wide}]+", fold(query)) if wide else ())]
-    known = {fold(said_by(one)) for one in alike}.union(*words.persons, latin)
+    who = {fold(one.memory.who) for one in alike if isinstance(one, StoredMemory)}
+    known = who.union(*words.persons, latin)
     is_name = len(names) == 1 and (len(names[0]) <= _LONGEST_NAME or names[0] in known)
     return is_name and len(alike) >= _SEVERAL
 

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import clos
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.patterns import says
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, choose
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
@@ -132,9 +131,9 @@ def test_a_text_that_states_more_counts_more_up_to_a_bound_and_what_it_asks_not(
 
 def test_a_question_of_oneself_is_known() -> None:
     own = "我喜欢什么|俺的钥匙呢|咱的车在哪|what do I like|is it mine|I'm where?"
-    assert all(says("first_person", one) for one in own.split("|"))
-    others = ("我们喜欢什么", "咱们去哪", "他喜欢什么", "what is it")
-    assert not any(says("first_person", one) for one in others)
+    others = "我们喜欢什么|咱们去哪|他喜欢什么|what is it"
+    for questions, is_own in ((own, True), (others, False)):
+        assert {says("first_person", one) for one in questions.split("|")} == {is_own}
 
 
 def test_what_speaks_of_the_time_meets_it_whenever_it_was_said() -> None:
@@ -155,22 +154,10 @@ def test_the_stronger_is_more_salient_and_the_useful_each_time_a_little_less(
     assert two - one < one - never
 
 
-def candidate(number: int, score: float = 0.5, *, text: str = "话") -> Candidate:
-    """A candidate with the id ``m-000<number>``."""
-    return Candidate(stored(text, number, at=NOW, scope=PUBLIC), score, score)
-
-
-def chosen(
-    best: Sequence[Candidate], limit: int = 10, budget: int = 999, width: int = 240
-) -> list[Hit]:
+def chosen(best: Sequence[Candidate], limit: int, budget: int = 999, width: int = 240) -> list[Hit]:
     """What is told of them costs its length."""
-    return choose(
-        best,
-        limit=limit,
-        token_budget=budget,
-        preview_chars=width,
-        cost=lambda hit: len(hit.preview),
-    )
+    more: dict[str, Any] = {"token_budget": budget, "preview_chars": width}
+    return choose(best, limit=limit, cost=lambda hit: len(hit.preview), **more)
 
 
 numbers = st.lists(st.tuples(st.floats(-1, 2), st.text(max_size=300)), max_size=20)
@@ -180,7 +167,7 @@ numbers = st.lists(st.tuples(st.floats(-1, 2), st.text(max_size=300)), max_size=
 def test_hits_keep_within_limit_budget_and_preview(
     drawn: list[tuple[float, str]], limit: int, budget: int, width: int
 ) -> None:
-    best = [candidate(n, score, text=f"{n} {text}") for n, (score, text) in enumerate(drawn)]
+    best = [Candidate(stored(f"{n} {text}", n), score) for n, (score, text) in enumerate(drawn)]
     hits = chosen(best, limit, budget, width)
     assert len(hits) <= max(limit, 0)
     assert sum(len(hit.preview) for hit in hits) <= max(budget, 0)
@@ -190,7 +177,7 @@ def test_hits_keep_within_limit_budget_and_preview(
 
 def test_a_days_journal_stands_behind_what_was_said_or_is_not_shown() -> None:
     journal = Candidate(stored("大家去了公园", 9, tags=(DIGEST_TAG,)), 0.9)
-    fact = candidate(1)
+    fact = Candidate(stored("话", 1))
     assert journals_last([journal, fact], shown=True) == [fact, journal]
     assert journals_last([journal, fact], shown=False) == [fact]
 
