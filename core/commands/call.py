@@ -97,25 +97,20 @@ class Call:
         self.asked.note(self.person, Asked(do, until, self.actor.admin, short))
         return [*lines, self.say("asked.how", deed=short)]
 
-    def for_admins(self, code: str = ADMINS) -> None:
-        """Answer the command of anybody else with this refusal."""
+    def for_admins(self) -> None:
+        """Answer the command of anybody else with a refusal."""
         if not self.actor.admin:
-            raise Enough(self.say(code))
+            raise Enough(self.say(ADMINS))
 
     async def here(self) -> str:
         """The name of the scope that this conversation stores in; of the public one for none."""
         found = (await self.service.describe(conversation_id=self.where)).resolution
         return found.name or PUBLIC_NAME
 
-    @property
-    def how_to_resume(self) -> str:
-        """What ends a pause here: in a group, an admin does it."""
-        alone = self.where.kind is ConversationKind.PRIVATE
-        return self.say(f"pause.{'go_on' if alone or self.actor.admin else 'go_on_by_admin'}")
-
     def paused(self, pause: Pause, code: str = "status.paused") -> str:
-        """Since when memory is paused here, and what ends that."""
-        how = self.how_to_resume
+        """Since when memory is paused here, and what ends that: in a group, an admin does it."""
+        alone = self.where.kind is ConversationKind.PRIVATE
+        how = self.say(f"pause.{'go_on' if alone or self.actor.admin else 'go_on_by_admin'}")
         if pause.until is not None:
             how = self.say("pause.until", until=moment(pause.until), how=how)
         return self.say(code, since=moment(pause.since), how=how)

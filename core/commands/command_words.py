@@ -31,6 +31,7 @@ class Row(NamedTuple):
         others: What people write who mean it, and AstrBot does not know.
         refusal: For a command of admins alone, the code of what others are told.
         bare: Nothing stands behind it.
+        keeps: It reads or stores what is said here, so not while memory is paused.
         usage: The code of what is said where fewer than ``words`` stand behind it.
     """
 
@@ -41,6 +42,7 @@ class Row(NamedTuple):
     others: str = ""
     refusal: str = ""
     bare: bool = False
+    keeps: bool = False
     usage: str = ""
     words: int = 1
 
@@ -59,17 +61,17 @@ COMMANDS = (
     Row("list", "列表", "这里看得到的最新记忆", others="查看 看 显示 全部 所有 清单 show ls all"),
     Row("todo", "待办", "还没做完的事"),
     Row("search", "搜索 搜寻 查找 找 find", "搜索记忆：/memory search <词>",
-        others="查看 查 查询 想起 回忆 query recall", usage="search.usage"),
+        others="查看 查 查询 想起 回忆 query recall", usage="search.usage", keeps=True),
     Row("why", "为什么", "上一次为什么想起了这些；后面写 前 2，看更早的", others="原因 explain"),
     Row("add", "记住", "记住一句话：/memory add <内容>",
-        others="记 更正 添加 新增 加 保存 记下 remember save new", usage="add.usage"),
+        others="记 更正 添加 新增 加 保存 记下 remember save new", usage="add.usage", keeps=True),
     Row("forget", "忘记 删除 delete remove", "忘记一条（能撤销）：/memory forget <号>",
         others="忘 忘掉 移除 清除 清空 rm del clear reset", usage="forget.usage"),
     Row("pause", "暂停", "这里什么也不记、不想起（群里由管理员发）：/memory pause [多久]",
         others="停 停止 关闭 关 别记 stop off disable"),
     Row("resume", "继续 取消暂停 unpause", "暂停以后接着记", others="开启 打开 开始 on", bare=True),
     Row("reflect", "反思", "马上读这里等着读的对话，和各处读不成的（管理员）",
-        others="搁置 重试 failed letters retry", refusal=ADMINS, bare=True),
+        others="搁置 重试 failed letters retry", refusal=ADMINS, bare=True, keeps=True),
     Row("edit", "改写 修改", "改写一条（管理员，能撤销）：/memory edit <号> <内容>",
         others="编辑 改 更改 更正 change update", refusal=ADMINS, usage="edit.usage", words=2),
     Row("move", "移动", "移到另一个域（管理员，能撤销）：/memory move <号> <域>",

@@ -17,8 +17,6 @@ from ...llm_memory import (
     EngineClosed,
     How,
     MemoryDraft,
-    Reason,
-    Refused,
     ScopedMemoryError,
     Source,
     is_stored,
@@ -82,15 +80,12 @@ async def add(call: Call) -> Reply:
         return call.say("add.too_fast", minutes=minutes)
     draft = MemoryDraft(call.rest, source=Source.COMMAND, actor=call.actor)
     outcome = await call.service.remember(draft, conversation_id=call.where)
-    said = remembered_text(call.texts, outcome, "add")
-    if isinstance(outcome, Refused) and outcome.reason is Reason.OFF_THE_RECORD:
-        return [said, call.how_to_resume]
     if is_stored(outcome, How.NEW):
         stored = outcome.memory
         if topic_of(stored.path) is Topic.INSTRUCTIONS and stored.memory.provenance.trusted:
             call.list_of([stored.memory.memory_id])
             return call.say("add.rule")
-    return said
+    return remembered_text(call.texts, outcome, "add")
 
 
 _ALL = (
@@ -145,7 +140,10 @@ def _misused(call: Call, row: Row) -> str | None:
         return call.say("outcome.unread_words", words=cut(call.rest))
     if row.usage and len(call.rest.split()) < row.words:
         return call.say(row.usage)
-    return call.say(row.refusal) if row.refusal and not call.actor.admin else None
+    if row.refusal and not call.actor.admin:
+        return call.say(row.refusal)
+    pause = call.service.pause_of(call.where) if row.keeps else None
+    return call.paused(pause) if pause else None
 
 
 def _said(call: Call, task: asyncio.Future[Reply]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...llm_memory import OFF_THE_RECORD, EngineOff, Refused, StoredMemory
+from ...llm_memory import EngineOff, Refused, StoredMemory
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe, safe_line
@@ -105,8 +105,6 @@ async def search(call: Call) -> Reply:
     recall = await call.service.recall(
         bare(call.rest), **call.by, limit=_PAGE, token_budget=_SEARCH_BUDGET
     )
-    if OFF_THE_RECORD in recall.trace.notes:
-        return [call.say("pause.recalled_nothing"), call.how_to_resume]
     return [found_text(call.texts, recall), *await numbered_hits(call, recall.hits)]
 
 

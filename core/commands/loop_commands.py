@@ -40,8 +40,6 @@ async def reflect(call: Call) -> Reply:
     it was said, is read again, too."""
     await call.plugin.engine.life.ready()  # the loop itself does not wait for the engine
     reflection, texts = call.plugin.engine.reflection, call.texts
-    if pause := call.service.pause_of(call.where):
-        return call.paused(pause)
     again = await reflection.retry()
     report = await reflection.reflect(conversation=call.where.umo)
     error = fault_words(texts, report.error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -61,8 +61,9 @@ class SleepSchedule:
         try:
             alarm = await self._set_alarm()
             await self._due()  # a first start counts from here
-            wanted = NIGHTLY if await self._is(sleep.is_unfinished()) else ""
-            seconds, made, tries = self.first_look, None, 0
+            wanted, seconds, made, tries = "", self.first_look, None, 0
+            with suppress(ScopedMemoryError):
+                wanted = NIGHTLY if await sleep.is_unfinished() else ""
             self.running.set()
             while True:
                 if self.at is not None:
@@ -109,11 +110,7 @@ class SleepSchedule:
 
     async def _due(self) -> datetime | None:
         """The hour of a night that was not made; None for none."""
-        if self.at is None or not await self._is(self.engine.sleep.missed(self.at)):
-            return None
-        return last_due(self.clock(), self.at)
-
-    async def _is(self, asked: Awaitable[bool]) -> bool:
         with suppress(ScopedMemoryError):  # what is known of nights is not; a notice has said why
-            return await asked
-        return False
+            if self.at is not None and await self.engine.sleep.missed(self.at):
+                return last_due(self.clock(), self.at)
+        return None
