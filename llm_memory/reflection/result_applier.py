@@ -23,7 +23,6 @@ from ..models.data_models import (
     MemoryDraft,
     MemoryKind,
     Provenance,
-    Reason,
     Refused,
     RememberOutcome,
     Source,
@@ -126,11 +125,8 @@ class ResultApplier:
             proposed=draft.proposed or (former is not None and is_proposed(former.memory)),
         )
         memory_id = memory_id or context.id_of(actor.person, actor.name, draft.judgment)
-        standing = await self._handlers.stands(context.scope, memory_id)
-        if isinstance(standing, StoredMemory):
-            return Stored(standing)
-        if standing:  # it was written before, and was replaced or deleted since
-            return Refused(Reason.REFUSED, detail="archived")
+        if earlier := await self._handlers.earlier(context.scope, memory_id):
+            return earlier
         vouched = self._said_already(draft, actor, said_at, context.scope)
         if vouched is not None:
             return Stored(vouched, How.AGAIN)
@@ -148,11 +144,8 @@ class ResultApplier:
         """Write a standing instruction that an admin gave the bot in a turn: trusted, because it is
         the admin's own sentence, word for word."""
         memory_id = context.id_of("rule", turn.ticket_id, rule)
-        standing = await self._handlers.stands(context.scope, memory_id)
-        if isinstance(standing, StoredMemory):
-            return Stored(standing)
-        if standing:
-            return Refused(Reason.REFUSED, detail="archived")
+        if earlier := await self._handlers.earlier(context.scope, memory_id):
+            return earlier
         draft = MemoryDraft(
             rule,
             strength=_RULE_STRENGTH,
@@ -187,7 +180,7 @@ class ResultApplier:
         memory_id = context.id_of("contradiction", old_id, draft.judgment)
         old = self._known(old_id, context)
         if old is None or not self._may_correct(old, contradiction, context):
-            again = bool(await self._handlers.stands(context.scope, memory_id))
+            again = await self._handlers.earlier(context.scope, memory_id) is not None
             closing = old is not None and self._may_close(old, contradiction, context)
             former = old if closing else None
             outcome = await self.learn(replace(draft, active=False), context, memory_id, former)

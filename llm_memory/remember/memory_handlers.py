@@ -173,13 +173,15 @@ class MemoryHandlers(MemoryEditor):
             return passed
         return await asyncio.to_thread(self._memory, passed, said, memory_id), passed
 
-    async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
-        """Returns the recallable entry of the scope with this id; if there is none, whether the
-        archive has it."""
+    async def earlier(self, scope: Scope, memory_id: str) -> Stored | Refused | None:
+        """Returns what an earlier write with this id has come to: it stands in the scope, or was
+        replaced, forgotten or moved since. None where there was none."""
         living = self._catalogue.get(Key(scope.name, memory_id))
         if living is not None:
-            return living
-        return bool(await asyncio.to_thread(self._vault.forgotten, scope, [memory_id]))
+            return Stored(living)
+        gone = await asyncio.to_thread(self._vault.forgotten, scope, [memory_id])
+        taken_out = gone or self._deeds.was_taken_out(scope.name, memory_id)
+        return Refused(Reason.CORRECTED) if taken_out else None
 
     async def _unasked(
         self, scope: Scope, memory: Memory, said_at: datetime | None
@@ -191,9 +193,13 @@ class MemoryHandlers(MemoryEditor):
             return None
         if not is_proposed(memory):
             return memory
-        rejected = partial(_was_rejected, memory, self._catalogue.of_scope(scope))
-        turned_down = await asyncio.to_thread(rejected) or await asyncio.to_thread(revives, EVER)
-        return unproposed(memory) if turned_down else memory
+        said, others = same_words(memory.judgment), self._catalogue.of_scope(scope)
+        living = (one.memory for one in others if is_rejected(one.memory))
+        rejected = (same_words(one.judgment) == said for one in living)  # whoever's it was
+        turned_down = await asyncio.to_thread(any, rejected)
+        if turned_down or await asyncio.to_thread(revives, EVER):
+            return unproposed(memory)
+        return memory
 
     async def _settle(
         self, scope: Scope, memory: Memory, near: Decision, draft: MemoryDraft
@@ -203,8 +209,7 @@ class MemoryHandlers(MemoryEditor):
             near = Reinforce(known)
         current = None if isinstance(near, Append) else await self._unchanged(near.stored)
         if current is not None and isinstance(near, Reinforce):
-            reinforced = await self._reinforce(current, memory, draft)
-            if reinforced is not None:
+            if reinforced := await self._reinforce(current, memory, draft):
                 return reinforced
             current = None
         if current is not None:
@@ -312,9 +317,3 @@ def _succeeding(former: Memory, memory: Memory) -> Memory:
     strength, asks = max(former.strength, memory.strength), memory.asks or former.asks
     memory = replace(memory, tags=tags, asks=asks, strength=strength)
     return proposed(memory) if is_proposed(former) else memory  # it is still to be decided
-
-
-def _was_rejected(memory: Memory, living: Sequence[StoredMemory]) -> bool:
-    """Returns whether one of these is a rejected proposal in the same words, whoever's it was."""
-    rejected = (one.memory.judgment for one in living if is_rejected(one.memory))
-    return same_words(memory.judgment) in map(same_words, rejected)

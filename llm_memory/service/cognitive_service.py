@@ -57,12 +57,8 @@ class CognitiveService(DecisionDesk, Turns):
         if isinstance(scope, Refused):
             return scope
         memory_id = derived_id("m", scope.name, draft.key) if draft.key else ""
-        if memory_id:
-            known = await self.parts.handlers.stands(scope, memory_id)
-            if isinstance(known, StoredMemory):
-                return Stored(known)
-            if known or self.parts.corrected.was_taken_out(scope.name, memory_id):
-                return Refused(Reason.CORRECTED)
+        if memory_id and (earlier := await self.parts.handlers.earlier(scope, memory_id)):
+            return earlier
         said = Said(conversation_id.umo, conversation_id.persona or "", trusted=view.trusts(scope))
         outcome = await self.parts.handlers.write(
             draft, scope, said, memory_id=memory_id, corrects=True

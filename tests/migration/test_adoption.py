@@ -58,7 +58,7 @@ async def adopt(
     others = plugins if not isinstance(plugins, Path) else stores_of(root, plugins)
     async with running(root, others=others, settings=ADOPTING, **options) as rig:
         await rig.engine.migrations.run_once()
-        return rig.engine.migrations.status(), {notice.code.value for notice in rig.notices}
+        return rig.engine.migrations.status(), {notice.code for notice in rig.notices}
 
 
 def stores_of(root: Path, plugins: Path) -> PluginStores:
@@ -133,7 +133,7 @@ async def play(grand: Grand) -> None:
     async with running(root, others=stores_of(root, plugins), settings=ADOPTING) as rig:
         await rig.engine.migrations.run_once()
         grand.first = rig.engine.migrations.status()
-        grand.notices = {notice.code.value for notice in (await rig.engine.status()).notices}
+        grand.notices = {notice.code for notice in (await rig.engine.status()).notices}
         for name, room in (("家人", FAMILY_ROOM), ("公司", WORK_ROOM), ("public", OPEN_ROOM)):
             grand.recalled[name] = await everything(rig, room)
     grand.vault = vault_of(root)

@@ -37,9 +37,7 @@ _MOST: Final = 0.6
 """Of what a statement tells of: so much has ended where it has."""
 _LEAST: Final = 3
 """Shared, where a Han character counts one and a word two."""
-_AUXILIARIES: Final = frozenset({"do", "does", "did"})
-_ROLES: Final = "当當做任"
-"""Denied, somebody is no longer what the old statement calls them."""
+_NO_PART: Final = NEGATIONS | LIGHT | {"do", "does", "did"}
 _WORD: Final = re.compile(r"[0-9A-Za-z']+|[^\W_]")
 _CLAUSE: Final = re.compile(r"(?:[^，,。；;.!！?\n\s]|(?<=[!-~])\s|\s(?=[!-~]))+")
 """A blank ends one between Chinese characters."""
@@ -47,13 +45,11 @@ _CLAUSE: Final = re.compile(r"(?:[^，,。；;.!！?\n\s]|(?<=[!-~])\s|\s(?=[!-~
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How a statement takes back another one.
+    """How a statement takes back another one: something was not so, or what was so has ended.
 
     Attributes:
         said: What of it counts: what has ended, or all without the words by which it calls itself
             a correction.
-        corrects: It says that something was not so.
-        ends: What was so is so no longer.
         dropped: What it says is not so; empty where it names none.
         named: It calls itself a correction.
     """
@@ -99,12 +95,10 @@ def contradicted(
     one."""
     mine, found = _read(replace(new, judgment=taken.said)), []
     for stored in near:
-        old = stored.memory
+        old, yours = stored.memory, _read(stored.memory)
         if closed_by(old) or old.created_at > new.created_at:
             continue
-        yours = _read(old)
-        score = _score(mine, yours, taken, model)
-        if score is not None:
+        if (score := _score(mine, yours, taken, model)) is not None:
             vouched = old.provenance.vouched and not new.provenance.vouched
             own = same_speaker(new, old) and not vouched and not new.model_worded
             found.append((own, score, stored, yours))
@@ -163,7 +157,8 @@ def _ends(new: str, old: str, names: frozenset[str]) -> bool:
     deed, left = GATE["denied"].search(new), content(GATE["ending"].sub("", new)) - names
     denied = (deed["han"] or fold(deed["latin"])[:4]) if deed else ""
     others = any(person in fold(old) and person not in fold(new) for person in PERSONS)
-    if denied not in fold(old) + _ROLES or others:
+    # Who is no longer 当 something, is no longer what the old statement calls them.
+    if denied not in f"{fold(old)}当當做任" or others:
         return False
     return len(left & content(old)) > _MOST * len(left)
 
@@ -178,10 +173,9 @@ def _subject(said: Memory) -> frozenset[str]:
 
 def _tell_a_value(new: str, old: str) -> bool:
     """Whether both say what the same thing is: 默认分支是 main, 默认分支是 master."""
-    one, other = GATE["tells_value"].match(new), GATE["tells_value"].match(old)
-    if one is None or other is None or fold(one[0]) != fold(other[0]):
-        return False
-    return len(content(one[0])) > _LEAST
+    one, other = (GATE["tells_value"].match(said) for said in (new, old))
+    same = one and other and fold(one[0]) == fold(other[0])
+    return bool(same and one and len(content(one[0])) > _LEAST)
 
 
 def contradicts(new: Memory, old: Memory) -> bool:
@@ -210,11 +204,8 @@ def _is_negated(one: Words, other: Words) -> bool:
 
 def _positive(words: Words) -> Words:
     """The words without negations; a verb as it stands behind "does not"."""
-    left = (word for word in words if word not in NEGATIONS | _AUXILIARIES | LIGHT)
-    return tuple(
-        word[:-1] if word.isascii() and len(word) > 3 and word.endswith("s") else word
-        for word in left
-    )
+    left = (word for word in words if word not in _NO_PART)
+    return tuple(re.sub(r"(?<=[!-~]{3})s$", "", word) for word in left)
 
 
 def _differ(one: Words, other: Words, least: int) -> bool:

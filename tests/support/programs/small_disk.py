@@ -95,7 +95,7 @@ def told(outcome: object) -> str:
 
 async def warned(rig: Rig) -> bool:
     """Whether the status says that the vault cannot be written."""
-    return "vault_unwritable" in {n.code.value for n in (await rig.engine.status()).notices}
+    return "vault_unwritable" in {n.code for n in (await rig.engine.status()).notices}
 
 
 async def attempt(rig: Rig, first: Stored, memory: Path) -> dict[str, Any]:
