@@ -20,11 +20,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     MemoryDraft,
     MemoryKind,
-    Stored,
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 
 pytestmark = pytest.mark.engine
 
@@ -66,22 +65,3 @@ async def test_a_memory_keeps_what_it_was_told_with_and_no_word_of_it_forges_mor
     assert (memory.reasoning, memory.tags, memory.context) == ("他说过两次", tags, "问吃什么")
     assert (origin.who, origin.person) == ("小红", "aiocqhttp:10001")
     assert (origin.conversation, origin.trusted) == (FAMILY.umo, False)
-
-
-@pytest.mark.parametrize(
-    ("actor", "where", "trusted"),
-    [
-        (person(1, "管理员", admin=True), FAMILY, True),
-        (person(10001), FAMILY, False),
-        (person(7), private(7), False),  # public belongs to nobody alone
-        (None, FAMILY, False),
-    ],
-)
-async def test_only_an_admin_is_vouched_for_in_a_scope_that_others_share(
-    rig: Rig, actor: Actor | None, where: ConversationId, trusted: bool
-) -> None:
-    draft = MemoryDraft("回答必须用中文", actor=actor)
-    outcome = await rig.engine.service.remember(draft, conversation_id=where)
-    assert isinstance(outcome, Stored)
-    assert outcome.memory.memory.provenance.trusted is trusted
-    assert (outcome.memory.path == "instructions.md") is trusted

@@ -155,12 +155,6 @@ def test_what_is_private_is_found_and_little_else_as_the_page_for_owners_tells()
     assert f"标出 {everything.marked} 处该隐去的，其中 {plain} 行一处都没有" in page
 
 
-def test_an_amount_is_no_card_whatever_its_last_digit() -> None:
-    (card,) = find("卡 4111111111111111 到期了")
-    assert card[0] is PrivateKind.CARD
-    assert not find("¥4111111111111111 元")
-
-
 def test_what_is_hidden_is_found_no_second_time() -> None:
     for line in LINES:
         once = hide(line.text, find(line.text))
