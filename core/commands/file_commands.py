@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ...llm_memory import (
     Imported,
-    Reason,
     ScopedMemoryError,
     find_backup,
     owned,
@@ -66,7 +65,7 @@ def imported_lines(texts: Texts, imported: Imported) -> list[str]:
         "transfer",
         more=imported.refused - len(shown),
         redacted=imported.redacted,
-        anyway=any(one.reason is Reason.CORRECTED for one in refused),
+        anyway=any(one.reason == "corrected" for one in refused),
         stopped=imported.stopped_at,
         cut_short=imported.cut_short and not imported.stopped_at,
     )

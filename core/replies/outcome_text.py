@@ -10,7 +10,6 @@ from ...llm_memory import (
     EngineClosed,
     EngineOff,
     PrivateKind,
-    Reason,
     Recall,
     Refused,
     RememberOutcome,
@@ -89,7 +88,7 @@ def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
 def refusal_text(texts: Texts, code: str, outcome: Refused) -> str:
     """Why nothing was corrected: whose words they are, or where they may be changed. ``code``: of
     the text for who may not."""
-    if outcome.reason is Reason.NOT_ALLOWED:
+    if outcome.reason == "not_allowed":
         code = "pointed.elsewhere" if outcome.scope else code
         who = shown_name(outcome.who) or texts.say("inject.nobody")
         return texts.say(code, who=who, scope=place_text(texts, outcome.scope))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from ..catalogue.rules.decision_words import item_line, outcome_words
-from ..models.data_models import Reason, Refused
+from ..models.data_models import Refused
 from ..models.decisions import (
     DecisionAction,
     DecisionChange,
@@ -72,7 +72,7 @@ async def _decided(levels: Sequence[OwnerLevel], change: DecisionChange) -> Deci
     here, *others = levels[:1] if levels[0].level.own_store else levels
     outcome = await here.owner.decide(change, conversation_id=here.level.conversation)
     for one in others:
-        if isinstance(outcome, Refused) and outcome.reason is Reason.NO_PROPOSAL:
+        if isinstance(outcome, Refused) and outcome.reason == "no_proposal":
             outcome = await one.owner.decide(change, conversation_id=one.level.conversation)
     return outcome
 

@@ -10,7 +10,6 @@ from ..errors import HomeError, ScopedMemoryError
 from ..mcp_server.levels import PROJECT
 from ..models.data_models import (
     Changed,
-    Reason,
     Refused,
     StoredMemory,
     absent,
@@ -150,7 +149,7 @@ def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
 
 def _why_not(memory_id: str, answer: object) -> Said:
     match answer:
-        case Refused(Reason.FORGOTTEN):
+        case Refused("forgotten"):
             return Said("memories.forgotten_before", id=memory_id)
         case Refused() if not is_absent(answer) and not is_denied(answer):
             return Said("memories.not_changed", why=refusal_words(answer))

@@ -33,7 +33,7 @@ from ..catalogue.rules.proposals import (
 )
 from ..errors import StateUnavailable
 from ..log import logger
-from ..models.data_models import Memory, Reason, Refused, StoredMemory
+from ..models.data_models import Memory, Refused, StoredMemory
 from ..models.decisions import DecisionChange, Draft, Recorded, RecordFile, record_name
 from ..models.scope import Scope
 from ..models.status import Notice
@@ -112,7 +112,7 @@ class Recorder:
                 own = stored is not None and file is None
                 former = await self._former(earlier, stored.scope) if stored and own else None
                 if earlier and former is None and (own or not there.in_force(earlier)):
-                    return Refused(Reason.NO_SUCH_RECORD)
+                    return Refused("no_such_record")
                 given = await asyncio.to_thread(_highest, list(self._catalogue.all()))
                 number = 1 + max(there.highest, given, *(row.number for row in rows))
                 if own and record.withdraws:
@@ -126,12 +126,12 @@ class Recorder:
                     return await self._write(draft or record, file, stored)
                 text = await asyncio.to_thread(self._files.text, file) if file else ""
                 if (line := open_fence(text)) is not None:
-                    return Refused(Reason.OPEN_FENCE, detail=str(line))
+                    return Refused("open_fence", detail=str(line))
                 return self._show(record, file, outdated=bool(asked.shown))
             except NotAppended as error:
                 return _fault(error)
             except StateUnavailable as error:
-                return Refused(Reason.NOT_WRITTEN, detail=str(error))
+                return Refused("not_written", detail=str(error))
 
     def _was_shown(
         self, digest: str, record: Record, file: RecordFile | None, now: datetime
@@ -193,7 +193,7 @@ class Recorder:
             return accepted_here(memory, record.number, day, record.reference)
 
         if not isinstance(await self._editor.annotate(stored, made), StoredMemory):
-            return Refused(Reason.NO_PROPOSAL)
+            return Refused("no_proposal")
         await self._supersede(record, stored)
         # The number is not given again where the entry is forgotten.
         spent = RecordIntent(record.number, "", b"", self._clock(), state=IntentState.SETTLED)
@@ -212,7 +212,7 @@ class Recorder:
         """Raises NotAppended, StateUnavailable."""
         if file is None:
             if stored is None:
-                return Refused(Reason.NO_PROPOSAL)
+                return Refused("no_proposal")
             return await self._decide_here(record, stored)
         text = render(record, english=self._english).encode()
         row = RecordIntent(record.number, file.path, text, self._clock(), record.proposal)
@@ -222,7 +222,7 @@ class Recorder:
         if stored is not None and not _unchanged(row, self._catalogue.get(entry_key(stored))):
             # Forgotten, rejected or edited while another decision was written.
             await asyncio.to_thread(self._intents.drop, row.number)
-            return Refused(Reason.NO_PROPOSAL)
+            return Refused("no_proposal")
         try:
             line = await self._append(row)
         except NotAppended as error:
@@ -346,6 +346,6 @@ def _highest(entries: Sequence[StoredMemory]) -> int:
 
 def _fault(error: NotAppended) -> Refused:
     if error.code is AppendFault.HIDDEN:
-        return Refused(Reason.OPEN_FENCE, detail=error.detail)
+        return Refused("open_fence", detail=error.detail)
     detail = error.detail or error.code.value
-    return Refused(Reason.HALF if error.torn else Reason.NOT_WRITTEN, detail=detail)
+    return Refused("half" if error.torn else "not_written", detail=detail)

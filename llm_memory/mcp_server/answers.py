@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..models.data_models import How, Reason, Refused, RememberOutcome, StoredMemory
+from ..models.data_models import How, Refused, RememberOutcome, StoredMemory
 from ..models.recall import FileText
 from ..models.roles import NoteOutcome, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
@@ -158,7 +158,7 @@ def role_line(role: str, seat: RoleLease | Refused) -> str:
 def note_answer(noted: NoteOutcome, level: Level) -> Answer:
     """Returns what became of a session's summary, and each line that was left out."""
     match noted:
-        case Refused(Reason.NOT_WRITTEN, detail=why):
+        case Refused("not_written", detail=why):
             return Answer(f"not written: {safe(why)}", FAILED)
         case Refused():
             return Answer(refusal_words(noted).text("en"), FAILED)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import ConversationId
-from ..models.data_models import Reason, Refused
+from ..models.data_models import Refused
 from ..models.deeds import Deed, DeedKind, Requester
 from ..models.migration import Added
 from ..models.passages import Key
@@ -68,7 +68,7 @@ class Bringing:
             return [await self.bring_all(one, target, requester) for one in deserted if target]
         unnamed = tuple(one for one in left if one.shared and one.target.name not in names)
         if unnamed:
-            return Refused(Reason.NOT_LEFT, left=unnamed)
+            return Refused("not_left", left=unnamed)
         return [await self.bring(one, requester) for one in left]
 
     async def _deserted(
@@ -80,9 +80,9 @@ class Bringing:
         for name in named:
             in_use = name in self._former.mapped()
             if not (in_use or name in standing) or not requester.actor.admin:
-                return Refused(Reason.UNKNOWN_SCOPE, detail=name)
+                return Refused("unknown_scope", detail=name)
             if in_use or target is None or not is_mapped_name(name):
-                return Refused(Reason.NOT_LEFT, detail=name)
+                return Refused("not_left", detail=name)
         return [standing[name] for name in named]
 
     async def bring_all(

@@ -239,70 +239,6 @@ class PrivateKind(StrEnum):
     PHONE = "phone"
 
 
-class Reason(StrEnum):
-    """Why something was refused. What each means is its text in the i18n files, ``reject``."""
-
-    EMPTY = "empty"
-    TOO_LONG = "too_long"
-    PRIVATE = "private"
-    CONFIDENCE = "confidence"
-    CONFIDENCE_HERE = "confidence_here"
-    READ_ONLY = "read_only"
-    REFUSED = "refused"
-    LEARNING_PAUSED = "learning_paused"
-    """The scope filter is off; of a turn also that no model reads turns."""
-    OFF_THE_RECORD = "off_the_record"
-    NOT_TO_BE_KEPT = "not_to_be_kept"
-    NOT_WRITTEN = "not_written"
-    HELD = "held"
-    FULL = "full"
-    ROLE_HELD = "role_held"
-    """``Refused.detail`` says by which program, and since when."""
-    UNKNOWN_SCOPE = "unknown_scope"
-    NOT_LEFT = "not_left"
-    NOT_ALIKE = "not_alike"
-    ACCOUNT_LIVES = "account_lives"
-    NAME_TAKEN = "name_taken"
-    NO_POLICY = "no_policy"
-    NEVER_MET = "never_met"
-    CORRECTED = "corrected"
-    NOT_ALLOWED = "not_allowed"
-    """Only its speaker or an admin may, and only in its scope."""
-    NOT_VISIBLE = "not_visible"
-    """There is no such thing for this conversation, whether or not it exists elsewhere."""
-    FORGOTTEN = "forgotten"
-    """The same, and the archive of its own scope holds it."""
-    NEVER_KEPT = "never_kept"
-    GONE = "gone"
-    ELSEWHERE = "elsewhere"
-    OTHER_SCOPE = "other_scope"
-    NO_PROPOSAL = "no_proposal"
-    AMBIGUOUS = "ambiguous"
-    REFERENCE = "reference"
-    OBJECTION = "objection"
-    NOT_PUBLIC = "not_public"
-    NO_SUCH_RECORD = "no_such_record"
-    OPEN_FENCE = "open_fence"
-    HALF = "half"
-    """A part of it may stand in the file. It is completed at the next start or decision."""
-    SOUL_OFF = "soul_off"
-    OPEN_PROPOSAL = "open_proposal"
-    SAME = "same"
-    ONCE_A_DAY = "once_a_day"
-    STALE = "stale"
-    CONFLICT = "conflict"
-    DENIED = "denied"
-    NO_SUCH = "no_such"
-    NOTHING_WAITS = "nothing_waits"
-    NO_TARGET = "no_target"
-    NOTHING_BY_HAND = "nothing_by_hand"
-    PAGE_SHUT = "page_shut"
-    BROKEN = "broken"
-    NEWER = "newer"
-    BUDGET = "budget"
-    UNJUDGED = "unjudged"
-
-
 class How(StrEnum):
     """How a draft was stored, each with a text in the i18n files. AGAIN: what the same speaker said
     before is stronger now."""
@@ -340,6 +276,7 @@ class Refused:
     """Nothing was stored, changed or shown.
 
     Attributes:
+        reason: The code of its text in the i18n files, ``reject``.
         why: How the conversation came to write nothing.
         detail: What was named, or what the disk said.
         who: Said the memory, which only that person may change.
@@ -348,7 +285,7 @@ class Refused:
         objections: Why a proposal is not published, unless a person overrules them.
     """
 
-    reason: Reason
+    reason: str
     why: Why | None = None
     detail: str = ""
     private: tuple[PrivateKind, ...] = ()
@@ -360,18 +297,18 @@ class Refused:
 
 def absent(named: str = "") -> Refused:
     """There is no such thing for the conversation."""
-    return Refused(Reason.NOT_VISIBLE, detail=named)
+    return Refused("not_visible", detail=named)
 
 
 def is_absent(outcome: object) -> TypeGuard[Refused]:
     """True for what the conversation does not see, forgotten or never there."""
-    gone = (Reason.NOT_VISIBLE, Reason.FORGOTTEN)
+    gone = ("not_visible", "forgotten")
     return isinstance(outcome, Refused) and outcome.reason in gone
 
 
 def is_denied(outcome: object) -> TypeGuard[Refused]:
     """True for what only others may do."""
-    return isinstance(outcome, Refused) and outcome.reason is Reason.NOT_ALLOWED
+    return isinstance(outcome, Refused) and outcome.reason == "not_allowed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..errors import ChatFailed, ScopedMemoryError
 from ..log import logger
-from ..models.data_models import How, Reason, Refused, is_stored
+from ..models.data_models import How, Refused, is_stored
 from ..models.loop import BatchState, ReflectionReport, Resting
 from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
@@ -171,9 +171,9 @@ class BatchReader:
             logger.error("reading_not_applied", error=repr(error))
             return await self._give_up(reading, f"internal: {type(error).__name__}", report)
         refused = [one.reason for one in applied.outcomes if isinstance(one, Refused)]
-        if Reason.NOT_WRITTEN in refused:
+        if "not_written" in refused:
             return replace(report, error="not_written")
-        if not applied.known or Reason.LEARNING_PAUSED in refused:
+        if not applied.known or "learning_paused" in refused:
             return replace(report)
         stored = sum(is_stored(one, How.NEW, How.REPLACED) for one in applied.outcomes)
         logger.debug("{} turns read, {} memories stored", len(reading.turns), stored)

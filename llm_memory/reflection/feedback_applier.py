@@ -14,7 +14,7 @@ from datetime import datetime
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
 from ..log import logger
-from ..models.data_models import Reason, Refused, RememberOutcome, StoredMemory
+from ..models.data_models import Refused, RememberOutcome, StoredMemory
 from ..models.loop import Batch, BatchState
 from ..models.scope import Scope
 from ..models.soul import MannerWish
@@ -170,4 +170,4 @@ def _repeats(words: frozenset[str], rules: Sequence[frozenset[str]]) -> bool:
 
 
 def _is_unwritten(outcome: RememberOutcome) -> bool:
-    return isinstance(outcome, Refused) and outcome.reason is Reason.NOT_WRITTEN
+    return isinstance(outcome, Refused) and outcome.reason == "not_written"

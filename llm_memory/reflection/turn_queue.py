@@ -13,7 +13,7 @@ from typing import Final
 from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import ConversationId, ConversationKind
-from ..models.data_models import Reason, Refused
+from ..models.data_models import Refused
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.status import Notice
@@ -94,7 +94,7 @@ class TurnQueue:
         if isinstance(scope, Refused):
             return scope
         if not self._settings.reads_turns:
-            return Refused(Reason.LEARNING_PAUSED)
+            return Refused("learning_paused")
         now = self._clock()
         said = _Said(turn, scope, conversation_id, make_id("t", now), now)
         if self._held:  # they come first, and nobody waits for a lock that others hold
@@ -114,7 +114,7 @@ class TurnQueue:
             most, code = most // 2, "chatter_full"
         outcome, is_full = await asyncio.to_thread(self._put, said, most)
         match outcome:
-            case Refused(Reason.FULL):
+            case Refused("full"):
                 self._notices.post(Notice(code, params={"count": str(most)}))
             case Ticket() if not is_full:
                 self._notices.clear(code)
@@ -125,13 +125,13 @@ class TurnQueue:
             self._lost += 1
             params = {"count": str(self._lost)}
             self._notices.post(Notice("turns_lost", params=params, error=True))
-            return Refused(Reason.NOT_WRITTEN)
+            return Refused("not_written")
         self._held.append(said)
         self._report()
         if self._retrying is None or self._retrying.done():
             logger.warning("turn_held", detail=self._detail)
             self._retrying = asyncio.create_task(self._retry(), name="scoped-memory-held-turns")
-        return Refused(Reason.HELD)
+        return Refused("held")
 
     def _report(self) -> None:
         if self._held:
@@ -175,13 +175,13 @@ class TurnQueue:
         take the place of a turn of whoever holds the most."""
         turn, scope, conversation_id = said.turn, said.scope, said.conversation_id
         if self._book.no_confidence(scope) and is_confidence(turn.user_text):
-            return Refused(Reason.CONFIDENCE), False
+            return Refused("confidence"), False
         user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
         if not user_text and not reply_text:
-            return Refused(Reason.EMPTY), False
+            return Refused("empty"), False
         is_full = self._turns.count() >= most
         if is_full and said.overheard:
-            return Refused(Reason.FULL), True
+            return Refused("full"), True
         queued = QueuedTurn(
             ticket_id=said.ticket_id,
             scope=scope.name,
@@ -209,7 +209,7 @@ class TurnQueue:
         """In the place of the oldest turn of whoever holds the most."""
         party = choose_evicted(self._turns.held(), party_of(queued))
         if party is None or not self._turns.put_instead(queued, party, day=now.date()):
-            return Refused(Reason.FULL)
+            return Refused("full")
         logger.info("queue_full", speaker=party.speaker)
         return Ticket(queued.ticket_id)
 

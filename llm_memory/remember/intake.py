@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import dataclass
 
 from ..errors import VaultWriteFailed
-from ..models.data_models import MemoryDraft, Reason, Refused
+from ..models.data_models import MemoryDraft, Refused
 from ..models.scope import Scope
 from ..models.settings import PrivacyMode
 from ..models.status import Notice
@@ -34,10 +34,10 @@ class DraftChecks:
         if isinstance(tidied, Refused):
             return tidied
         if says_nothing(tidied.judgment):
-            return Refused(Reason.EMPTY)
+            return Refused("empty")
         heard = draft.heard or ""
         if is_off_the_record(heard) or is_off_the_record(tidied.judgment):
-            return Refused(Reason.NOT_TO_BE_KEPT)
+            return Refused("not_to_be_kept")
         refused = self._book.no_confidence(scope)
         if refused is not None and told_in_confidence(tidied, heard):
             return refused
@@ -48,4 +48,4 @@ def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Refused:
     """Post a notice for the owner's status. Returns the answer for the caller."""
     params = {"detail": str(error)}
     notices.post(Notice("vault_unwritable", params=params, error=True))
-    return Refused(Reason.NOT_WRITTEN, detail=str(error))
+    return Refused("not_written", detail=str(error))

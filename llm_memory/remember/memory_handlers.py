@@ -28,7 +28,6 @@ from ..models.data_models import (
     MemoryDraft,
     MemoryKind,
     Provenance,
-    Reason,
     Refused,
     RememberOutcome,
     Source,
@@ -154,7 +153,7 @@ class MemoryHandlers(MemoryEditor):
             wanted = memory if asked else await self._unasked(scope, memory, draft.said_at)
             if wanted is None:
                 logger.debug("not stored: corrected or moved since it was said")
-                return Refused(Reason.CORRECTED)
+                return Refused("corrected")
             try:
                 outcome = await self._settle(scope, wanted, near, draft)
             except VaultWriteFailed as error:
@@ -181,7 +180,7 @@ class MemoryHandlers(MemoryEditor):
             return Stored(living)
         gone = await asyncio.to_thread(self._vault.forgotten, scope, [memory_id])
         taken_out = gone or self._deeds.was_taken_out(scope.name, memory_id)
-        return Refused(Reason.CORRECTED) if taken_out else None
+        return Refused("corrected") if taken_out else None
 
     async def _unasked(
         self, scope: Scope, memory: Memory, said_at: datetime | None

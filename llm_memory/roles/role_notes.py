@@ -9,7 +9,7 @@ from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..models.data_models import Objection, Reason, Refused
+from ..models.data_models import Objection, Refused
 from ..models.roles import Noted, NoteOutcome, RoleLease, RoleNote
 from ..models.scope import Place
 from ..models.settings import PrivacyMode
@@ -70,11 +70,11 @@ class RoleNotes:
         """Append a note to the day's file, once, and renew the role's MEMORY.md. Blocks."""
         shelf = Place.of_folder(note.lease.folder)
         if shelf is None:
-            return Refused(Reason.ROLE_HELD, detail="?")
+            return Refused("role_held", detail="?")
         if (refused := self._refused(note.lease)) is not None:
             return refused
         if len(note.text) > MOST_CHARACTERS:
-            return Refused(Reason.TOO_LONG, detail=str(MOST_CHARACTERS))
+            return Refused("too_long", detail=str(MOST_CHARACTERS))
         text, left_out = self._lasting(note.text)
         if not text:
             return Noted("", left_out)
@@ -82,9 +82,9 @@ class RoleNotes:
             again = self._write(shelf, text, note, at)
         except NotAppended as error:
             said = f"{_FAULTS.get(error.code, '')} {error.detail}".strip()
-            return Refused(Reason.NOT_WRITTEN, detail=said)
+            return Refused("not_written", detail=said)
         except VaultWriteFailed as error:
-            return Refused(Reason.NOT_WRITTEN, detail=str(error))
+            return Refused("not_written", detail=str(error))
         file = f"{shelf.folder}/{note_name(at)}"
         return Noted(file, left_out, again=again, page_left=not self._renew(shelf))
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..log import logger
-from ..models.data_models import Reason, Refused
+from ..models.data_models import Refused
 from ..models.roles import RoleLease
 from ..models.scope import role_folder
 from ..storage.held_file import HeldFile, holder
@@ -27,7 +27,7 @@ def not_held(path: Path) -> Refused:
         logger.debug("the holder of role {} cannot be read: {}", path.stem, error)
         words = {}
     name = words.get("client") or f"process {words.get('pid', '?')}"
-    return Refused(Reason.ROLE_HELD, detail=f"{name} ({words.get('since', '?')})")
+    return Refused("role_held", detail=f"{name} ({words.get('since', '?')})")
 
 
 class RoleSeat:

@@ -8,7 +8,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import pointed_id
 from ..models.conversation import Actor, ConversationId, ConversationKind
-from ..models.data_models import Reason, Refused, StoredMemory, absent
+from ..models.data_models import Refused, StoredMemory, absent
 from ..models.deeds import Requester
 from ..models.passages import place_name
 from ..models.recall import OFF_THE_RECORD
@@ -62,7 +62,7 @@ class View:
     @property
     def records(self) -> Scope | Refused:
         """Where what is said goes, or why it goes nowhere."""
-        return Refused(Reason.OFF_THE_RECORD) if self.pause else self.writes
+        return Refused("off_the_record") if self.pause else self.writes
 
     @property
     def mark(self) -> str:
@@ -125,7 +125,7 @@ class View:
         own = isinstance(self.writes, Refused) or stored.scope == self.writes
         elsewhere = "" if own else stored.scope.name
         memory = stored.memory
-        return Refused(Reason.NOT_ALLOWED, detail=memory.memory_id, who=memory.who, scope=elsewhere)
+        return Refused("not_allowed", detail=memory.memory_id, who=memory.who, scope=elsewhere)
 
     def trusts(self, scope: Scope) -> bool:
         """An admin; in a private chat, its person, for a scope that is this chat's alone. Never an
@@ -159,7 +159,7 @@ class Gate:
         """The same at once, of what is read so far."""
         resolution, pause = self._book.resolve(where), self._paused.of(where)
         scope = resolution.scope or PUBLIC
-        writes: Scope | Refused = resolution.scope or Refused(Reason.READ_ONLY, resolution.why)
+        writes: Scope | Refused = resolution.scope or Refused("read_only", resolution.why)
         shelves = [SHARED, ROOT_NOTES] if self._reads_root else [SHARED]
         if resolution.scope and where.persona:  # for others the map might have kept it apart
             shelves.append(Place.of_role(where.persona))
@@ -171,9 +171,9 @@ class Gate:
         exports: ScopeFilter | Refused = ScopeFilter.reading_as(scope, shelves=own)
         if resolution.refused:
             seen = NOTHING
-            writes = exports = Refused(Reason.REFUSED, resolution.why)
+            writes = exports = Refused("refused", resolution.why)
         if not self._settings.scope_filter_enabled:
-            writes = Refused(Reason.LEARNING_PAUSED)
+            writes = Refused("learning_paused")
             seen = seen if resolution.refused else ScopeFilter((PUBLIC,), everything=True)
         given = resolution, seen, writes, exports, pause
         return View(where, who or NOBODY, *given, self._book, self._catalogue)

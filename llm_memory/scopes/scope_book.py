@@ -12,7 +12,7 @@ from ..errors import StateUnavailable
 from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
-from ..models.data_models import Reason, Refused
+from ..models.data_models import Refused
 from ..models.resolution import Rebinding, Resolution, WhyCode
 from ..models.scope import Place, Scope, may_be_given
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, MapPast, ScopeMap
@@ -211,11 +211,11 @@ class ScopeBook:
     def no_confidence(self, scope: Scope) -> Refused | None:
         """Why what is said in confidence is not stored in a scope: it is not one private chat's."""
         if scope.is_public:
-            return Refused(Reason.CONFIDENCE)
+            return Refused("confidence")
         keys = self.sharing(scope)
         private = is_private_chat(keys[0]) if keys else not scope.name.startswith("group-")
         alone = private and len(keys) < 2 and scope != ALL_PRIVATE_CHATS
-        return None if alone else Refused(Reason.CONFIDENCE_HERE)
+        return None if alone else Refused("confidence_here")
 
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
         """True if a private chat is the only conversation with this scope."""

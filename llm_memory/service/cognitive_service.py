@@ -9,7 +9,6 @@ from ..errors import InvalidScope
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
     MemoryDraft,
-    Reason,
     Refused,
     RememberOutcome,
     Source,
@@ -93,7 +92,7 @@ class CognitiveService(DecisionDesk, Turns):
         """
         await self.parts.life.ready()
         if not self.parts.settings.scope_filter_enabled:
-            return FeedbackReport(known=True, outcomes=(Refused(Reason.LEARNING_PAUSED),))
+            return FeedbackReport(known=True, outcomes=(Refused("learning_paused"),))
         return await self.parts.learning.apply(feedback, ticket)
 
     async def new_rules(
@@ -159,7 +158,7 @@ class CognitiveService(DecisionDesk, Turns):
         new file below ``exports/``: for admins, who alone reach that folder."""
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin:
-            return Refused(Reason.NOT_ALLOWED)
+            return Refused("not_allowed")
         if isinstance(view.exports, Refused):
             return view.exports
         return await self.parts.transfer.export(view.exports)
@@ -175,7 +174,7 @@ class CognitiveService(DecisionDesk, Turns):
             anyway: Also what was forgotten, edited or moved away since it was said.
         """
         view = await self.parts.gate.open(conversation_id, actor)
-        scope = view.records if actor.admin else Refused(Reason.NOT_ALLOWED)
+        scope = view.records if actor.admin else Refused("not_allowed")
         if isinstance(scope, Refused):
             return scope
         terms = Terms(scope, conversation_id.umo, anyway=anyway)
@@ -203,7 +202,7 @@ class CognitiveService(DecisionDesk, Turns):
         except InvalidScope:
             scope = None
         if scope is None:
-            return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
+            return Refused("unknown_scope", detail=scope_name)
         await self.parts.book.bring(scope)
         terms = Terms(scope, keep_trust=keep_trust, anyway=anyway)
         return await self.parts.transfer.import_from(source, terms, self.parts.life.finish)

@@ -15,7 +15,6 @@ from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
     Changed,
     ChangeOutcome,
-    Reason,
     Refused,
     StoredMemory,
     UndoOutcome,
@@ -160,7 +159,7 @@ class Corrections(Door):
             known = {*self.parts.book.mapped(), *await self.parts.handlers.folders()}
             target = target_scope(scope_name, known)
             if target is None:
-                return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
+                return Refused("unknown_scope", detail=scope_name)
             if target == stored.scope:
                 return Changed(DeedKind.MOVED, stored, before=target.name)
             refused = self.parts.book.no_confidence(target)
@@ -242,7 +241,7 @@ class Corrections(Door):
         done, changeable = deeds[0], {scope.name: scope for scope in view.changeable}
         if done.kind is DeedKind.BROUGHT:
             may = view.trusts(changeable.get(done.stands_in, PUBLIC))
-            return await self.parts.bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
+            return await self.parts.bringing.take_back(done) if may else Refused("not_allowed")
         if done.kind is DeedKind.FORGOTTEN:
             return await self._recover(deeds, view)
         scope = changeable.get(done.scope)
@@ -302,4 +301,4 @@ class Corrections(Door):
 
 def _gone(memory_id: str, forgotten: Collection[StoredMemory]) -> Refused:
     """No such memory lives here: it may have been forgotten."""
-    return Refused(Reason.FORGOTTEN if forgotten else Reason.NOT_VISIBLE, detail=memory_id)
+    return Refused("forgotten" if forgotten else "not_visible", detail=memory_id)

@@ -19,7 +19,7 @@ from ..catalogue.rules.proposals import (
 from ..decisions.decision_list import decided_here, decision_items
 from ..decisions.rules.not_written import account_in, objections, read_reference
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import Reason, Refused, StoredMemory
+from ..models.data_models import Refused, StoredMemory
 from ..models.decisions import (
     DecisionAction,
     DecisionChange,
@@ -49,7 +49,7 @@ class DecisionDesk(Door):
         """List, accept, reject or withdraw decisions, or say why not. Admins only."""
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin or not view.seen.scopes:
-            return Refused(Reason.NOT_ALLOWED)
+            return Refused("not_allowed")
         if change.action is DecisionAction.LIST:
             return await self._listed(view, everything=change.everything)
         if change.action is DecisionAction.WITHDRAW:
@@ -70,7 +70,7 @@ class DecisionDesk(Door):
         try:
             there = await self.parts.recorder.records()
         except NotAppended as error:
-            return Refused(Reason.NOT_WRITTEN, detail=error.detail or error.code.value)
+            return Refused("not_written", detail=error.detail or error.code.value)
         items = partial(decision_items, there=there, everything=everything)
         return Decisions(await self._asked(view, items))
 
@@ -85,7 +85,7 @@ class DecisionDesk(Door):
             to = to or RecordFile.DECISIONS
         reference = read_reference(change.reference)
         if reference is None or (self.parts.at_home and reference == Reference()):
-            return Refused(Reason.REFERENCE)
+            return Refused("reference")
         title, body = title_and_body(memory.judgment, memory.reasoning)
         key = proposal_key(memory.memory_id)
         record = Record(0, title, None, by, reference, change.number, proposal=key, body=body)
@@ -99,13 +99,13 @@ class DecisionDesk(Door):
         if not isinstance(stored, StoredMemory) and beginning:
             ids = await self._asked(view, partial(_open_ids, beginning=beginning))
             if len(ids) > 1:
-                return Refused(Reason.AMBIGUOUS, detail=", ".join(ids))
+                return Refused("ambiguous", detail=", ".join(ids))
             stored = view.governed(ids[0]) if ids else stored
         if isinstance(stored, StoredMemory):
             fits = change.action is DecisionAction.ACCEPT and not is_rejected(stored.memory)
             if fits or _is_open(stored):
                 return stored
-        return Refused(Reason.NO_PROPOSAL)
+        return Refused("no_proposal")
 
     async def _unfit(
         self, stored: StoredMemory, record: Record, *, here: bool, anyway: bool
@@ -117,27 +117,27 @@ class DecisionDesk(Door):
         if not here:
             found = account_in(stored.memory) or await asyncio.to_thread(_private, record)
             if found:
-                return Refused(Reason.NOT_PUBLIC, detail=found)
+                return Refused("not_public", detail=found)
         found_against = () if anyway else objections(stored.memory, stored.scope)
         against = tuple(one for one in found_against if not (here and one.code == "names_speaker"))
-        return Refused(Reason.OBJECTION, objections=against) if against else None
+        return Refused("objection", objections=against) if against else None
 
     async def _reject(self, change: DecisionChange, stored: StoredMemory) -> DecisionOutcome:
         if is_accepted(stored.memory):
-            return Refused(Reason.NO_PROPOSAL)
+            return Refused("no_proposal")
         made = partial(rejected, day=f"{self.parts.clock():%Y-%m-%d}", why=change.why)
         marked = await self.parts.handlers.annotate(stored, made)
-        return Recorded(0) if isinstance(marked, StoredMemory) else Refused(Reason.NO_PROPOSAL)
+        return Recorded(0) if isinstance(marked, StoredMemory) else Refused("no_proposal")
 
     async def _withdraw(self, change: DecisionChange, view: View) -> DecisionOutcome:
         own = await self._asked(view, partial(decided_here, number=change.number))
         if own is not None and not view.governs(own.scope):
-            return Refused(Reason.NO_SUCH_RECORD)
+            return Refused("no_such_record")
         verb = "Withdraws" if self.parts.settings.loop.english else "撤回"
         title, by = f"{verb} {record_name(change.number)}", change.by or _name_of(view.who)
         record = Record(0, title, None, by, withdraws=change.number, body=change.why)
         if own is None and (found := await asyncio.to_thread(_private, record)):
-            return Refused(Reason.NOT_PUBLIC, detail=found)
+            return Refused("not_public", detail=found)
         to = RecordFile.DECISIONS if own is None else None
         return await self.parts.recorder.publish(record, to, own, change)
 

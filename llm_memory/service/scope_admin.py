@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
-from ..models.data_models import Reason, Refused
+from ..models.data_models import Refused
 from ..models.resolution import Brought, Rebinding, Resolution
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.status import Notice, ScopeReport
@@ -102,9 +102,9 @@ class ScopeAdmin(Door):
         itself then. Raises StateUnavailable, and then it is not paused."""
         found = (await self.parts.gate.open(conversation_id)).resolution
         if not _may_pause(conversation_id, actor):
-            return Refused(Reason.NOT_ALLOWED)
+            return Refused("not_allowed")
         if found.refused:
-            return Refused(Reason.REFUSED, found.why)
+            return Refused("refused", found.why)
         asked = Pause(found.name or PUBLIC.name, self.parts.clock(), until)
         paused = await self.parts.paused_conversations.pause(conversation_id, asked)
         await self.parts.unread.review()
@@ -116,7 +116,7 @@ class ScopeAdmin(Door):
         StateUnavailable."""
         await self.parts.life.ready()
         if not _may_pause(conversation_id, actor):
-            return Refused(Reason.NOT_ALLOWED)
+            return Refused("not_allowed")
         was = await self.parts.paused_conversations.resume(conversation_id)
         await self.parts.unread.review()
         return was
@@ -147,7 +147,7 @@ class ScopeAdmin(Door):
         saved already: its scope before, and from the next message on."""
         await self.parts.life.ready()
         if not actor.admin:
-            return Refused(Reason.NOT_ALLOWED)
+            return Refused("not_allowed")
         before = self.parts.book.resolve(conversation_id)
         await self.go_by(raw, {conversation_id.map_key, conversation_id.umo})
         return before, self.parts.book.resolve(conversation_id)
@@ -181,9 +181,9 @@ class ScopeAdmin(Door):
         view = await self.parts.gate.open(conversation_id, actor)
         own = bool(actor.person) and actor.person == conversation_id.person
         if not (actor.admin or (own and self.parts.former.has_its_own(conversation_id))):
-            return Refused(Reason.NOT_ALLOWED)
+            return Refused("not_allowed")
         if not self.parts.settings.scope_filter_enabled:
-            return Refused(Reason.LEARNING_PAUSED)
+            return Refused("learning_paused")
         return await self.parts.bringing.bring_named(names, conversation_id, view.requester)
 
     async def plan_rename(self, old: str, new: str, moved: Collection[str]) -> bool | Refused:
@@ -191,11 +191,11 @@ class ScopeAdmin(Door):
         one, or neither a conversation that is to ``moved`` nor another one has the new one."""
         await self.parts.life.ready()
         if not self.parts.settings.scope_filter_enabled:
-            return Refused(Reason.LEARNING_PAUSED)
+            return Refused("learning_paused")
         known = self.parts.book.mapped() | {*await self.parts.handlers.folders()}
         for name, there in ((old, known), (new, known if not moved else {new})):
             if not is_mapped_name(name) or name not in there:
-                return Refused(Reason.UNKNOWN_SCOPE, detail=name)
+                return Refused("unknown_scope", detail=name)
         return new in known
 
     async def rename(
@@ -212,10 +212,10 @@ class ScopeAdmin(Door):
         the old one; it is undone where no keys moved. Not for what ``plan_rename`` refuses."""
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin:
-            return Refused(Reason.NOT_ALLOWED)
+            return Refused("not_allowed")
         source, target = target_scope(old, {old}), target_scope(new, {new})
         if source is None or target is None:
-            return Refused(Reason.UNKNOWN_SCOPE, detail=old)
+            return Refused("unknown_scope", detail=old)
         if moved:
             await self.go_by(raw, moved)
         bring, alone = self.parts.bringing.bring_all, not moved
@@ -240,12 +240,12 @@ class ScopeAdmin(Door):
         policies = self.parts.settings.dm_scope_by_account or {}
         fault = None if back else fault_of(old, new, self.parts.book.accounts())
         if back and old in policies and new not in policies:  # it would fall to the common one
-            fault = Refused(Reason.NO_POLICY, detail=new)
+            fault = Refused("no_policy", detail=new)
         moved = fault or with_moved(raw, old, new)
         if isinstance(moved, Refused) or back:
             return moved
         if moved == raw and not told and (one in known or not await self._has_met(old)):
-            return Refused(Reason.NEVER_MET, detail=old)
+            return Refused("never_met", detail=old)
         names = known if one in known else (*known, one)
         await self.parts.life.finish(partial(self._rebind, names))
         return moved

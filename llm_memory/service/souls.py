@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import ChatFailed, VaultFileBroken
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import Memory, Reason, Refused
+from ..models.data_models import Memory, Refused
 from ..models.loop import Resting
 from ..models.scope import Place
 from ..models.soul import (
@@ -94,7 +94,7 @@ class Souls:
         if request.action in READINGS:
             return await self._governance.read(request, role, actor)
         if self._is_off and request.action in _IN_FORCE:
-            return Refused(Reason.SOUL_OFF)
+            return Refused("soul_off")
         if request.action is SoulAction.PROPOSE:
             change = partial(self._propose, role, request.wish, actor)
         else:
@@ -107,7 +107,7 @@ class Souls:
     async def _propose(self, role: str, wish: str, actor: Actor) -> SoulOutcome:
         """Propose a wish as it was typed, or say which rules refuse it."""
         if not actor.admin or actor.is_agent:
-            return Refused(Reason.NOT_ALLOWED)
+            return Refused("not_allowed")
         view = await self._governance.settle(role)
         if isinstance(view, Refused):
             return view
@@ -115,18 +115,18 @@ class Souls:
         draft = SoulDraft(view.version.number, SoulOrigin.WISH, text, wish.strip())
         if findings := await self._findings(role, draft, view.text):
             # A soul is read in every scope: of a wish that is refused no word is kept.
-            return SoulDenied(Reason.DENIED, findings=tuple(findings))
+            return SoulDenied("denied", findings=tuple(findings))
         return await self._governance.propose(role, draft, actor)
 
     async def _judge(
         self, role: str, conversation: str, proposal: SoulProposal, old: str
-    ) -> SoulEvaluation | Reason:
+    ) -> SoulEvaluation | str:
         # What private scopes say is not known before the vault is read, so it is no verdict. Nobody
         # waits at night, and a verdict without the probes of the chosen model would stand.
         model = None if conversation else self._model
         away = model is not None and model.label and not model.is_there("")
         if away or not self._parts.life.is_ready:
-            return Reason.UNJUDGED
+            return "unjudged"
         return await self._evaluator.evaluate(
             proposal,
             old,

@@ -10,7 +10,7 @@ from ..catalogue.rules.proposals import is_accepted, proposal_key
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..catalogue.rules.talk_history import find_turn, turns_of
 from ..models.conversation import ConversationId
-from ..models.data_models import Reason, Refused, StoredMemory
+from ..models.data_models import Refused, StoredMemory
 from ..models.decisions import RECORD_PATHS
 from ..models.passages import NoteSection
 from ..models.turns import QueuedTurn, ShownTurn
@@ -58,11 +58,11 @@ class Transcripts(Recalls):
         umo, scope = view.where.umo, found.scope.name
         origin, noted = found.memory.provenance.conversation, anchor_of(found.memory)
         if origin and origin != umo:
-            return Refused(Reason.ELSEWHERE)
+            return Refused("elsewhere")
         if not origin or noted is None:
-            return Refused(Reason.NEVER_KEPT)
+            return Refused("never_kept")
         if view.scope_in_use != scope or not await self.parts.histories.is_of(umo, noted[0], scope):
-            return Refused(Reason.OTHER_SCOPE)
+            return Refused("other_scope")
         return found, *noted
 
     def _shown(self, history: str, digest: str, stored: StoredMemory) -> ShownTurn | Refused:
@@ -71,7 +71,7 @@ class Transcripts(Recalls):
         said_at = None if memory.undated else memory.created_at.replace(tzinfo=None)
         place = find_turn(turns, digest, said_at)
         if place is None:
-            return Refused(Reason.GONE)
+            return Refused("gone")
         said, replied = self.parts.hide(turns[place].said), self.parts.hide(turns[place].replied)
         refused = self.parts.book.no_confidence(stored.scope)
         if refused and any(map(is_confidence, (said, replied))):
@@ -98,4 +98,4 @@ def _proposal_of(record: str, entries: Sequence[StoredMemory]) -> StoredMemory |
     for one in entries:
         if is_accepted(one.memory) and proposal_key(one.memory.memory_id) in keys:
             return one
-    return Refused(Reason.NEVER_KEPT)
+    return Refused("never_kept")

@@ -14,7 +14,7 @@ from ..catalogue.catalogue import key_of
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import Reason, Refused, StoredMemory
+from ..models.data_models import Refused, StoredMemory
 from ..models.recall import Recall, Trace
 from ..models.turns import PAUSED_VIEW, ContextLine, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
@@ -165,12 +165,12 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         view = await self.parts.gate.open(conversation_id, turn.actor)
         # Also where a pause has come to an end meanwhile: it was said off the record.
         if view.pause or turn.view == PAUSED_VIEW:
-            return Refused(Reason.OFF_THE_RECORD)
+            return Refused("off_the_record")
         if is_off_the_record(turn.user_text):
             if drops_the_last(turn.user_text):
                 said = filter(view.may_forget, await self._last_said(turn, view))
                 await self._forget(said, view)
-            return Refused(Reason.NOT_TO_BE_KEPT)
+            return Refused("not_to_be_kept")
         if turn.forgot:  # a wish that was done would tell what is forgotten
             turn = replace(turn, user_text=without_forget_wishes(turn.user_text), reply_text="")
         # The map has changed since the bot was shown something: its answer may tell of that.

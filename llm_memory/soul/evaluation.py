@@ -13,7 +13,6 @@ from typing import Final
 
 from ..errors import ChatFailed
 from ..log import logger
-from ..models.data_models import Reason
 from ..models.soul import Finding, ProbeResult, SoulEvaluation, SoulOrigin, SoulProposal
 from ..text.normalising import content_hash
 from ..texts import Said, Spoken
@@ -66,7 +65,7 @@ class SoulEvaluator:
         persona_prompt: str,
         conversation: str = "",
         probes: str = "",
-    ) -> SoulEvaluation | Reason:
+    ) -> SoulEvaluation | str:
         """Returns the verdict on a proposal over the text in force. A fault is none: the proposal
         stays as it was. Without a model the rules alone decide.
 
@@ -97,7 +96,7 @@ class SoulEvaluator:
             return error.told.reason
         except ChatFailed as error:
             logger.warning("soul_unanswered", error=error)
-            return Reason.UNJUDGED
+            return "unjudged"
         return SoulEvaluation(
             proposal.number,
             why is None,
@@ -152,7 +151,7 @@ class _Trial:
         batches = -(-judged // AT_ONCE)
         asked = self._new * (single + 1 + batches) + self._old * batches
         if not await self._model.affords("", system=asked):
-            raise Stopped(Reason.BUDGET)
+            raise Stopped("budget")
 
     async def _run(
         self, aim: str | None, own: Sequence[Probe]
@@ -249,9 +248,9 @@ class _Trial:
     async def _ask(self, system: str, prompt: str) -> str:
         if self.calls == MOST_CALLS:
             logger.warning("soul_calls", most=MOST_CALLS)
-            raise Stopped(Reason.UNJUDGED)
+            raise Stopped("unjudged")
         if not await self._model.affords(prompt, system=system):
-            raise Stopped(Reason.BUDGET)
+            raise Stopped("budget")
         self.calls += 1
         answer = await self._model.ask(prompt, system=system, conversation=self._conversation)
         self.tokens += answer.tokens
@@ -260,7 +259,7 @@ class _Trial:
 
     def _odd(self) -> Stopped:
         logger.warning("soul_odd_answer")
-        return Stopped(Reason.UNJUDGED)
+        return Stopped("unjudged")
 
 
 def _key(probe: Probe) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import Reason, Refused
+from ..models.data_models import Refused
 from ..models.soul import (
     OWNER,
     REFLECTION,
@@ -44,13 +44,13 @@ from .soul_files import PROBES, SoulFiles
 from .soul_reader import Standing, Stopped, or_refused
 from .soul_store import SoulStore
 
-type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | Reason]]
+type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | str]]
 """Evaluates a proposal against the text in force. A fault, such as BUDGET, is no verdict: the
 proposal stays as it was."""
 
 
 RECENT: Final = timedelta(days=7)
-_FORBIDDEN: Final = Refused(Reason.NOT_ALLOWED)
+_FORBIDDEN: Final = Refused("not_allowed")
 
 
 class Governance:
@@ -211,7 +211,7 @@ class Governance:
             if isinstance(found, Refused) or found.verdict is not None:
                 return found
             verdict = await judge(found.proposal, self.in_force(role))
-            if isinstance(verdict, Reason):
+            if isinstance(verdict, str):
                 return Refused(verdict)
             verdict = replace(verdict, proposal=found.proposal.number)
             return await self._do(role, partial(keep, found.proposal, verdict))
@@ -229,9 +229,9 @@ class Governance:
             if standing.raw is not None:
                 self._note(role, standing.text)
             if writes and standing.chain.newer:
-                raise Stopped(Reason.NEWER)
+                raise Stopped("newer")
             if writes and standing.chain.broken:
-                raise Stopped(Reason.BROKEN, str(standing.chain.broken))
+                raise Stopped("broken", str(standing.chain.broken))
             outcome = work(standing)
             if isinstance(outcome, SoulChanged):
                 self._note(role, outcome.text)

@@ -8,7 +8,6 @@ import unicodedata
 from dataclasses import replace
 from typing import Final
 
-from ..models.data_models import Reason
 from ..models.soul import (
     OWNER,
     SoulChanged,
@@ -41,11 +40,11 @@ class SoulLife:
     def propose(self, draft: SoulDraft, author: str, standing: Standing) -> SoulProposed:
         """Make a proposal, unless another one waits."""
         if standing.history.open:
-            raise Stopped(Reason.OPEN_PROPOSAL, str(standing.history.open))
+            raise Stopped("open_proposal", str(standing.history.open))
         if draft.base != standing.version.number:
-            raise Stopped(Reason.STALE)
+            raise Stopped("stale")
         if _same(draft.text) == _same(standing.text):
-            raise Stopped(Reason.SAME)
+            raise Stopped("same")
         return SoulProposed(self._store.propose(standing, draft, author))
 
     def waiting(self, number: int, standing: Standing) -> SoulProposed:
@@ -54,14 +53,14 @@ class SoulLife:
         number = _asked(number, standing)
         state, verdict = history.states.get(number), self._store.verdict(standing, number)
         if state is SoulState.DENIED and verdict is not None:
-            raise Stopped(Reason.DENIED, verdict=verdict)
+            raise Stopped("denied", verdict=verdict)
         if number not in history.proposed or state not in _WAITS:
-            raise Stopped(Reason.NO_SUCH, state or "")
+            raise Stopped("no_such", state or "")
         proposal = self._store.proposal(standing, number)
         if (proposal.base, proposal.base_sha256) != (version.number, version.sha256):
-            raise Stopped(Reason.STALE)
+            raise Stopped("stale")
         if state is SoulState.APPROVED and (verdict is None or verdict.passed is not True):
-            raise Stopped(Reason.BROKEN, str(history.verdicts[number].n))
+            raise Stopped("broken", str(history.verdicts[number].n))
         return SoulProposed(proposal, verdict)
 
     def judge(
@@ -76,10 +75,10 @@ class SoulLife:
         """Returns a proposal that may be applied now, but for its verdict; the open one for 0."""
         found = self.waiting(number, standing)
         if standing.by_hand:
-            raise Stopped(Reason.CONFLICT, standing.shut)
+            raise Stopped("conflict", standing.shut)
         at, now = standing.history.applied_at, self._clock()
         if at is not None and at.astimezone(now.tzinfo).date() == now.date():
-            raise Stopped(Reason.ONCE_A_DAY)
+            raise Stopped("once_a_day")
         return found
 
     # What is in force
@@ -88,7 +87,7 @@ class SoulLife:
         """Put a proposal in force that has passed."""
         found = self.ready(number, standing)
         if found.verdict is None:
-            raise Stopped(Reason.NO_SUCH, SoulState.PROPOSED)
+            raise Stopped("no_such", SoulState.PROPOSED)
         raw = found.proposal.text.encode()
         done = self._store.put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
         return replace(done, verdict=found.verdict)
@@ -106,17 +105,17 @@ class SoulLife:
                 standing, SoulEvent.VETOED, raw, by, proposal=number, source=target
             )
         if state not in _WAITS:
-            raise Stopped(Reason.NO_SUCH, state or "")
+            raise Stopped("no_such", state or "")
         self._store.write(standing, SoulEvent.VETOED, by, proposal=number)
         return self._ended(SoulEvent.VETOED, standing, proposal=number)
 
     def rollback(self, version: int, by: str, standing: Standing) -> SoulChanged:
         """Give an earlier version's bytes back, as a new version; 0 for the one before."""
         if version and version not in standing.history.versions:
-            raise Stopped(Reason.NO_SUCH)
+            raise Stopped("no_such")
         target = standing.history.target(version)
         if not target:
-            raise Stopped(Reason.NO_TARGET)
+            raise Stopped("no_target")
         raw = self._store.text(standing, target)
         return self._store.put(standing, SoulEvent.ROLLED_BACK, raw, by, source=target)
 
@@ -127,7 +126,7 @@ class SoulLife:
         try:
             text = self._by_hand(standing).decode()
         except UnicodeDecodeError:
-            raise Stopped(Reason.DENIED, findings=(NOT_TEXT,)) from None
+            raise Stopped("denied", findings=(NOT_TEXT,)) from None
         draft = SoulDraft(standing.version.number, SoulOrigin.HAND, text, "")
         kept = self._store.kept(standing, text)
         return SoulProposed(kept or self._store.propose(standing, draft, OWNER))
@@ -137,10 +136,10 @@ class SoulLife:
     ) -> SoulChanged:
         """Put it in force if it has passed. What is refused stays in SOUL.md."""
         if proposal.base != standing.version.number:
-            raise Stopped(Reason.STALE)
+            raise Stopped("stale")
         raw = proposal.text.encode()
         if standing.page is None or standing.page.raw != raw:
-            raise Stopped(Reason.CONFLICT)  # it was written again meanwhile
+            raise Stopped("conflict")  # it was written again meanwhile
         judged = self._store.judge(standing, verdict)
         done = self._store.put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
         return replace(done, verdict=verdict)
@@ -152,7 +151,7 @@ class SoulLife:
         event, sha256 = SoulEvent.DISCARDED, digest(raw)
         changed = self._store.write(standing, event, by, standing.raw, sha256=sha256)
         if changed.by_hand:  # a person has saved again, and that stays
-            raise Stopped(Reason.CONFLICT, kept)
+            raise Stopped("conflict", kept)
         return self._ended(event, standing, kept=kept)
 
     def _ended(
@@ -163,16 +162,16 @@ class SoulLife:
 
     def _by_hand(self, standing: Standing) -> bytes:
         if not standing.by_hand:
-            raise Stopped(Reason.NOTHING_BY_HAND)
+            raise Stopped("nothing_by_hand")
         if standing.page is None:
-            raise Stopped(Reason.PAGE_SHUT, standing.shut)
+            raise Stopped("page_shut", standing.shut)
         return standing.page.raw
 
 
 def _asked(number: int, standing: Standing) -> int:
     """Returns the proposal that is meant, the open one for 0."""
     if not (number := number or standing.history.open):
-        raise Stopped(Reason.NOTHING_WAITS)
+        raise Stopped("nothing_waits")
     return number
 
 

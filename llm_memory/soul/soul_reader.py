@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
-from ..models.data_models import NO_TIME, Reason, Refused
+from ..models.data_models import NO_TIME, Refused
 from ..models.soul import (
     REFLECTION,
     Finding,
@@ -49,7 +49,7 @@ class Stopped(Exception):
 
     def __init__(
         self,
-        reason: Reason,
+        reason: str,
         detail: str = "",
         findings: tuple[Finding, ...] = (),
         verdict: SoulEvaluation | None = None,
@@ -144,7 +144,7 @@ class SoulReader:
     def text(self, standing: Standing, number: int) -> bytes:
         """Returns the bytes of a version that the chain names."""
         if (line := standing.history.versions.get(number)) is None:
-            raise Stopped(Reason.NO_SUCH)
+            raise Stopped("no_such")
         raw = self._bytes(standing.role, number, line.sha256)
         return raw if raw is not None else _refuse(line)
 
@@ -153,7 +153,7 @@ class SoulReader:
         raw = self._files.read(standing.role, proposal_name(number)) or b""
         line, found = standing.history.proposed.get(number), proposal_of(raw)
         if found is None or found.number != number or (line and digest(raw) != line.sha256):
-            raise Stopped(Reason.BROKEN, str(line.n)) if line else Stopped(Reason.NO_SUCH)
+            raise Stopped("broken", str(line.n)) if line else Stopped("no_such")
         return found
 
     def verdict(self, standing: Standing, number: int) -> SoulEvaluation | None:
@@ -235,7 +235,7 @@ class SoulReader:
         elif not number and standing.by_hand and standing.page is not None:
             raw, new = standing.raw or b"", standing.page.raw.decode(errors="replace")
         else:
-            raise Stopped(Reason.NO_SUCH if number else Reason.NOTHING_WAITS)
+            raise Stopped("no_such" if number else "nothing_waits")
         old = raw.decode(errors="replace").splitlines()
         lines = difflib.unified_diff(old, new.splitlines(), n=1, lineterm="")
         return SoulText(tuple(lines)[2:])
@@ -244,7 +244,7 @@ class SoulReader:
         role = standing.role
         chain, page = standing.chain, standing.page
         if chain.newer:
-            raise Stopped(Reason.NEWER)
+            raise Stopped("newer")
         for line in chain.lines:
             if (name := _file_of(line)) and self._hash(role, name) != line.sha256:
                 return SoulVerified(line.n, name, len(chain.lines))
@@ -267,9 +267,9 @@ def or_refused[R](work: Callable[[], R]) -> R | Refused:
     except Stopped as error:
         return error.told
     except VaultWriteFailed as error:
-        return Refused(Reason.NOT_WRITTEN, detail=str(error))
+        return Refused("not_written", detail=str(error))
     except UnicodeEncodeError:
-        return SoulDenied(Reason.DENIED, findings=(NOT_TEXT,))
+        return SoulDenied("denied", findings=(NOT_TEXT,))
 
 
 def _file_of(line: SoulLine) -> str:
@@ -282,4 +282,4 @@ def _file_of(line: SoulLine) -> str:
 
 
 def _refuse(line: SoulLine) -> NoReturn:
-    raise Stopped(Reason.BROKEN, str(line.n))
+    raise Stopped("broken", str(line.n))

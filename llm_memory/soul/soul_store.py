@@ -15,7 +15,6 @@ from typing import TypedDict, Unpack
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
-from ..models.data_models import Reason
 from ..models.scope import SOUL_FOLDER
 from ..models.soul import (
     EVALUATION,
@@ -90,9 +89,9 @@ class SoulStore(SoulReader):
         try:
             self._heads.require_durable()
         except StateUnavailable as error:
-            raise Stopped(Reason.NOT_WRITTEN, str(error)) from error
+            raise Stopped("not_written", str(error)) from error
         if standing.shut:
-            raise Stopped(Reason.NOT_WRITTEN, standing.shut)
+            raise Stopped("not_written", standing.shut)
         role, page = standing.role, standing.page
         versions = [f"{VERSIONS}/{name}" for name in self._files.names(role, VERSIONS)]
         first = version_name(1)
@@ -176,7 +175,7 @@ class SoulStore(SoulReader):
         fields = LineFields(proposal=verdict.proposal, sha256=digest(raw), eval=name)
         judged = self.write(standing, event, EVALUATION, **fields)
         if verdict.passed is not True:
-            raise Stopped(Reason.DENIED, verdict=verdict)
+            raise Stopped("denied", verdict=verdict)
         return judged
 
     def put_aside(self, role: str, name: str, raw: bytes) -> str:

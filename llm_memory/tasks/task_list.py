@@ -22,7 +22,6 @@ from ..models.data_models import (
     MemoryKind,
     PrivateKind,
     Provenance,
-    Reason,
     Refused,
     Source,
     StoredMemory,
@@ -170,7 +169,7 @@ class TaskList:
     ) -> TaskOutcome:
         amended = await self._editor.annotate(known, made, by.requester)
         match amended:
-            case Refused(Reason.NOT_VISIBLE):  # a person has just deleted it
+            case Refused("not_visible"):  # a person has just deleted it
                 return TaskOutcome(title, TaskFate.UNKNOWN)
             case Refused():
                 return TaskOutcome(title, TaskFate.REFUSED, known, amended)

@@ -19,7 +19,6 @@ from ..models.data_models import (
     How,
     Memory,
     MemoryDraft,
-    Reason,
     Refused,
     RememberOutcome,
     Source,
@@ -231,7 +230,7 @@ class _Import:
                 report = replace(report, known=report.known + 1)
             case Stored():
                 report = replace(report, stored=report.stored + 1)
-            case Refused(reason=Reason.NOT_WRITTEN):
+            case Refused(reason="not_written"):
                 # The disk takes no more: the others would be refused one by one.
                 self.stop()
                 self._refuse(RefusedLine(number, rejected=outcome))

@@ -14,7 +14,6 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.tests.support.agents import agents
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import refusal
 from astrbot_plugin_scoped_memory.tests.support.agents.shell import Shell
@@ -23,7 +22,7 @@ from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 EMPTY, NOTHING = "nothing is remembered yet\n", "nothing relevant is remembered\n"
-NOTHING_SAID = refusal(Reason.EMPTY)
+NOTHING_SAID = refusal("empty")
 
 
 def test_what_a_script_writes_and_reads(

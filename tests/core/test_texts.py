@@ -85,7 +85,7 @@ def given(group: str, *callees: str) -> set[str]:
 
 
 CODES: dict[str, tuple[Iterable[str], bool]] = {
-    "reject": (memory.Reason, True),
+    "reject": (given("reject", "Refused", "Stopped"), True),
     "private": (memory.PrivateKind, True),
     "why": (memory.WhyCode, True),
     "notice": (given("notice", "Notice", "stands", "_keep_only", "EngineOff"), True),

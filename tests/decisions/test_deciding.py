@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
     proposal_key,
     proposal_of,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     DecisionChange,
     DecisionItem,
@@ -171,10 +171,10 @@ async def test_only_an_admin_decides_and_only_in_the_proposals_scope(tmp_path: P
             ListDecisions(),
         ):
             refused = await decide(rig, change, who=person(10001))
-            assert refused == Refused(Reason.NOT_ALLOWED)
+            assert refused == Refused("not_allowed")
         for where in (ELSEWHERE, OUTSIDE):
             for change in (Publish(memory_id, unseen=True), Reject(memory_id)):
-                assert await decide(rig, change, where) == Refused(Reason.NO_PROPOSAL)
+                assert await decide(rig, change, where) == Refused("no_proposal")
             assert await items(rig, where) == []
         assert not shared(tmp_path).exists()
         assert [item.memory_id for item in await items(rig)] == [memory_id]
@@ -187,7 +187,7 @@ async def test_a_rejected_proposal_is_listed_no_more_and_not_accepted(tmp_path: 
         (item,) = await items(rig, everything=True)
         assert item.state is DecisionState.REJECTED
         refused = await decide(rig, Publish(memory_id, unseen=True))
-        assert refused == Refused(Reason.NO_PROPOSAL)
+        assert refused == Refused("no_proposal")
         draft = MemoryDraft(WORDS, actor=person(10001), proposed=True)
         again = await rig.engine.service.remember(draft, conversation_id=HOME)
         assert is_stored(again, How.AGAIN)
@@ -201,7 +201,7 @@ async def test_a_later_record_supersedes_or_withdraws_and_no_number_comes_twice(
         await accepted(rig, ids[0])
         second = await accepted(rig, ids[1], number=1, to=RecordFile.CONTRACTS)
         assert (second.number, second.file) == (2, RecordFile.CONTRACTS)
-        refused = Refused(Reason.NO_SUCH_RECORD)
+        refused = Refused("no_such_record")
         assert await decide(rig, Publish(ids[2], number=1, unseen=True)) == refused
         assert await decide(rig, Withdraw(7, unseen=True)) == refused
         draft = await decide(rig, Withdraw(2, "不用了"))
@@ -249,7 +249,7 @@ async def test_a_private_scope_keeps_its_decision_unless_it_is_for_everybody(
 async def test_a_decision_of_one_scope_is_superseded_and_withdrawn_there(tmp_path: Path) -> None:
     words = ["小明说检索面用甲", "检索面用乙", "运维面用丙"]
     async with deciding(tmp_path, words) as (rig, ids):
-        refused = Refused(Reason.NO_SUCH_RECORD)
+        refused = Refused("no_such_record")
         assert await decide(rig, Accept(ids[0], unseen=True)) == Recorded(1, None, 0)
         assert await decide(rig, Publish(ids[1], number=1, unseen=True)) == refused
         for earlier in (1, 1, 2):
@@ -315,13 +315,13 @@ async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path:
         for memory_id, code in zip(ids, ("dispute", "names_speaker"), strict=False):
             refused = await decide(rig, Publish(memory_id, unseen=True))
             assert isinstance(refused, Refused)
-            assert (refused.reason, refused.objections[0].code) == (Reason.OBJECTION, code)
+            assert (refused.reason, refused.objections[0].code) == ("objection", code)
             await accepted(rig, memory_id, anyway=True)
         account = await decide(rig, Publish(ids[2], unseen=True, anyway=True))
-        assert account == Refused(Reason.NOT_PUBLIC, detail="10001")
+        assert account == Refused("not_public", detail="10001")
         for reference in (Reference("see the wiki"), Reference(pr="javascript:alert(1)")):
             wrong = await decide(rig, Publish(ids[2], reference=reference, unseen=True))
-            assert wrong == Refused(Reason.REFERENCE)
+            assert wrong == Refused("reference")
         assert not stands_in("10001", shared(tmp_path).read_text("utf-8"))
 
 
@@ -332,7 +332,7 @@ async def test_private_data_is_published_by_nobody(tmp_path: Path) -> None:
         file.write_text(file.read_text("utf-8").replace("连接池已经有了。", phone), "utf-8")
         await rig.engine.reconcile()
         refused = await decide(rig, Publish(memory_id, unseen=True, anyway=True))
-        assert refused == Refused(Reason.NOT_PUBLIC, detail="phone")
+        assert refused == Refused("not_public", detail="phone")
         assert not shared(tmp_path).exists()
 
 
@@ -344,7 +344,7 @@ async def test_a_link_and_an_open_fence_are_not_written_through(tmp_path: Path) 
         elsewhere.mkdir()
         shared(tmp_path).parent.symlink_to(elsewhere)
         refused = await decide(rig, change)
-        assert refused == Refused(Reason.NOT_WRITTEN, detail="shared")
+        assert refused == Refused("not_written", detail="shared")
         shared(tmp_path).parent.unlink()
         shared(tmp_path).parent.mkdir()
         (elsewhere / "x.md").write_text("别的\n", "utf-8")
@@ -357,7 +357,7 @@ async def test_a_link_and_an_open_fence_are_not_written_through(tmp_path: Path) 
         shared(tmp_path).unlink()
         shared(tmp_path).write_text("# 决定\n```\n没有关上\n", "utf-8")
         for one in (change, Publish(memory_id)):
-            assert await decide(rig, one) == Refused(Reason.OPEN_FENCE, detail="2")
+            assert await decide(rig, one) == Refused("open_fence", detail="2")
         shared(tmp_path).write_text("# 决定\n", "utf-8")
         assert (await accepted(rig, memory_id)).number == 1, "no number was used up"
 

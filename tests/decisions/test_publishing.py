@@ -13,7 +13,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Refused, Stored
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import proposal_key
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import Draft, RecordFile, Reference
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import normalise
 from astrbot_plugin_scoped_memory.tests.support.deciding import Accept, Reject
@@ -121,6 +120,6 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
                     await service.edit(memory_id, "窗帘用白布", **at)
                 case _:
                     await service.forget(memory_id, **at, for_good=meanwhile == "purged")
-        assert await waiting == Refused(Reason.NO_PROPOSAL)
+        assert await waiting == Refused("no_proposal")
         assert not (tmp_path / "memory" / "shared").exists()
         assert list(rig.engine.parts.state.rows("SELECT payload FROM record")) == []

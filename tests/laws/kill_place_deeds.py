@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord, Value
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     ADMIN,
@@ -126,7 +126,7 @@ class Rebind(Mapped):
         back = service.is_rebound(new, old)
         changed = await service.rebind(old, new, self.map_of(rig.root))
         if isinstance(changed, Refused):
-            assert changed.reason in (Reason.NEVER_MET, Reason.ACCOUNT_LIVES)
+            assert changed.reason in ("never_met", "account_lives")
             return
         self.save(rig.root, changed)
         await service.go_by(changed)

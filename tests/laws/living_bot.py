@@ -47,7 +47,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import Embedd
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, is_denied
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_denied
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought
@@ -527,13 +527,13 @@ def _parsed(text: str) -> tuple[Entry, ...]:
 def _no(refused: Refused) -> str:
     """Whoever is refused something is not told the words of it."""
     assert not words_in(repr(refused)), refused
-    gone = refused.reason is Reason.FORGOTTEN
+    gone = refused.reason == "forgotten"
     return "not visible" if gone else str(refused.reason).replace("_", " ")
 
 
 def _observed(outcome: object) -> str:
     assert isinstance(outcome, Refused), outcome
-    return "off the record" if outcome.reason is Reason.OFF_THE_RECORD else "read only"
+    return "off the record" if outcome.reason == "off_the_record" else "read only"
 
 
 def _stored(outcome: object) -> tuple[str, str]:

@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     GroupScope,
     MemoryDraft,
-    Reason,
     Refused,
     Ticket,
     Turn,
@@ -187,7 +186,7 @@ async def test_where_others_see_the_target_too_it_has_to_be_named(
         assert await rig.texts(QUESTION, TWO) == []
         odd = await bring(rig, ONE, target, "邻居")
         assert isinstance(odd, Refused)
-        assert (odd.reason, odd.detail) == (Reason.UNKNOWN_SCOPE, "邻居")
+        assert (odd.reason, odd.detail) == ("unknown_scope", "邻居")
         assert counted(await bring(rig, ONE, target)) == [(1, 0)]
         assert await rig.texts(QUESTION, TWO) == ["存折放在饼干盒里"]
 
@@ -301,7 +300,7 @@ async def test_nothing_is_brought_while_the_filter_is_off(tmp_path: Path) -> Non
     async with running(tmp_path, settings=off, follow=False) as rig:
         refused = await bring(rig, ONE)
         assert isinstance(refused, Refused)
-        assert refused.reason is Reason.LEARNING_PAUSED
+        assert refused.reason == "learning_paused"
 
 
 async def test_two_pairs_of_scopes_whose_names_run_together_go_back_one_by_one(

@@ -14,7 +14,6 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import ObserveOutcome, Refused, Turn
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.reflection import turn_queue
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
@@ -97,7 +96,7 @@ async def test_turns_that_the_disk_refuses_are_written_once_it_takes_them(
         with refusal(tmp_path, monkeypatch):
             for number, text in enumerate(SAID[1:]):
                 where = 777 if number % 2 else 888
-                assert await observed(rig, text, where) == Refused(Reason.HELD)
+                assert await observed(rig, text, where) == Refused("held")
             assert standing(rig) == {HELD: "9"}
             assert len(queued(rig)) == 1
         await until_written(rig, 10)
@@ -119,7 +118,7 @@ async def test_what_memory_does_not_hold_is_counted_and_said(
     async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
         with locked(tmp_path, monkeypatch):
             notes = [await observed(rig, text) for text in SAID[:4]]
-            held, lost = Refused(Reason.HELD), Refused(Reason.NOT_WRITTEN)
+            held, lost = Refused("held"), Refused("not_written")
             assert notes == [held, held, lost, lost]
             assert standing(rig) == {HELD: "2", LOST: "2"}
 
@@ -137,5 +136,5 @@ async def test_what_is_held_is_written_when_the_engine_closes(
     monkeypatch.setattr(turn_queue, "_RETRY_SECONDS", (3600.0,))
     async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
         with locked(tmp_path, monkeypatch):
-            assert await observed(rig, SAID[0]) == Refused(Reason.HELD)
+            assert await observed(rig, SAID[0]) == Refused("held")
     assert queued(rig) == [("家人", SAID[0])]

@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Exported,
     How,
     MemoryDraft,
-    Reason,
     Refused,
     Stored,
     is_changed,
@@ -49,7 +48,7 @@ FILE = "memory/scopes/家人/preferences.md"
 
 def not_for(memory_id: str) -> Refused:
     """Who asks is not the one who may."""
-    return Refused(Reason.NOT_ALLOWED, detail=memory_id)
+    return Refused("not_allowed", detail=memory_id)
 
 
 @pytest.fixture
@@ -132,7 +131,7 @@ async def test_what_may_not_be_stored_is_no_edit_and_a_typo_makes_no_scope(rig: 
     for text in ("", "  \u200b", "x" * 2001):
         assert isinstance(await rig.edit(memory_id, text, HERE, ADMIN), Refused)
     for name in ("家人们", "公 司", "", "quarantine", "../公司", "PUBLIC", "con"):
-        refused = Refused(Reason.UNKNOWN_SCOPE, detail=name)
+        refused = Refused("unknown_scope", detail=name)
         assert await rig.move(memory_id, name, HERE, ADMIN) == refused
     assert await rig.newest(HERE) == [PEANUTS]
 
@@ -230,7 +229,7 @@ async def test_what_is_private_or_said_in_confidence_is_not_told_by_a_question(r
     assert "13812345678" not in kept
     refused = await rig.tell("小明要换工作", OPEN, SPEAKER, asks=("这件事别告诉任何人",))
     assert isinstance(refused, Refused)
-    assert refused.reason is Reason.CONFIDENCE
+    assert refused.reason == "confidence"
 
 
 NOW = datetime(2026, 11, 25, 8, tzinfo=UTC)
@@ -356,7 +355,7 @@ async def test_a_repeated_call_brings_back_nothing_that_was_taken_out(rig: Rig, 
         await rig.move(named, "公司", HERE, ADMIN)
     else:
         await rig.forget(named, HERE, ADMIN, for_good=deed != "forgotten")
-    assert await remembered(rig) == Refused(Reason.CORRECTED)
+    assert await remembered(rig) == Refused("corrected")
     assert await rig.newest(HERE) == []
 
 

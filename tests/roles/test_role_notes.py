@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
     Noted,
     RoleLease,
@@ -144,22 +144,22 @@ def test_what_people_wrote_there_stays_byte_for_byte(
 
 
 def test_who_does_not_hold_the_role_writes_nothing_and_is_told_who_does(desk: Desk) -> None:
-    told = Refused(Reason.ROLE_HELD, detail=f"cursor ({SINCE})")
+    told = Refused("role_held", detail=f"cursor ({SINCE})")
     for token in ("", "x" * 43, desk.held.token + "x"):
         assert desk.says("改了超时。", RoleLease("backend", token)) == told
     for folder in ("qa", "../backend", "", "backend/../qa", "BACKEND"):
         refused = desk.says("改了超时。", RoleLease(folder, desk.held.token))
         assert isinstance(refused, Refused)
-        assert refused.reason is Reason.ROLE_HELD
+        assert refused.reason == "role_held"
     token = desk.held.token
     copy = lease_file(desk.leases, "qa")  # of the token, without the lock
     copy.write_bytes(lease_file(desk.leases, "backend").read_bytes())
     assert desk.says("改了超时。", RoleLease("qa", token)) == Refused(
-        Reason.ROLE_HELD, detail="process ? (?)"
+        "role_held", detail="process ? (?)"
     )
     desk.held.release()
     assert desk.says("改了超时。", RoleLease("backend", token)) == Refused(
-        Reason.ROLE_HELD, detail="process ? (?)"
+        "role_held", detail="process ? (?)"
     )
     assert desk.files() == {}
 

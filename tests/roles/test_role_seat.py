@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat, lease_file, not_held
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import is_held_with
@@ -43,9 +43,7 @@ def test_the_second_is_told_who_holds_the_role_until_it_is_given_back(tmp_path: 
     assert isinstance(lease, RoleLease)
     assert first.take("another name") == lease
     assert is_held_with(lease_file(tmp_path, lease.folder), lease.token)
-    assert second.take("codex") == Refused(
-        Reason.ROLE_HELD, detail="cursor (2026-11-27T10:20:31+08:00)"
-    )
+    assert second.take("codex") == Refused("role_held", detail="cursor (2026-11-27T10:20:31+08:00)")
     assert isinstance(other.take(), RoleLease)
     first.release()
     taken = second.take("codex")
@@ -54,7 +52,7 @@ def test_the_second_is_told_who_holds_the_role_until_it_is_given_back(tmp_path: 
     second.release()
     other.release()
     assert not_held(lease_file(tmp_path, lease.folder)) == Refused(
-        Reason.ROLE_HELD, detail="process ? (?)"
+        "role_held", detail="process ? (?)"
     )
 
 
@@ -68,7 +66,7 @@ def test_a_role_whose_name_is_a_path_has_a_file_of_the_folder_all_the_same(tmp_p
 
 def test_a_disk_that_takes_no_lock_is_told_as_held_by_nobody(tmp_path: Path) -> None:
     (tmp_path / "roles").write_text("a file stands in the way")
-    assert seat(tmp_path / "roles").take() == Refused(Reason.ROLE_HELD, detail="process ? (?)")
+    assert seat(tmp_path / "roles").take() == Refused("role_held", detail="process ? (?)")
 
 
 @pytest.mark.process

@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     How,
     MemoryDraft,
     MemoryKind,
-    Reason,
     Refused,
     Stored,
     StoredMemory,
@@ -54,8 +53,8 @@ OWN = private(5003)
 """A private chat that has a scope to itself."""
 MOVE, SECRET = "小明打算年底搬出去住", "别告诉别人：我打算年底搬出去"
 QUESTION = "小明年底有什么打算"
-CONFIDENCE = Refused(Reason.CONFIDENCE)
-SHARED = Refused(Reason.CONFIDENCE_HERE)
+CONFIDENCE = Refused("confidence")
+SHARED = Refused("confidence_here")
 SETTINGS = replace(QUICK, relevance_floor=0.0)
 
 

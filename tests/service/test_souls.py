@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulChanged,
@@ -100,7 +100,7 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
     async with engine(tmp_path, SoulEvolution.OFF, chat=(chat := made())) as rig:
         assert injected(rig) == ""
         for asked in (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT):
-            assert await ask(rig, asked, waiting, "短一些") == Refused(Reason.SOUL_OFF)
+            assert await ask(rig, asked, waiting, "短一些") == Refused("soul_off")
         await night(rig)
         assert (chat.probed.asked, await warned(rig)) == ([], {})
     assert bytes_in(tmp_path / "memory") == kept
@@ -168,7 +168,7 @@ async def test_what_no_model_has_passed_is_never_applied_by_a_night(
             clock.forward(days=1)
         assert ((await soul_of(rig)).state, injected(rig)) == (state, "")
         if state is SoulState.PROPOSED:
-            assert (await ask(rig, SoulAction.APPLY, number)).reason is Reason.UNJUDGED
+            assert (await ask(rig, SoulAction.APPLY, number)).reason == "unjudged"
 
 
 async def test_what_is_known_or_forgotten_comes_into_no_soul(tmp_path: Path) -> None:
@@ -272,6 +272,6 @@ async def test_a_close_waits_for_no_model_that_evaluates(
         task = asyncio.ensure_future(work)
         await asked.wait()
     (done,) = await asyncio.gather(task, return_exceptions=True)
-    assert by_night or done == Refused(Reason.UNJUDGED)
+    assert by_night or done == Refused("unjudged")
     async with engine(tmp_path) as rig:
         assert ((await soul_of(rig)).state, injected(rig)) == (SoulState.PROPOSED, "")

@@ -23,7 +23,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Reason
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulChanged,
@@ -326,7 +326,7 @@ async def do(rig: Rig, way: Way, number: int) -> None:
             wish = word if whole else way.template.replace("{}", word)
             done = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish), name=f"站长{word}")
             assert isinstance(done, SoulDenied), (way, done)
-            assert done.reason is Reason.DENIED
+            assert done.reason == "denied"
             if way.kind != "wished":
                 assert [one.rule for one in done.findings] == [SCOPE], way
                 assert word not in str(done.findings)

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Both,
     Finding,
@@ -67,7 +66,7 @@ async def evaluate(
     proposal: SoulProposal = PROPOSAL,
     probes: str = "",
     persona: str = PERSONA,
-) -> SoulEvaluation | Reason:
+) -> SoulEvaluation | str:
     evaluator = SoulEvaluator(model, SqliteProbeVerdicts(file), no_rule)
     return await evaluator.evaluate(
         proposal, OLD, role="小柔", persona_prompt=persona, conversation="a:1:2", probes=probes
@@ -135,7 +134,7 @@ async def test_a_judge_that_goes_by_the_place_or_likes_the_old_has_not_passed_an
 async def test_a_model_that_fails_or_answers_oddly_has_not_passed_anything(
     file: SqliteLoopFile, oddly: dict[str, Any]
 ) -> None:
-    assert await evaluate(file, ProbedModel(RULE, **oddly)) is Reason.UNJUDGED
+    assert await evaluate(file, ProbedModel(RULE, **oddly)) == "unjudged"
 
 
 async def test_no_more_calls_are_made_than_twenty_and_what_was_learned_is_kept(
@@ -143,7 +142,7 @@ async def test_no_more_calls_are_made_than_twenty_and_what_was_learned_is_kept(
 ) -> None:
     every = frozenset(one.name for one in BUILT_IN["zh"])
     model = ProbedModel(RULE, fails=every, fails_before=every)
-    assert await evaluate(file, model, probes=OWN) is Reason.UNJUDGED
+    assert await evaluate(file, model, probes=OWN) == "unjudged"
     assert len(model.asked) == MOST_CALLS
     again = ProbedModel(RULE, fails=every, fails_before=every)
     found = await verdict(file, again, OWN)
@@ -154,7 +153,7 @@ async def test_no_more_calls_are_made_than_twenty_and_what_was_learned_is_kept(
 @pytest.mark.parametrize("calls", [0, 1, 9, 12])
 async def test_out_of_budget_there_is_no_verdict(file: SqliteLoopFile, calls: int) -> None:
     model = ProbedModel(RULE, budget=calls)
-    assert await evaluate(file, model) is Reason.BUDGET
+    assert await evaluate(file, model) == "budget"
     assert len(model.asked) == calls
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulChanged,
@@ -149,9 +149,9 @@ class Story:
         draft = SoulDraft(model.number, SoulOrigin.WISH, text, "目的")
         outcome = await self.souls.gov.propose(role, draft, ADMIN)
         if model.open:
-            assert outcome == Refused(Reason.OPEN_PROPOSAL, detail=str(model.open))
+            assert outcome == Refused("open_proposal", detail=str(model.open))
         elif text == model.raw.decode(errors="replace"):
-            assert outcome == Refused(Reason.SAME)
+            assert outcome == Refused("same")
         else:
             assert isinstance(outcome, SoulProposed)
             number = outcome.proposal.number
@@ -171,19 +171,19 @@ class Story:
         first, second = (model.open, model.active) if one % 2 else (model.active, model.open)
         return (first or second or 99) if one < 6 else [99, *model.states][-(one % 5) :][0]
 
-    def waits(self, model: Role, number: int) -> Reason | None:
+    def waits(self, model: Role, number: int) -> str | None:
         """Why it does not."""
         state = model.states.get(number)
         if state is SoulState.DENIED:
-            return Reason.DENIED
+            return "denied"
         if number not in model.bases or state not in OPEN:
-            return Reason.NO_SUCH
-        return None if model.bases[number] == model.number else Reason.STALE
+            return "no_such"
+        return None if model.bases[number] == model.number else "stale"
 
-    def judged(self, model: Role, number: int, passes: bool) -> Reason | None:
+    def judged(self, model: Role, number: int, passes: bool) -> str | None:
         if model.states[number] is SoulState.PROPOSED:
             model.states[number] = SoulState.APPROVED if passes else SoulState.DENIED
-        return None if model.states[number] is SoulState.APPROVED else Reason.DENIED
+        return None if model.states[number] is SoulState.APPROVED else "denied"
 
     async def evaluate(self, role: str, model: Role, one: int, two: int) -> None:
         number, self.souls.judge.passes = self.pick(model, one), two % 3 > 0
@@ -196,9 +196,9 @@ class Story:
         outcome = await self.souls.gov.apply(role, number, ADMIN, self.souls.judge)
         fault = self.waits(model, number)
         if fault is None and model.by_hand:
-            fault = Reason.CONFLICT
+            fault = "conflict"
         if fault is None and model.applied == self.day:
-            fault = Reason.ONCE_A_DAY
+            fault = "once_a_day"
         fault = fault or self.judged(model, number, two % 3 > 0)
         self.check(outcome, fault)
         if isinstance(outcome, SoulChanged):
@@ -206,7 +206,7 @@ class Story:
             made = Made(outcome.version.number, model.texts[number].encode(), number)
             self.changed(model, outcome, (*model.stack, made), SoulState.SUPERSEDED)
 
-    def check(self, outcome: object, fault: Reason | None) -> None:
+    def check(self, outcome: object, fault: str | None) -> None:
         assert isinstance(outcome, Refused) is (fault is not None), (outcome, fault)
         if isinstance(outcome, Refused):
             assert outcome.reason is fault
@@ -230,15 +230,15 @@ class Story:
             assert (outcome.proposal, outcome.text) == (number, outcome.before)
             model.states[number] = SoulState.VETOED
         else:
-            self.check(outcome, Reason.NO_SUCH)
+            self.check(outcome, "no_such")
 
     async def rollback(self, role: str, model: Role, one: int, _: int) -> None:
         version = 0 if one < 6 else [*model.stacks, 99][-(one % 5) :][0]
         outcome = await self.souls.gov.rollback(role, version, ADMIN)
         if version == 99:
-            return self.check(outcome, Reason.NO_SUCH)
+            return self.check(outcome, "no_such")
         below = model.back(version)
-        self.check(outcome, None if below else Reason.NO_TARGET)
+        self.check(outcome, None if below else "no_target")
         if isinstance(outcome, SoulChanged):
             self.changed(model, outcome, below, SoulState.ROLLED_BACK)
         return None
@@ -247,9 +247,9 @@ class Story:
         passes = self.souls.judge.passes = two % 3 > 0
         outcome = await self.souls.gov.adopt(role, ADMIN, self.souls.judge)
         if not model.by_hand:
-            self.check(outcome, Reason.NOTHING_BY_HAND)
+            self.check(outcome, "nothing_by_hand")
         elif not passes or model.page == b"\xff\xfe":
-            self.check(outcome, Reason.DENIED)
+            self.check(outcome, "denied")
             assert isinstance(outcome, Refused)
             if outcome.verdict:
                 model.states[outcome.verdict.proposal] = SoulState.DENIED
@@ -262,7 +262,7 @@ class Story:
     async def discard(self, role: str, model: Role, *_: int) -> None:
         outcome = await self.souls.gov.discard(role, ADMIN)
         if not model.by_hand:
-            return self.check(outcome, Reason.NOTHING_BY_HAND)
+            return self.check(outcome, "nothing_by_hand")
         assert isinstance(outcome, SoulChanged)
         assert (self.souls.root / outcome.kept).read_bytes() == model.page
         model.page = model.raw

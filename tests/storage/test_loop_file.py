@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -81,7 +80,7 @@ async def test_after_a_broken_file_pauses_hold_and_the_rest_goes_on(
     path.write_bytes(b"broken")
     async with running(tmp_path) as rig:
         assert [notice.code for notice in rig.notices] == ["loop_reset"]
-        assert await observed(rig) is Reason.OFF_THE_RECORD
+        assert await observed(rig) == "off_the_record"
         assert await observed(rig, 888) == ""
     async with running(tmp_path) as rig:
         assert rig.notices == []
@@ -119,6 +118,6 @@ async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_wi
         assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
         assert await rig.texts(QUESTION, group(888)) == []
         await rig.engine.service.pause(conversation_id=group(777), actor=person(9, admin=True))
-        assert await observed(rig) is Reason.OFF_THE_RECORD
+        assert await observed(rig) == "off_the_record"
         status = await rig.engine.status()
         assert (status.ready, status.queue) == (True, 0)

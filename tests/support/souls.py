@@ -6,7 +6,6 @@ import hashlib
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Both,
     Finding,
@@ -39,13 +38,13 @@ class Judge:
     """Passes what ``passes`` says. ``asked`` holds what it was asked."""
 
     def __init__(self) -> None:
-        self.passes: bool | Reason = True
+        self.passes: bool | str = True
         self.model = "m"
         self.asked: list[tuple[SoulProposal, str]] = []
 
-    async def __call__(self, proposal: SoulProposal, old: str) -> SoulEvaluation | Reason:
+    async def __call__(self, proposal: SoulProposal, old: str) -> SoulEvaluation | str:
         self.asked.append((proposal, old))
-        if isinstance(self.passes, Reason):
+        if isinstance(self.passes, str):
             return self.passes
         findings = () if self.passes else (Finding("drift", Both("变得太多", "too much"), (3,)),)
         return SoulEvaluation(0, self.passes, findings, model=self.model, calls=2, tokens=70)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Refused
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
@@ -185,7 +185,7 @@ async def refusal(rig: Rig, text: str = "奶奶喜欢豆浆") -> str:
         MemoryDraft(text, actor=person(10001)), conversation_id=group(777)
     )
     assert isinstance(outcome, Refused)
-    assert outcome.reason is Reason.NOT_WRITTEN
+    assert outcome.reason == "not_written"
     return outcome.detail
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...models.data_models import Reason, Refused, shown_day
+from ...models.data_models import Refused, shown_day
 from ...models.scope import NO_PERSONA, persona_of
 from ...models.soul import (
     EVALUATION,
@@ -161,7 +161,7 @@ def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
 
 def _refused(texts: Texts, refused: Refused) -> list[str]:
     said = texts.said(refusal_words(refused))
-    if refused.reason is Reason.NO_SUCH and refused.detail in list(SoulState):
+    if refused.reason == "no_such" and refused.detail in list(SoulState):
         said = texts.say("soul_view.it_is", state=texts.say(f"soul_state.{refused.detail}"))
     if not isinstance(refused, SoulDenied):
         return [said]

@@ -23,7 +23,6 @@ from ...models.data_models import (
     Memory,
     MemoryDraft,
     MemoryKind,
-    Reason,
     Refused,
     Topic,
 )
@@ -52,7 +51,7 @@ def tidy(draft: MemoryDraft) -> MemoryDraft | Refused:
     judgment, reasoning = clean(draft.judgment), clean(draft.reasoning)
     for text, most in ((judgment, MAX_JUDGMENT), (reasoning, MAX_REASONING)):
         if len(text) > most:
-            return Refused(Reason.TOO_LONG, detail=str(most))
+            return Refused("too_long", detail=str(most))
     name = _label(draft.actor.name, MAX_NAME) if draft.actor else ""
     return replace(
         draft,

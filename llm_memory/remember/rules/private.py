@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ...models.data_models import MemoryDraft, PrivateKind, Reason, Refused
+from ...models.data_models import MemoryDraft, PrivateKind, Refused
 from ...models.settings import PrivacyMode
 from ...text.numerals import narrowed
 from . import GATE
@@ -78,7 +78,7 @@ def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
     )
     says_more = any(map(str.isalnum, GATE["names_of_private"].sub(" ", cleared.judgment)))
     if kinds and (mode is PrivacyMode.REJECT or not says_more):
-        return Refused(Reason.PRIVATE, private=tuple(kinds))
+        return Refused("private", private=tuple(kinds))
     hidden, actor = tuple(kinds), draft.actor  # of a name it is not told
     if actor is not None:
         actor = replace(actor, name=without(actor.name))

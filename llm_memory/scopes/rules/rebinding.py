@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ...models.conversation import ConversationId, ConversationKind
-from ...models.data_models import Reason, Refused
+from ...models.data_models import Refused
 from ...models.resolution import Rebinding
 from .scope_map import account_of, entries_of, is_conversation_key, without_account, without_thread
 
@@ -19,8 +19,8 @@ def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | 
     None where they are unknown."""
     there = accounts is None or account_of(new) in accounts
     if old == new or not there or not _kind_of(old) == _kind_of(new) != "":
-        return Refused(Reason.NOT_ALIKE)
-    return Refused(Reason.ACCOUNT_LIVES, detail=old) if old in (accounts or ()) else None
+        return Refused("not_alike")
+    return Refused("account_lives", detail=old) if old in (accounts or ()) else None
 
 
 def _kind_of(name: str) -> str:
@@ -96,6 +96,6 @@ def with_moved(raw: Mapping[str, object], old: str, new: str) -> dict[str, objec
         if (to := renamed(former, old, new)) is not None:
             moved[written] = former, to
     if any(there.get(to, there[former]) != there[former] for former, to in moved.values()):
-        return Refused(Reason.NAME_TAKEN, detail=new)
+        return Refused("name_taken", detail=new)
     changed = {written: value for written, value in raw.items() if written not in moved}
     return changed | {to: there[former] for former, to in moved.values()}

@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_replies import
     outcome_words,
     view_words,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     EVALUATION,
@@ -36,7 +36,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulVersion,
     SoulView,
 )
-from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken, Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken, Texts, catalogue
 
 pytestmark = pytest.mark.unit
 
@@ -75,11 +75,16 @@ def test_a_soul_without_a_persona_or_a_rule_says_so() -> None:
     assert "人格“a/b”" in told(SoulView("a%2Fb", VERSION, ""))
 
 
+REASONS = [
+    code.removeprefix("reject.") for code in catalogue("zh-CN") if code.startswith("reject.")
+]
+
+
 @pytest.mark.parametrize("language", BOTH)
-@pytest.mark.parametrize("fault", Reason)
-def test_each_fault_has_words_of_its_own(fault: Reason, language: Spoken) -> None:
+@pytest.mark.parametrize("fault", REASONS)
+def test_each_fault_has_words_of_its_own(fault: str, language: Spoken) -> None:
     said = told(Refused(fault, detail="41"), language)
-    others = [told(Refused(one, detail="41"), language) for one in Reason if one is not fault]
+    others = [told(Refused(one, detail="41"), language) for one in REASONS if one != fault]
     assert said not in others
     assert "{" not in said
 
@@ -91,7 +96,7 @@ def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
     verdict = SoulEvaluation(
         7, passed=False, findings=(finding,), probes=(worse, right), calls=17, tokens=12_345
     )
-    refused = SoulDenied(Reason.DENIED, findings=(finding,), verdict=verdict)
+    refused = SoulDenied("denied", findings=(finding,), verdict=verdict)
     assert told(refused).splitlines()[1:] == [
         "第 4、6 行：只写说话方式",
         "变差的题：隐私 1",
@@ -99,7 +104,7 @@ def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
     ]
     assert "Lines 4, 6: manner only" in told(refused, "en")
     # A wish that was refused stands in no file: its lines have no numbers that he could look up.
-    assert "行" not in told(SoulDenied(Reason.DENIED, findings=(finding,)))
+    assert "行" not in told(SoulDenied("denied", findings=(finding,)))
 
 
 def test_what_is_wrong_with_a_chain_is_told_in_one_language() -> None:

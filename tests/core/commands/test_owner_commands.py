@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     MigrationState,
     MigrationStatus,
-    Reason,
     Refused,
     RefusedLine,
     Stored,
@@ -191,7 +190,7 @@ def test_a_report_tells_all_that_it_knows() -> None:
         refused=17, stopped_at=99,
         lines=(
             RefusedLine(5, "not_json", "x ^m-01jd3q8z7kab"),
-            RefusedLine(6, rejected=Refused(Reason.EMPTY)),
+            RefusedLine(6, rejected=Refused("empty")),
         ),
     )  # fmt: skip
     said = "\n".join(imported_lines(Texts("zh-CN"), report))

@@ -13,7 +13,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,
     IndexState,
     PrivateKind,
-    Reason,
     Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
@@ -45,7 +44,7 @@ def pointer_in(text: str) -> str:
     return found[0]
 
 
-def refusal(reason: Reason, detail: str = "", *private: PrivateKind) -> str:
+def refusal(reason: str, detail: str = "", *private: PrivateKind) -> str:
     """What an agent is told of a refusal."""
     return refusal_words(Refused(reason, detail=detail, private=private)).text("en")
 

@@ -21,7 +21,6 @@ from typing import Any, NoReturn
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     MemoryDraft,
-    Reason,
     Refused,
     Stored,
 )
@@ -86,7 +85,7 @@ async def write(rig: Rig, text: str, where: ConversationId, reasoning: str = "")
 def told(outcome: object) -> str:
     """``ok``, or the reason."""
     match outcome:
-        case Refused(reason=Reason.NOT_WRITTEN, detail=detail):
+        case Refused(reason="not_written", detail=detail):
             return detail
         case Refused():
             return f"unexpected: {outcome}"
