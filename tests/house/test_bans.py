@@ -174,7 +174,6 @@ BANS: dict[str, Ban] = {
             "try:\n    f()\nexcept Exception as error:\n    pass",
         ),
         parts=("main.py", "core", "tools"),
-        doors={"core/host/package_installer.py": "pip's log and AstrBot's have said it"},
     ),
     "an engine is put together in one place": Ban(
         assemblies,
