@@ -1,5 +1,5 @@
-"""``/memory export``, ``import``, ``backup`` and ``restore``: memories in files; the whole
-store in one, with the scope map and the settings."""
+"""``/memory export``, ``import``, ``backup`` and ``restore``: memories, or the whole store with the
+scope map and the settings, in files."""
 
 from __future__ import annotations
 

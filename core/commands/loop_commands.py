@@ -3,10 +3,12 @@ reflect``, ``sleep`` and ``migrate``."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from ...llm_memory import Postponed, SleepReport
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
-from ..replies.status_text import fault_words, moment, numbers_text, resting_text, state_text
+from ..replies.status_text import fault_words, moment, resting_text, state_text
 from .call import Call, Reply
 from .command_words import folded_word
 
@@ -128,7 +130,7 @@ async def _migrated(call: Call) -> Reply:
     return [
         say("migrate.head", state=state_text(call.texts, status)),
         say("migrate.mode", mode=status.mode, now=now) if status.remaining else "",
-        numbers_text(call.texts, status.tally, status.remaining),
+        call.texts.listed("migrate", **asdict(status.tally), remaining=status.remaining),
         *(say("migrate.batch", batch=one, source=cut(of)) for one, of in status.batches.items()),
         *(say("migrate.letter", id=cut(one.record_id), reason=one.reason) for one in letters),
     ]

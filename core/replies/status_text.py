@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from datetime import datetime
 
 from ...llm_memory import (
@@ -12,7 +11,6 @@ from ...llm_memory import (
     MigrationStatus,
     Notice,
     Resting,
-    Tally,
 )
 from ...llm_memory.catalogue.rules.soul_replies import persona_words
 from ...llm_memory.models.scope import NO_PERSONA
@@ -49,25 +47,21 @@ def fault_words(texts: Texts, error: str) -> str:
 
 def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     """For admins: counts are of all conversations."""
-    say, queue, spent = texts.say, status.queue, status.spent
-    oldest = moment(queue.oldest) if queue.oldest else ""
-    reader = "loop.reader_auto" if status.provider == "auto" else "loop.reader"
+    say, spent = texts.say, status.spent
+    reader = say("loop.each_its_own") if status.provider == "auto" else safe(status.provider)
     lines = [
-        say("loop.queue" if oldest else "loop.queue_empty", waiting=queue.waiting, oldest=oldest),
-        *texts.counted("loop", dead=queue.dead),
-        say(reader, provider=safe(status.provider)) if status.provider else "",
+        say("loop.reader", provider=reader) if reader else "",
+        *texts.counted("loop", waiting=status.queue.waiting, dead=status.queue.dead),
         resting_text(texts, status.resting),
     ]
     if spent is not None and spent.calls and status.budget:
         of = {"calls": spent.calls, "tokens": spent.tokens, "budget": status.budget}
-        lines.append(say("loop.spent", failed=texts.listed("loop", failed=spent.failed), **of))
-    dropped = sum(share.dropped for share in status.shares)
-    slept = "" if status.sleeping or status.slept_at is None else moment(status.slept_at)
+        lines.append(say("loop.spent", **of))
     lines += [
-        *texts.counted("loop", dropped=dropped),
+        *texts.counted("loop", dropped=sum(share.dropped for share in status.shares)),
         say("loop.error", detail=fault_words(texts, status.error)) if status.error else "",
         *texts.counted("loop", paused=status.paused, sleeping=status.sleeping),
-        say("loop.slept", time=slept) if slept else "",
+        say("loop.slept", time=moment(status.slept_at)) if status.slept_at else "",
         say("loop.next_sleep", time=moment(status.next_sleep)) if status.next_sleep else "",
     ]
     return [line for line in lines if line]
@@ -77,11 +71,6 @@ def resting_text(texts: Texts, resting: Resting) -> str:
     """Why turns wait; empty where they do not."""
     why = "" if resting is Resting.NO else texts.say(f"resting.{resting}")
     return texts.say("loop.resting", why=why) if why else ""
-
-
-def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:
-    """How many came to which end; of what there is none, nothing is said."""
-    return texts.listed("migrate", **asdict(tally), remaining=remaining)
 
 
 def state_text(texts: Texts, status: MigrationStatus) -> str:

@@ -32,7 +32,7 @@ def export(args: argparse.Namespace, store: BotStore) -> int:
         raise Refusal("store.exists", path=target)
     scopes = _scopes(args, paths)
     with owned(paths, version=plugin_version()):
-        done = export_store(
+        done, left_out = export_store(
             paths,
             target,
             scopes=scopes,
@@ -42,10 +42,10 @@ def export(args: argparse.Namespace, store: BotStore) -> int:
         )
     held = texts().listed("counts", memories=done.memories, files=done.files)
     say("store.exported", held=held or words("common.none"), path=target)
-    for left in done.left_out:
-        say("store.left_out", path=f"{left.place}/{left.path}", reason=left.reason)
+    for path, reason in left_out:
+        say("store.left_out", path=path, reason=reason)
     # What is no Markdown is no memory.
-    return PARTLY if any(left.reason != "not_markdown" for left in done.left_out) else DONE
+    return PARTLY if any(reason != "not_markdown" for _, reason in left_out) else DONE
 
 
 def _scopes(args: argparse.Namespace, paths: EnginePaths) -> list[str] | None:
@@ -67,8 +67,8 @@ def restore(args: argparse.Namespace, store: BotStore) -> int:
     say_counts("moving", restored=done.memories, files=done.files)
     if done.corrected:
         say("store.corrected", count=done.corrected)
-    for scope, path in done.differing:
-        say("store.differing", path=f"{scope}/{path}")
+    for path in done.differing:
+        say("store.differing", path=path)
     code = tell_lines(done.lines, done.refused, cut_short=done.cut_short)
     return code if whole else PARTLY
 

@@ -25,7 +25,7 @@ from ..log import logger
 from ..models.loop import LoopStatus
 from ..models.scope import folder_of
 from ..models.status import EngineStatus, IndexState, Notice
-from ..models.transfer import StoreExported
+from ..models.transfer import End
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.shielded import shielded
 from ..runtime.supervisor import Supervisor
@@ -37,11 +37,9 @@ _LOCK_POLL_SECONDS: Final = 0.2
 
 
 class Engine:
-    """``open``, then ``run`` with an embedder as long as the owner likes, then ``close``.
-
+    """``open``, then ``run`` with an embedder as long as the owner likes, then ``close``. The
     ``service`` may be called at once: its methods wait for ``open``. From now on the log of all
-    engines is in the language of these settings.
-    """
+    engines is in the language of these settings."""
 
     def __init__(self, parts: Parts) -> None:
         logger.speak("en" if parts.english else "zh")
@@ -69,11 +67,8 @@ class Engine:
         await self.close()
 
     async def open(self) -> None:
-        """Own the folder, read state and vault.
-
-        Raises:
-            EngineOff: and so does the service from now on. The notices say why.
-        """
+        """Own the folder, read state and vault. Raises EngineOff, and so does the service from then
+        on; the notices say why."""
         # Opening goes on to its end even if our caller is cancelled: what a thread takes hold of
         # must be known to `close`.
         self._opening = asyncio.ensure_future(self._open())
@@ -118,18 +113,16 @@ class Engine:
             await asyncio.to_thread(step)
         await parts.paused_conversations.load()
         # Before any turn goes on: what it is told of names and manner stays the same.
-        for part, needless in (
-            ("former scopes", _in_thread(parts.former.open)),
-            ("names", _in_thread(parts.bylines.open)),
-            ("use counts", parts.uses.load),
-            ("learning", self._open_loop),
-            ("manner", self._open_souls),
-        ):
-            await self._behind.attempt(part, needless)
+        attempt = self._behind.attempt
+        await attempt("former scopes", _in_thread(parts.former.open))
+        await attempt("names", _in_thread(parts.bylines.open))
+        await attempt("use counts", parts.uses.load)
+        await attempt("learning", self._open_loop)
+        await attempt("manner", self._open_souls)
         self.life.opened()
         await parts.reconciler.load()
-        await self._behind.attempt("decisions", parts.recorder.recover)
-        await self._behind.attempt("migrations", self.migrations.open)
+        await attempt("decisions", parts.recorder.recover)
+        await attempt("migrations", self.migrations.open)
 
     async def _own(self, lock: DirectoryLock) -> None:
         """A reload may find its predecessor still closing: so try for a while."""
@@ -208,9 +201,9 @@ class Engine:
         await self.parts.reconciler.reconcile()
         await self.parts.corrections.follow()
 
-    async def back_up(self) -> tuple[str, StoreExported]:
+    async def back_up(self) -> tuple[str, End]:
         """The whole store and the owner's settings in a new file of ``exports/``: its name, and
-        what it holds. For admins, whom the caller has told from others. Raises TransferFailed."""
+        what it holds. For admins alone. Raises TransferFailed."""
         return await self.parts.backup.carry_out(self.parts.transfers)
 
     async def follow(self) -> None:
@@ -269,15 +262,15 @@ class Engine:
 
     async def status(self) -> EngineStatus:
         """How it is doing, now. Never raises for a store that cannot be read."""
-        parts, loop = self.parts, await self._loop_status()
+        parts, loop, indexing = self.parts, await self._loop_status(), self.parts.indexing
         return EngineStatus(
             ready=self.life.is_ready,
-            embedder=parts.indexing.label,
-            index=parts.indexing.state,
+            embedder=indexing.label,
+            index=indexing.state,
             by_scope=parts.catalogue.counts(),
             notes={folder_of(name): count for name, count in parts.note_book.counts().items()},
-            backlog=parts.indexing.backlog,
-            leaving=parts.indexing.leaving,
+            backlog=indexing.backlog,
+            leaving=indexing.leaving,
             queue=loop.queue.waiting,
             scope_check_drops=parts.finder.scope_check_drops,
             words=parts.lexical.state,
@@ -316,18 +309,13 @@ def _in_thread(work: Callable[[], object]) -> Callable[[], Awaitable[object]]:
 
 def refusal(error: Exception) -> Notice | None:
     """Why the engine stays off; None for what nobody expected."""
-    match error:
-        case DirectoryInUse(path=path):
-            code, params = "directory_in_use", {"detail": path, "path": path}
-        case FormatNewer(path=path, found=found, known=known, needs=needs):
-            code = "format_newer"
-            params = {"path": path, "found": str(found), "known": str(known), "needs": needs}
-        case ScopedMemoryError() | OSError():
-            code = "vault_unwritable"
-            params = {"detail": str(error) or type(error).__name__}
-        case _:
-            return None
-    return Notice(code, params=params, error=True)
+    if isinstance(error, DirectoryInUse | FormatNewer):
+        params = {name: str(value) for name, value in vars(error).items()}
+        return Notice(error.code, params=params, error=True)
+    if isinstance(error, ScopedMemoryError | OSError):
+        params = {"detail": str(error) or type(error).__name__}
+        return Notice("vault_unwritable", params=params, error=True)
+    return None
 
 
 def _building[**P](parts: Callable[P, Parts]) -> Callable[P, Engine]:

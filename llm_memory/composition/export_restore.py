@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..errors import TransferFailed
-from ..models.transfer import StoreExported, StoreRestored
+from ..models.transfer import End, StoreRestored
 from ..models.vault_layout import ENDINGS
 from ..remember.deeds import Deeds
 from ..service.paths import EnginePaths, local_now
@@ -53,13 +53,14 @@ def export_store(
     now: datetime,
     version: str = "",
     settings: Mapping[str, object] | None = None,
-) -> StoreExported:
-    """A whole store, or some of its scopes, in a new file; with the owner's ``settings`` where it
-    is whole. Blocks. Raises TransferFailed."""
+) -> tuple[End, list[tuple[str, str]]]:
+    """Writes a whole store, or some of its scopes, into a new file; with the owner's ``settings``
+    where it is whole. Returns what it holds, and which paths were left out, and why. Blocks. Raises
+    TransferFailed."""
     store = StoreReader(paths.memory)
     export = StoreExport(store, now=now, version=version, settings=settings or {}, only=scopes)
     write_lines(target, export.lines())
-    return export.done()
+    return export.end, store.left_out
 
 
 def restore_store(
@@ -115,6 +116,8 @@ def find_backup(paths: EnginePaths, name: str) -> Path:
 @contextmanager
 def _copy_of(paths: EnginePaths) -> Iterator[EnginePaths]:
     """The files that are carried alone, as far as they can be read."""
+    if not paths.data.is_dir():
+        raise TransferFailed("not_found", str(paths.data))
     with scratch_folder(paths.data) as folder:
         copy = EnginePaths.under(Path(folder))
         if paths.memory.is_dir():

@@ -13,7 +13,7 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import TransferFailed
 from ..log import logger
 from ..models.status import Notice
-from ..models.transfer import Record, StoreExported
+from ..models.transfer import End, Record
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
@@ -75,15 +75,15 @@ class NightlyBackup:
         removed = await shielded(asyncio.to_thread(self._rotate, name))
         return SleepReport(backup=name, removed=removed)
 
-    async def carry_out(self, files: TransferFolders) -> tuple[str, StoreExported]:
+    async def carry_out(self, files: TransferFolders) -> tuple[str, End]:
         """Write the whole store into a new file of ``exports/``. Returns its name and its contents.
         Raises TransferFailed, and leaves no file."""
         stopped = threading.Event()
 
-        def write() -> tuple[str, StoreExported]:
+        def write() -> tuple[str, End]:
             export = self._export()
             name = f"backup-{self._clock():%Y%m%d-%H%M%S}.jsonl"
-            return files.write(name, _gently(export.lines(), stopped)), export.done()
+            return files.write(name, _gently(export.lines(), stopped)), export.end
 
         async with self._copied():
             return await shielded(asyncio.to_thread(write), on_cancel=stopped.set)

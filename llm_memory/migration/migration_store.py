@@ -6,15 +6,16 @@ The file is made by the first walk that has something to keep, so most installat
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from datetime import datetime
 from itertools import batched
 from pathlib import Path
 from typing import Any, Final
 
-from ..models.migration import Added, Before, Fate, Job, MigrationState, Outcome, Tally
+from ..models.migration import Added, Fate, Job, MigrationState, Outcome, Tally
 from ..models.passages import Key
+from ..models.scope import PUBLIC_NAME
 from ..storage.formats.migration_schema import MIGRATION
 from ..storage.sqlite_file import SqliteFile
 
@@ -106,17 +107,16 @@ class SqliteMigrationStore(SqliteFile):
             for record_id, fate, scope, reason in rows
         ]
 
-    def keep_before(self, job: str, before: Sequence[Before]) -> None:
-        """Note how records were. Of one record the last note counts."""
-        self.write(
-            "INSERT OR REPLACE INTO before VALUES (?, ?, ?, ?)",
-            [(job, one.record_id, one.scope, one.metadata) for one in before],
-        )
+    def keep_before(self, job: str, before: Mapping[str, str]) -> None:
+        """Note the metadata of records of no scope as JSON text, ``null`` where one had none. Of
+        one record the last note counts."""
+        statement = "INSERT OR REPLACE INTO before VALUES (?, ?, ?, ?)"
+        self.write(statement, [(job, one, PUBLIC_NAME, text) for one, text in before.items()])
 
-    def before(self, job: str, record_ids: Collection[str] | None = None) -> tuple[Before, ...]:
-        """Returns how records were before they were touched: those named, or all."""
-        chosen = "SELECT record_id, scope, metadata FROM before WHERE job = ?"
-        return tuple(Before(*row) for row in self._named(chosen, "record_id", job, record_ids))
+    def before(self, job: str, record_ids: Collection[str] | None = None) -> dict[str, str]:
+        """Returns the metadata of records before they were touched: of those named, or of all."""
+        chosen = "SELECT record_id, metadata FROM before WHERE job = ?"
+        return dict(self._named(chosen, "record_id", job, record_ids))
 
     def drop_before(self, job: str, record_ids: Collection[str]) -> None:
         """Drop the notes of records that are again as they were."""

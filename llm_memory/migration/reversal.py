@@ -31,9 +31,7 @@ class ScopeReversal:
 
     async def list(self) -> Sequence[str]:
         """The records that were patched."""
-        return await asyncio.to_thread(
-            lambda: [one.record_id for one in self._store.before(self._job.name)]
-        )
+        return list(await asyncio.to_thread(self._store.before, self._job.name))
 
     async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
         """Restore some, field by field; what was written into them since then goes, too."""
@@ -42,7 +40,7 @@ class ScopeReversal:
 
     def _restore(self, ids: Sequence[str]) -> None:
         job = self._job.name
-        noted = {one.record_id: json.loads(one.metadata) for one in self._store.before(job, ids)}
+        noted = {one: json.loads(text) for one, text in self._store.before(job, ids).items()}
         there: set[str] = set()
 
         def decide(

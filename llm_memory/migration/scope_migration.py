@@ -17,7 +17,7 @@ from ..errors import IndexUnavailable
 from ..index.lexical_service import LexicalService
 from ..index.pending_records import PendingRecords
 from ..log import logger
-from ..models.migration import Before, Fate, Job, MigrationState, Outcome, ReverseReport, Tally
+from ..models.migration import Fate, Job, MigrationState, Outcome, ReverseReport, Tally
 from ..models.passages import Key
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import EngineSettings, MigrationMode
@@ -216,7 +216,7 @@ class ScopeMigration(Source):
     def _patched(self, read: Mapping[str, ForeignRecord]) -> dict[str, bool]:
         """Blocks. Under the writer's lock of the collection."""
         job = self.name
-        noted = {one.record_id for one in self._store.before(job, list(read))}
+        noted = self._store.before(job, list(read))
         found: dict[str, bool] = {}
 
         def decide(
@@ -228,10 +228,8 @@ class ScopeMigration(Source):
             # What has a scope and is noted was patched before a crash.
             found.update((one.record_id, one.record_id in noted) for one in unchanged)
             found.update((one.record_id, True) for one in lacking)
-            self._store.keep_before(
-                job,
-                [Before(one.record_id, PUBLIC_NAME, as_json(one.metadata)) for one in lacking],
-            )
+            before = {one.record_id: as_json(one.metadata) for one in lacking}
+            self._store.keep_before(job, before)
             return {one.record_id: {SCOPE_FIELD: PUBLIC_NAME} for one in lacking}
 
         self._collection.change(list(read), decide)

@@ -26,14 +26,9 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the record that its source calls ``record_id``.
-
-    Attributes:
-        patched: Whether its own metadata was filled in. None where none is filled in.
-        scope: The one that its words belong to; empty where that is unknown.
-        memory_id: The memory that holds it now, empty if none does.
-        reason: Why it is broken or quarantined: a stable code, never its words.
-    """
+    """What became of a record. ``patched``: whether its own metadata was filled in; None where none
+    is. ``scope`` and ``memory_id`` are empty where its words belong to none, or none holds it now.
+    ``reason``: why it is broken or quarantined: a stable code, never its words."""
 
     record_id: str
     fate: Fate
@@ -52,15 +47,6 @@ class Added:
     memory_id: str
     digest: str
     record_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """A record's metadata before it was touched: JSON text, ``null`` where it had none."""
-
-    record_id: str
-    scope: str
-    metadata: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +94,9 @@ class Job:
 @dataclass(frozen=True, slots=True)
 class MigrationStatus:
     """All migrations together. Counters are cumulative over restarts, but for ``remaining``.
-
-    Attributes:
-        reversed: A person took it back; it waits until it is asked to begin again.
-        waiting: Why it does not get on just now: a stable code, empty if it does.
-        batches: Where each came from, by its id.
-        mode_on: Records that state no scope are recalled as public ones now.
-    """
+    ``reversed``: a person took it back, and it waits until it is asked to begin again. ``waiting``:
+    a stable code. ``batches``: where each came from, by its id. ``mode_on``: records that state no
+    scope are recalled as public ones now."""
 
     state: MigrationState = MigrationState.IDLE
     tally: Tally = Tally()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Final, Self
 
 from .data_models import NO_TIME, Memory, Refused
+
+_FIRST: Final = 20
+"""Refused lines that are told of one by one."""
 
 
 class EntryState(StrEnum):
@@ -99,67 +103,56 @@ class Exported:
     by_scope: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What became of the lines of a file: how many were ``refused``, and the first ``lines`` of
+    them. ``cut_short``: it has no last line, so it was not written or copied to its end."""
+
+    refused: int = 0
+    lines: tuple[RefusedLine, ...] = ()
+    cut_short: bool = False
+
+    def without(self, line: RefusedLine) -> Self:
+        """Returns it with one more refused line."""
+        lines = (*self.lines, line)[:_FIRST]
+        return replace(self, refused=self.refused + 1, lines=lines)
+
+
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What became of the lines of a file, which all went to ``scope``, whatever they say.
+class Imported(Taken):
+    """What became of lines that all went to ``scope``, whatever they say.
 
     Attributes:
         stored: Some took the place of others.
         known: Memories that stood there already; some are stronger now.
         redacted: Memories in which something private was hidden.
-        refused: How many lines; ``lines`` are the first of them.
         stopped_at: The line at which the import ended before its time, 0 if it did not.
-        cut_short: The file has no last line: it was not written or copied to its end.
     """
 
     scope: str
     stored: int = 0
     known: int = 0
     redacted: int = 0
-    refused: int = 0
-    lines: tuple[RefusedLine, ...] = ()
     stopped_at: int = 0
-    cut_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Something of a store that an export does not carry, and why: a stable code."""
-
-    place: str
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoreExported:
-    memories: int
-    files: int
-    left_out: tuple[LeftOut, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StoreRestored:
+class StoreRestored(Taken):
     """What became of a file of a whole store. Putting back its settings is the caller's.
 
     Attributes:
-        memories: Entries that stand there now and did not before; ``known`` did.
+        memories: Entries that stand there now and did not before.
         files: Files that were written whole.
         corrected: Entries that were forgotten, edited or moved away since they were said.
         differing: Files that stand there with other words, and were left as they are.
-        refused: How many lines; ``lines`` are the first of them.
         ruling: The words that the bot goes by from then on, each with its file: rules that somebody
             vouched for, decisions and the constitution of a scope, what all conversations read, and
             souls.
     """
 
     memories: int = 0
-    known: int = 0
     files: int = 0
     corrected: int = 0
-    differing: tuple[tuple[str, str], ...] = ()
-    refused: int = 0
-    lines: tuple[RefusedLine, ...] = ()
-    cut_short: bool = False
+    differing: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     ruling: tuple[tuple[str, str], ...] = ()

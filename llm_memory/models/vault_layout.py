@@ -46,8 +46,7 @@ _DATED = re.compile(r"(?:memory/)?\d{4}-\d\d-\d\d(?:\D[^/]*)?\.md", re.ASCII | r
 
 
 def endings_of(folder: PurePath) -> tuple[str, ...]:
-    """How the names of a folder's files end that are carried; ``folder`` is relative to the memory
-    root, whose own path is empty."""
+    """How the names of the carried files of a folder end; ``folder`` is relative to the root."""
     return CARRIED.get(folder.parts[0], ()) if folder.parts else (".md",)
 
 
@@ -61,8 +60,7 @@ def topic_path(topic: Topic, moment: datetime) -> str:
 
 
 def topic_of(path: str) -> Topic | None:
-    """The topic whose file this is, by its name: ``TASKS.md``, ``preferences-2.md``; None for a
-    file that somebody named."""
+    """The topic of ``TASKS.md`` or ``preferences-2.md``; None for a file that somebody named."""
     if path.startswith(f"{Topic.JOURNAL.value}/"):
         return Topic.JOURNAL
     named = _STEM.fullmatch(path.rpartition("/")[2].casefold())

@@ -23,14 +23,14 @@ _PLAIN, _WITH_ROLES = "project-only", "project+roles"
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """What a ``workflow.toml`` says.
+    """What a ``workflow.toml`` says; None where it does not.
 
     Attributes:
-        root: The real path of the memory root; None where the file names none.
+        root: The real path of the memory root.
         has_roles: False for the layout ``project-only``: no role's folder is read or written.
-        topk: How many memories a prompt is given by itself, 0 to 20; None where it does not say.
+        topk: How many memories a prompt is given by itself, 0 to 20.
         project: A name to show, empty for none. It opens nothing.
-        enabled: The roles; None where it does not say, and the folders below ``roles/`` count.
+        enabled: The roles; where it does not say, the folders below ``roles/`` count.
         warnings: What was not taken, and what is done instead.
     """
 
@@ -43,26 +43,14 @@ class Workflow:
     warnings: tuple[Said, ...] = ()
 
 
-_RULES: Final[Mapping[str, tuple[Callable[[Any], bool], object, Said]]] = {
-    "layout": (
-        lambda value: value in (_PLAIN, _WITH_ROLES),
-        _PLAIN,
-        Said("workflow.layout", plain=_PLAIN, roles=_WITH_ROLES),
-    ),
-    "auto_inject_topk": (
-        # True is an int in Python, and no number of memories.
-        lambda value: type(value) is int and 0 <= value <= _MOST_TOPK,
-        TOPK,
-        Said("workflow.topk", most=_MOST_TOPK, topk=TOPK),
-    ),
-    "project": (
-        lambda value: isinstance(value, str) and may_be_given(value),
-        "",
-        Said("workflow.project"),
-    ),
-    "enabled": (lambda value: isinstance(value, list), None, Said("workflow.no_list")),
+_RULES: Final[Mapping[str, tuple[Callable[[Any], bool], Any]]] = {
+    "layout": (lambda value: value in (_PLAIN, _WITH_ROLES), _PLAIN),
+    # True is an int in Python, and no number of memories.
+    "auto_inject_topk": (lambda value: type(value) is int and 0 <= value <= _MOST_TOPK, TOPK),
+    "project": (lambda value: isinstance(value, str) and may_be_given(value), ""),
+    "enabled": (lambda value: isinstance(value, list), None),
 }
-"""What each value must be, what is taken instead, and what is said then."""
+"""What each value must be, and what is taken instead."""
 
 
 def parse_workflow(path: PurePath, tables: Mapping[str, Any]) -> Workflow:
@@ -71,15 +59,17 @@ def parse_workflow(path: PurePath, tables: Mapping[str, Any]) -> Workflow:
     values, wrong = dict[str, Any](), list[Said]()
     for table, content in tables.items():
         if not isinstance(content, dict):
-            wrong.append(Said("workflow.no_table", table=table))
+            wrong.append(_wrong(f"[{table}]"))
             continue
         for key, value in content.items():
-            values[key] = value
+            fits, instead = _RULES.get(key, (None, None))
             if key not in WORKFLOW_KEYS[table]:
                 wrong.append(Said("workflow.unknown", key=f"{key[:40]!r}"))
-            elif key in _RULES and not _RULES[key][0](value):
-                _, values[key], why = _RULES[key]
-                wrong.append(why)
+            elif fits is None or fits(value):
+                values[key] = value
+            else:
+                values[key] = instead
+                wrong.append(_wrong(key, instead))
     enabled = values.get("enabled")
     if enabled is not None:
         enabled, refused = _roles(enabled)
@@ -92,6 +82,10 @@ def parse_workflow(path: PurePath, tables: Mapping[str, Any]) -> Workflow:
         enabled=enabled,
         warnings=tuple(at(path, one) for one in wrong[:_MOST_WARNINGS]),
     )
+
+
+def _wrong(key: str, instead: object = None) -> Said:
+    return Said("workflow.wrong", key=key, used=instead or Said("workflow.unset"))
 
 
 def _roles(listed: list[object]) -> tuple[tuple[str, ...], list[str]]:

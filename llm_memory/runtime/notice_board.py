@@ -24,12 +24,12 @@ class NoticeBoard:
 
     def clear(self, code: str, subject: str | None = None) -> None:
         """Take down one notice, or all of a code."""
-        for place in [p for p in self._standing if p[0] is code and subject in (None, p[1])]:
+        for place in [p for p in self._standing if p[0] == code and subject in (None, p[1])]:
             del self._standing[place]
 
     def stands(self, code: str) -> bool:
         """True if a notice of this code is up."""
-        return any(place[0] is code for place in self._standing)
+        return any(place[0] == code for place in self._standing)
 
     def standing(self) -> tuple[Notice, ...]:
         """All notices, in the order in which they came."""

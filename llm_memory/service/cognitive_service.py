@@ -38,12 +38,9 @@ _RULES_TOLD: Final = 20
 
 
 class CognitiveService(DecisionDesk, Turns):
-    """Takes a ConversationId, opens the gate, and does what is asked inside the view it gets.
-
-    Every method waits until the vault is read, but recall: that answers from what has been read so
-    far. No call waits for the index. After ``close`` every method raises EngineClosed, and
-    EngineOff where the vault could not be opened.
-    """
+    """Every method waits until the vault is read, but recall: that answers from what has been read
+    so far. No call waits for the index. After ``close`` every method raises EngineClosed, and
+    EngineOff where the vault could not be opened."""
 
     @deed
     async def remember(
@@ -59,9 +56,8 @@ class CognitiveService(DecisionDesk, Turns):
         if memory_id and (earlier := await self.parts.handlers.earlier(scope, memory_id)):
             return earlier
         said = Said(conversation_id.umo, conversation_id.persona or "", trusted=view.trusts(scope))
-        outcome = await self.parts.handlers.write(
-            draft, scope, said, memory_id=memory_id, corrects=True
-        )
+        write = self.parts.handlers.write
+        outcome = await write(draft, scope, said, memory_id=memory_id, corrects=True)
         if isinstance(outcome, Stored) and outcome.former is not None:
             new, before = outcome.memory.memory.memory_id, outcome.former.memory.memory_id
             replaced = Deed(DeedKind.REPLACED, scope.name, new, before=before, undoable=True)
@@ -86,14 +82,12 @@ class CognitiveService(DecisionDesk, Turns):
 
     @deed
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
-        """Apply what was learned from a queued turn, inside the scope of that turn.
-
-        While learning is paused the turn stays in the queue.
-        """
+        """Apply what was learned from a queued turn, inside the scope of that turn. While learning
+        is paused the turn stays in the queue."""
         await self.parts.life.ready()
         if not self.parts.settings.scope_filter_enabled:
             return FeedbackReport(known=True, outcomes=(Refused("learning_paused"),))
-        return await self.parts.learning.apply(feedback, ticket)
+        return await self.parts.applier.apply(feedback, ticket)
 
     async def new_rules(
         self, *, conversation_id: ConversationId, actor: Actor
@@ -113,8 +107,6 @@ class CognitiveService(DecisionDesk, Turns):
         await book.settle(unreported, said=True)
         return [found[memory_id] for memory_id in unreported]
 
-    # Where things stand, for coding agents
-
     async def overview(
         self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
     ) -> Overview:
@@ -122,9 +114,8 @@ class CognitiveService(DecisionDesk, Turns):
         ``primer_markdown`` writes them, and the headings of ``shared/``. Notes no turn."""
         view, primer = await self.parts.gate.open(conversation_id, actor), Primer()
         if not view.silence:
-            primer = await self.parts.primer.at_once(
-                conversation_id, view.seen, actor, AS_MARKDOWN, token_budget
-            )
+            ask = self.parts.primer.at_once
+            primer = await ask(conversation_id, view.seen, actor, AS_MARKDOWN, token_budget)
         sessions = await asyncio.to_thread(self._last_sessions, view)
         told = Reader(self.parts.bylines, view).primer(primer)
         return Overview(told, self._shared_headings(view), sessions)
@@ -140,8 +131,7 @@ class CognitiveService(DecisionDesk, Turns):
     @deed
     async def note_role(self, note: RoleNote, *, conversation_id: ConversationId) -> NoteOutcome:
         """Append what a session did to the day's file of the role that the caller holds, and renew
-        that role's MEMORY.md; recall finds it from then on. The same words of today or yesterday
-        are one block."""
+        that role's MEMORY.md. The same words of today or yesterday are one block."""
         scope = (await self.parts.gate.open(conversation_id)).records
         if isinstance(scope, Refused):
             return scope
@@ -149,8 +139,6 @@ class CognitiveService(DecisionDesk, Turns):
         if isinstance(outcome, Noted) and outcome.file:
             await self.parts.note_book.refresh()
         return outcome
-
-    # Whole files
 
     @deed
     async def export(self, *, conversation_id: ConversationId, actor: Actor) -> Exported | Refused:
@@ -167,12 +155,9 @@ class CognitiveService(DecisionDesk, Turns):
         self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False
     ) -> Imported | Refused:
         """The memories of a file in ``imports/`` into the conversation's own scope, whatever the
-        file says, through the doors that every draft goes through. Admins only. What was stored
-        before it was cut off, by a close or a cancelled caller, is stored.
-
-        Args:
-            anyway: Also what was forgotten, edited or moved away since it was said.
-        """
+        file says, through the doors that every draft goes through; ``anyway``: also what was
+        forgotten, edited or moved away since it was said. Admins only. What was stored before it
+        was cut off, by a close or a cancelled caller, is stored."""
         view = await self.parts.gate.open(conversation_id, actor)
         scope = view.records if actor.admin else Refused("not_allowed")
         if isinstance(scope, Refused):
@@ -189,12 +174,8 @@ class CognitiveService(DecisionDesk, Turns):
         new: bool,
         anyway: bool = False,
     ) -> Imported | Refused:
-        """The same for the owner of the files, from an open file into a scope by its name.
-
-        Args:
-            new: The scope may be one that has no folder yet.
-            keep_trust: What the file calls trusted stays so.
-        """
+        """The same for the owner of the files, from an open file into a scope by its name, which is
+        ``new`` where it may have no folder yet. ``keep_trust``: see ``Terms``."""
         await self.parts.life.ready()
         known = {*await self.parts.handlers.folders(), *([scope_name] if new else [])}
         try:

@@ -160,15 +160,10 @@ type Given = str | Callable[[Parts], object]
 """The name of a row, or of something of it; or what is made for one alone."""
 
 
-def made[T](kind: Callable[..., T], **given: Given) -> Callable[[Parts], T]:
-    """Makes one of a class that takes many others: what its constructor cannot do without are the
-    rows that are called so, but for what is ``given``."""
-    return partial(_make, kind, given)
-
-
 def wired[T](kind: Callable[..., T], **given: Given) -> cached_property[T]:
-    """A row of such a class."""
-    return part(made(kind, **given))
+    """A row of a class that takes many others: what its constructor cannot do without are the rows
+    that are called so, but for what is ``given``."""
+    return part(partial(_make, kind, given))
 
 
 def _make[T](kind: Callable[..., T], given: Mapping[str, Given], parts: Parts) -> T:
@@ -197,7 +192,6 @@ class Parts(Told):
     life = part(lambda _: Lifespan())
     notices = part(lambda p: NoticeBoard(p.on_notice))
     english = part(lambda p: p.settings.loop.english)
-    """The language of what the store writes by itself."""
     texts = part(lambda p: Texts.of("en" if p.english else "zh"))
     """In which a model is told what is remembered."""
 
@@ -205,9 +199,8 @@ class Parts(Told):
     locks = part(lambda p: [DirectoryLock(folder) for folder in p.paths.owned])
     private = part(lambda p: [PrivateFolder(folder) for folder in p.paths.owned])
     files = part(lambda p: StoreFiles(p.paths.data, p.paths.memory))
-    vault = part(
-        lambda p: MarkdownVault(p.paths.memory, SqliteLedger(p.paths.state / "vault.sqlite"))
-    )
+    ledger = part(lambda p: SqliteLedger(p.paths.state / "vault.sqlite"))
+    vault = part(lambda p: MarkdownVault(p.paths.memory, p.ledger))
     watcher = part(lambda p: FolderWatcher(p.paths.memory))
     pages = part(lambda p: PagesOnDisk(p.paths.memory))
     backups = part(lambda p: DailyBackups(p.paths.daily_backups, p.paths.memory))
@@ -237,11 +230,8 @@ class Parts(Told):
     worker = part(lambda p: indexes.chroma_worker(p.paths, english=p.english))
     """Chroma's own process, and that of models; None where this Python can start none."""
     store = part(lambda p: indexes.make_vector_store(p.paths, p.settings, p.state, p.worker))
-    words = part(
-        lambda p: SqliteLexicalIndex(
-            p.paths.index / "lexical.sqlite", Tokenizer(cache=p.paths.index / "dictionary.bin")
-        )
-    )
+    tokenizer = part(lambda p: Tokenizer(cache=p.paths.index / "dictionary.bin"))
+    words = part(lambda p: SqliteLexicalIndex(p.paths.index / "lexical.sqlite", p.tokenizer))
     scanner = part(lambda _: LexicalScan(Tokenizer(use_jieba=False)))
     """Answers where no index can, from the first moment on: it must load no dictionary."""
     weights = part(lambda _: shipped())
@@ -255,17 +245,14 @@ class Parts(Told):
     # What is held in memory.
     book = wired(ScopeBook, accounts="accounts")
     catalogue = part(lambda p: Catalogue(p.vouchers.as_held) if p.vouchers else Catalogue())
-    note_book = wired(
-        NoteBook, source=lambda p: MarkdownNotes(p.paths.memory, reads_root=p.at_home)
-    )
+    notes = part(lambda p: MarkdownNotes(p.paths.memory, reads_root=p.at_home))
+    note_book = wired(NoteBook, source="notes")
     pending = part(lambda p: PendingRecords(p.catalogue))
     unread = part(lambda _: UnreadTurns())
     passages = part(lambda p: Passages(p.catalogue, p.note_book, p.pending, p.unread))
-    indexing = wired(
-        IndexingService,
-        manifest=lambda p: JsonManifest(p.paths.index / MANIFEST),
-        cache=lambda p: SqliteVectorCache(p.paths.vectors),
-    )
+    manifest = part(lambda p: JsonManifest(p.paths.index / MANIFEST))
+    cache = part(lambda p: SqliteVectorCache(p.paths.vectors))
+    indexing = wired(IndexingService)
     lexical = wired(LexicalService)
     living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
     acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
@@ -282,7 +269,6 @@ class Parts(Told):
     # Writing.
     checks = part(lambda p: DraftChecks(p.book, p.settings.privacy_mode))
     hide = part(lambda p: partial(without_private, mode=p.settings.privacy_mode))
-    """Of numbers and keys, in a text."""
     near = wired(NearDuplicates, words="lexical", seconds="settings.embed_draft_seconds")
     corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
@@ -299,20 +285,14 @@ class Parts(Told):
             SqliteStyleCounts(p.loop_file, p.pseudonym) if p.settings.loop.counts_manner else None
         )
     )
-    learning = wired(
-        FeedbackApplier,
-        results=made(ResultApplier),
-        count_manner=lambda p: p.style.count if p.style else None,
-    )
+    results = wired(ResultApplier)
+    applier = wired(FeedbackApplier, count_manner=lambda p: p.style.count if p.style else None)
     model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
     batches = part(lambda p: Batches(p.turns, p.paused_conversations.of_key, p.settings.loop))
     unread_follower = wired(UnreadFollower)
+    reader = wired(BatchReader, apply="service.feedback", settings="settings.loop")
     reflection = wired(
         ReflectionService,
-        applier="learning",
-        reader=made(
-            BatchReader, applier="learning", apply="service.feedback", settings="settings.loop"
-        ),
         followed="unread_follower.follow",
         learns="settings.scope_filter_enabled",
     )
@@ -329,22 +309,18 @@ class Parts(Told):
     backup = wired(NightlyBackup, keep="settings.loop.backups_keep")
     overviews = wired(Overviews, primer="primer.overview")
     archive = wired(ArchiveStep)
-    sleep = wired(
-        ConsolidationService,
-        fading=made(DecayStep),
-        merging=made(MergeStep),
-        journals=made(DayJournals),
-        questions=made(QuestionStep, uses="uses.of"),
-        remnants=made(
-            PurgeRemnants,
-            walks=lambda p: {
-                "state/migration.sqlite": p.migration_store.forget,
-                **({"state/adoption/": p.staging.forget} if p.staging else {}),
-            },
-        ),
-        souls="souls.night",
-        learns="may_learn",
+    fading = wired(DecayStep)
+    merging = wired(MergeStep)
+    journals = wired(DayJournals)
+    questions = wired(QuestionStep, uses="uses.of")
+    remnants = wired(
+        PurgeRemnants,
+        walks=lambda p: {
+            "state/migration.sqlite": p.migration_store.forget,
+            **({"state/adoption/": p.staging.forget} if p.staging else {}),
+        },
     )
+    sleep = wired(ConsolidationService, souls="souls.night", learns="may_learn")
 
     # What comes from elsewhere.
     legacy = part(lambda p: indexes.legacy_collection(p.settings))
@@ -352,7 +328,6 @@ class Parts(Told):
     others: cached_property[PluginStores | None] = part(
         lambda p: PluginStores(p.paths.data.parent, p.paths.state / "adoption-copies")
     )
-    """What other plugins left on this machine; with ``staging``, or not at all."""
     staging: cached_property[AdoptionStaging | None] = part(
         lambda p: AdoptionStaging(p.paths.state / "adoption")
     )

@@ -15,10 +15,8 @@ LEASES: Final = "roles"
 
 @dataclass(frozen=True, slots=True)
 class EnginePaths:
-    """``memory`` may lie elsewhere than below ``data``, but the index stays.
-
-    ``owns_memory`` is False for the Markdown of a project that others may use or commit: no lock is
-    put there, and its modes stay. ``data`` must then be the only data folder of that ``memory``.
+    """``owns_memory`` is False for the Markdown of a project that others may use or commit: no lock
+    is put there, and its modes stay. ``data`` must then be the only data folder of that ``memory``.
     """
 
     data: Path
@@ -61,8 +59,7 @@ class EnginePaths:
 
     @property
     def daily_backups(self) -> Path:
-        """One file a night; the newest are kept. Beside them lies what upgrades changed, as it was
-        before: nothing of that is ever thrown away."""
+        """One file a night. Beside them lies what upgrades changed, as it was before."""
         return self.data / "backups" / "daily"
 
 

@@ -104,7 +104,7 @@ class FileReports:
     def _keep_only(self, code: str, subjects: Collection[str]) -> None:
         """Remove the notices of a kind whose subject is not among these."""
         for notice in self._notices.standing():
-            if notice.code is code and notice.subject not in subjects:
+            if notice.code == code and notice.subject not in subjects:
                 self._notices.clear(code, notice.subject)
 
     def not_written(self, error: VaultWriteFailed) -> None:

@@ -44,7 +44,7 @@ from ..runtime.identifiers import Clock
 from ..text.normalising import clean, one_line, same_words
 from .line_files import LineFile, TransferFolders
 from .rules.format import VERSION, Line, LineBroken, line_of
-from .store_transfer import FIRST, read_header
+from .store_transfer import read_header
 
 _AT_ONCE = 50
 _MAX_ID = 200
@@ -168,7 +168,8 @@ class _Import:
         try:
             record = line.record()
         except LineBroken as error:
-            self._refuse(RefusedLine(line.number, error.fault, error.detail))
+            refused = RefusedLine(line.number, error.fault, error.detail)
+            self.report = self.report.without(refused)
             return
         match record:
             case MemoryRecord(state=EntryState.LIVING):
@@ -233,20 +234,14 @@ class _Import:
             case Refused(reason="not_written"):
                 # The disk takes no more: the others would be refused one by one.
                 self.stop()
-                self._refuse(RefusedLine(number, rejected=outcome))
+                self.report = self.report.without(RefusedLine(number, rejected=outcome))
                 return
             case Refused():
-                self._refuse(RefusedLine(number, rejected=outcome))
+                self.report = self.report.without(RefusedLine(number, rejected=outcome))
                 return
         if outcome.hidden:
             report = replace(report, redacted=report.redacted + 1)
         self.report = report
-
-    def _refuse(self, refused: RefusedLine) -> None:
-        lines = self.report.lines
-        if len(lines) < FIRST:
-            lines = (*lines, refused)
-        self.report = replace(self.report, refused=self.report.refused + 1, lines=lines)
 
 
 def _lines(header: Header, memories: Sequence[StoredMemory]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Final
 from ..errors import VaultFileBroken
 from ..models.data_models import Memory
 from ..models.scope import ROLES_FOLDER, ROOT_NOTES, SHARED, Place, Scope
-from ..models.transfer import EntryState, FileRecord, LeftOut, MemoryRecord
+from ..models.transfer import EntryState, FileRecord, MemoryRecord
 from ..models.vault_layout import (
     ARCHIVE,
     CARRIED,
@@ -38,8 +38,8 @@ class StoreReader:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._tree = VaultTree(root, contextlib.nullcontext())
-        self.left_out: list[LeftOut] = []
-        """What the last ``records`` could not carry."""
+        self.left_out: list[tuple[str, str]] = []
+        """What the last ``records`` could not carry, and why: a stable code."""
 
     def scopes(self) -> tuple[str, ...]:
         """Returns the names of the scopes that have a folder."""
@@ -52,7 +52,7 @@ class StoreReader:
         for scope, name in self._tree.folders():
             if scope is None:
                 if only is None:
-                    self.left_out.append(LeftOut(SCOPES, shown(name), "illegal_folder"))
+                    self.left_out.append((f"{SCOPES}/{shown(name)}", "illegal_folder"))
             elif only is None or name in only:
                 yield from self._scope(scope)
         if only is None:
@@ -82,7 +82,7 @@ class StoreReader:
                     continue
                 shelf = role if role is None or top == ROLES_FOLDER else role.soul
                 if shelf is None:
-                    self.left_out.append(LeftOut(top, shown(inside.name), "illegal_role"))
+                    self.left_out.append((f"{top}/{shown(inside.name)}", "illegal_role"))
                 else:
                     yield shelf.name, inside
 
@@ -93,12 +93,12 @@ class StoreReader:
         found = []
         for path in everything(folder, shut):
             if not is_sendable(path):
-                self.left_out.append(LeftOut(name, shown(path), "misnamed"))
+                self.left_out.append((f"{name}/{shown(path)}", "misnamed"))
             elif not path.lower().endswith(endings):
-                self.left_out.append(LeftOut(name, path, "not_markdown"))
+                self.left_out.append((f"{name}/{path}", "not_markdown"))
             else:
                 found.append(path)
-        self.left_out += [LeftOut(name, shown(path), "unreadable") for path in shut]
+        self.left_out += [(f"{name}/{shown(path)}", "unreadable") for path in shut]
         return found
 
     def _scope(self, scope: Scope) -> Iterator[MemoryRecord | FileRecord]:
@@ -139,11 +139,11 @@ class StoreReader:
     def _file(self, name: str, path: str, place: Path) -> FileRecord | None:
         try:
             if place.stat().st_size > MAX_FILE:
-                self.left_out.append(LeftOut(name, path, "too_large"))
+                self.left_out.append((f"{name}/{path}", "too_large"))
                 return None
             reading = self._tree.read(place)
         except (OSError, VaultFileBroken):
-            self.left_out.append(LeftOut(name, path, "unreadable"))
+            self.left_out.append((f"{name}/{path}", "unreadable"))
             return None
         return FileRecord(name, path, reading.raw, reading.stamp[0])
 

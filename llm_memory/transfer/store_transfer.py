@@ -20,7 +20,6 @@ from ..models.transfer import (
     Record,
     RefusedLine,
     SettingsRecord,
-    StoreExported,
     StoreRestored,
 )
 from ..models.vault_layout import CONSTITUTION_PAGE, SOUL_PAGE, is_recalled, topic_of
@@ -35,8 +34,6 @@ from .store_writer import Put, StoreWriter, own_path
 _RULING = (SOUL_PAGE.lower(), CONSTITUTION_PAGE.lower())
 _TOLD = (EntryState.LIVING, EntryState.CONFLICT)
 """What is not in the archive."""
-FIRST = 20
-"""Refused lines that are told of one by one."""
 _GROUP_CHARS = 4_000_000
 """Of entries so many characters are held before they are written."""
 
@@ -74,10 +71,6 @@ class StoreExport:
             if isinstance(record, End):
                 self.end = record
             yield line_of(record)
-
-    def done(self) -> StoreExported:
-        """Returns what was written."""
-        return StoreExported(self.end.memories, self.end.files, tuple(self._store.left_out))
 
 
 def read_header(source: LineFile, *, known_format: int | None = None) -> Header:
@@ -214,10 +207,10 @@ class Restoring:
             for number, _ in group:
                 self._refuse(number, error.code, error.detail)
             return
-        done, known = self._done, self._done.known + len(group) - new
+        done = self._done
         rules = [one.memory for _, one in group if new and _is_rule(path, one)]
         ruling = *done.ruling, *((f"{scope}/{path}", rule.judgment) for rule in rules)
-        self._done = replace(done, memories=done.memories + new, known=known, ruling=ruling)
+        self._done = replace(done, memories=done.memories + new, ruling=ruling)
 
     def _file(self, number: int, record: FileRecord) -> None:
         try:
@@ -225,24 +218,18 @@ class Restoring:
         except TransferFailed as error:
             self._refuse(number, error.code, error.detail)
             return
-        done = self._done
+        done, place = self._done, f"{record.scope}/{record.path}"
         match put:
             case Put.WRITTEN:
                 ruling = done.ruling
                 if record.scope == SHARED.name or record.path.lower() in _RULING:
-                    words = record.content.decode(errors="replace")
-                    ruling = *ruling, (f"{record.scope}/{record.path}", words)
+                    ruling = *ruling, (place, record.content.decode(errors="replace"))
                 self._done = replace(done, files=done.files + 1, ruling=ruling)
             case Put.DIFFERS:
-                place = (record.scope, record.path)
                 self._done = replace(done, differing=(*done.differing, place))
 
     def _refuse(self, number: int, fault: str, detail: str) -> None:
-        done = self._done
-        lines = done.lines
-        if len(lines) < FIRST:
-            lines = (*lines, RefusedLine(number, fault, detail))
-        self._done = replace(done, refused=done.refused + 1, lines=lines)
+        self._done = self._done.without(RefusedLine(number, fault, detail))
 
 
 def _is_rule(path: str, record: MemoryRecord) -> bool:

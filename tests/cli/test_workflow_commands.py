@@ -225,7 +225,7 @@ def test_status_and_config_tell_what_a_workflow_sets(
         "[memory]\nlayout = 3\nauto_inject_topk = 5\n[roles]\nenabled = ['qa']\n", "utf-8"
     )
     said = shop.run("config")[1]
-    for words in ("themselves: 5", "roles: none", "layout must be"):
+    for words in ("themselves: 5", "roles: none", "layout is not written"):
         assert words in said
 
 

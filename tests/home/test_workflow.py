@@ -199,43 +199,19 @@ def test_a_link_is_not_read(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "en", "used"),
     [
-        (
-            "[memory]\nlayout = 'flat'\n",
-            "layout must be project-only or project+roles, taken as project-only",
-            {"has_roles": False},
-        ),
+        ("[memory]\nlayout = 'flat'\n", "layout {} project-only", {"has_roles": False}),
         *(
-            (
-                f"# 一\n[memory]\nauto_inject_topk = {value}\n",
-                "auto_inject_topk must be a whole number, 0–20, taken as 3",
-                {"topk": 3},
-            )
+            (f"# 一\n[memory]\nauto_inject_topk = {value}\n", "auto_inject_topk {} 3", {"topk": 3})
             for value in ("true", "21", "-1", "2.0", "'3'", "nan", "1979-05-27")
         ),
-        (
-            "[roles]\n[memory]\nproject = 'a b'\n",
-            "project is no legal name, not used; it is only shown",
-            {"project": ""},
-        ),
+        ("[roles]\n[memory]\nproject = 'a b'\n", "project {} not set", {"project": ""}),
         *(
             (f"[roles]\nenabled = [\n'qa',\n{name},\n]\n", "role", {"enabled": ("qa",)})
             for name in ("'../x'", "'qa'", "'QA'", "''", "3", "'con'", "'" + "x" * 65 + "'")
         ),
-        (
-            "[roles]\nenabled = 'qa'\n",
-            "enabled must be a list, not read",
-            {"enabled": None},
-        ),
-        (
-            "[memory]\n\n'rooot' = 'x'\n",
-            "unknown key 'rooot'",
-            {"root": None},
-        ),
-        (
-            "x = 1\nroles = ['qa']\n[memory]\n",
-            "write [roles], not read",
-            {"enabled": None},
-        ),
+        ("[roles]\nenabled = 'qa'\n", "enabled {} not set", {"enabled": None}),
+        ("[memory]\n\n'rooot' = 'x'\n", "unknown key 'rooot'", {"root": None}),
+        ("x = 1\nroles = ['qa']\n[memory]\n", "[roles] {} not set", {"enabled": None}),
     ],
 )
 def test_a_wrong_value_is_told_and_what_is_done_instead(
@@ -243,6 +219,7 @@ def test_a_wrong_value_is_told_and_what_is_done_instead(
 ) -> None:
     workflow = taken(project, text)
     (warning,) = workflow.warnings
+    en = en.format("is not written as it should be, taken as")
     assert halves(project, warning)[1].startswith(en)
     assert {name: getattr(workflow, name) for name in used} == used
 

@@ -114,6 +114,6 @@ async def until_said(rig: Rig, code: str) -> dict[str, str]:
     async with asyncio.timeout(60):
         while True:
             for notice in (await rig.engine.status()).notices:
-                if notice.code is code:
+                if notice.code == code:
                     return dict(notice.params)
             await asyncio.sleep(0.01)

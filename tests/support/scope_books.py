@@ -52,11 +52,11 @@ class Restarts:
 
     def notice(self, code: str) -> Notice | None:
         """The one that stands."""
-        return next((one for one in self.notices.standing() if one.code is code), None)
+        return next((one for one in self.notices.standing() if one.code == code), None)
 
     def told(self, code: str) -> Notice:
         """The one that has to stand."""
-        (found,) = (one for one in self.notices.standing() if one.code is code)
+        (found,) = (one for one in self.notices.standing() if one.code == code)
         return found
 
 

@@ -22,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
 )
+from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     NO_TIME,
     Memory,
@@ -141,8 +142,8 @@ def living(paths: EnginePaths) -> set[StoredMemory]:
 @given(trees())
 def test_what_is_restored_is_what_was_exported_and_stays_so_when_restored_again(tree: Tree) -> None:
     with written(tree) as (source, target, file):
-        out = export_store(source, file, now=NOW)
-        assert out.left_out == ()
+        out, left_out = export_store(source, file, now=NOW)
+        assert left_out == []
         back = restore_store(target, file)
         assert (back.refused, back.differing, back.cut_short) == (0, (), False)
         assert back.memories == out.memories
@@ -182,6 +183,15 @@ def test_the_memories_alone_bring_back_every_memory(tree: Tree) -> None:
         file.write_text("\n".join(kept), "utf-8")
         restore_store(target, file)
         assert living(target) == living(source)
+
+
+def test_a_dry_run_into_a_folder_that_is_not_there_says_so(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    export_store(EnginePaths.under(tmp_path), tmp_path / "store.jsonl", now=NOW)
+    nowhere = tmp_path / "nowhere"
+    with pytest.raises(TransferFailed, match="nowhere"):
+        restore_store(EnginePaths.under(nowhere), tmp_path / "store.jsonl", dry=True)
+    assert not nowhere.exists()
 
 
 def test_an_entry_that_stands_in_two_files_comes_back_in_both() -> None:
