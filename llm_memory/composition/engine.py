@@ -31,6 +31,8 @@ from ..runtime.shielded import shielded
 from ..runtime.supervisor import Supervisor
 from ..service.parts import Parts
 from ..storage.directory_lock import DirectoryLock
+from ..storage.formats.store_formats import StoreFormats
+from ..storage.private_folder import restrict_contents, restrict_folder
 from ..text.lazy_pattern import compile_all
 
 _LOCK_POLL_SECONDS: Final = 0.2
@@ -101,11 +103,11 @@ class Engine:
         for lock in parts.locks:
             await self._own(lock)
         for step in (
-            *(folder.restrict_folder for folder in parts.private),
+            *(partial(restrict_folder, lock.path) for lock in parts.locks),
             compile_all,
             # Before the index and a search import numpy at the same time, each half of it.
             parts.scanner.prepare,
-            parts.formats.open,
+            StoreFormats(parts.paths.memory, parts.paths.data, parts.version).open,
             parts.vault.open,
             self._open_state,
             parts.corrected.load,
@@ -174,9 +176,9 @@ class Engine:
 
     async def _tidy(self) -> None:
         """Take others' rights from what lies in the folders, and delete what a kill left."""
-        parts = self.parts
-        for step in (*(one.restrict_contents for one in parts.private), parts.files.remove_stale):
-            await shielded(asyncio.to_thread(step))
+        for lock in self.parts.locks:
+            await shielded(asyncio.to_thread(restrict_contents, lock.path))
+        await shielded(asyncio.to_thread(self.parts.files.remove_stale))
 
     async def _keep_up(
         self, index: LexicalService | IndexingService, run: Callable[[], Awaitable[None]]

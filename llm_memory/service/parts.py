@@ -84,10 +84,9 @@ from ..soul.rules.soul_text import seed
 from ..soul.soul_files import SoulFiles
 from ..soul.style_counts import SqliteStyleCounts
 from ..storage.directory_lock import DirectoryLock
-from ..storage.formats.store_formats import MANIFEST, StoreFormats
+from ..storage.formats.store_formats import MANIFEST
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
-from ..storage.private_folder import PrivateFolder
 from ..storage.record_intents import RecordIntents
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
@@ -119,18 +118,10 @@ async def no_prompt(_: str) -> str:
 
 @dataclass(eq=False)
 class Told:
-    """What an engine is told from outside.
-
-    Attributes:
-        on_notice: Hears what the owner should know, once, when it is new.
-        version: The plugin's: what the engine writes first, it signs.
-        remembers: False for one that knows nothing of the bot's conversations: what the state
-            remembers of them stays as it is.
-        chat: Reads finished turns; without it nothing is learned from them.
-        accounts: Which bot accounts exist now, None where nobody can tell.
-        carried_settings: The owner's, for backups to carry.
-        replacing: Parts in the places of others, by the names of rows: a test's store.
-    """
+    """What an engine is told from outside. ``on_notice`` hears what the owner should know, once,
+    when it is new; ``version`` is the plugin's. Where it knows nothing of the bot's conversations,
+    it ``remembers`` nothing, and what the state has of them stays as it is. ``accounts`` returns
+    None where nobody can tell. ``replacing``: a test's parts, by the names of rows."""
 
     paths: EnginePaths
     settings: EngineSettings
@@ -197,7 +188,6 @@ class Parts(Told):
 
     # Files, and what watches them.
     locks = part(lambda p: [DirectoryLock(folder) for folder in p.paths.owned])
-    private = part(lambda p: [PrivateFolder(folder) for folder in p.paths.owned])
     files = part(lambda p: StoreFiles(p.paths.data, p.paths.memory))
     ledger = part(lambda p: SqliteLedger(p.paths.state / "vault.sqlite"))
     vault = part(lambda p: MarkdownVault(p.paths.memory, p.ledger))
@@ -224,7 +214,6 @@ class Parts(Told):
     turns = part(lambda p: SqliteTurnStore(p.loop_file))
     loop_book = part(lambda p: SqliteLoopFacts(p.loop_file))
     sleep_store = part(lambda p: SqliteSleepStore(p.loop_file))
-    formats = part(lambda p: StoreFormats(p.paths.memory, p.paths.data, p.version))
 
     # Indexes: files that may be deleted.
     worker = part(lambda p: indexes.chroma_worker(p.paths, english=p.english))

@@ -1,4 +1,9 @@
-"""A folder of ours that the bot's user alone may look into, unless its owner wants otherwise."""
+"""A folder of ours that the bot's user alone may look into, unless its owner wants otherwise.
+
+Everybody else's rights are taken from it and all below it, once in its life: ``MARK`` is written
+into it then. What is not ours to change, or lies on a disk that takes no changes, stays as it is.
+Nothing is done on Windows, where a user's folders are private by themselves.
+"""
 
 from __future__ import annotations
 
@@ -21,36 +26,29 @@ _TEXT: Final = (
 )
 
 
-class PrivateFolder:
-    """Takes everybody else's rights from a folder and all below it, once in its life: ``MARK`` is
-    written into it then. What is not ours to change, or lies on a disk that takes no changes, stays
-    as it is. Does nothing on Windows, where a user's folders are private by themselves.
-    """
+def restrict_folder(folder: Path) -> None:
+    """Take the rights from the folder itself: from now on no other user reaches what is in it.
+    Blocks, for no longer than a look at one file takes."""
+    if _is_new(folder):
+        _take_from(str(folder.resolve()))
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def restrict_folder(self) -> None:
-        """Take the rights from the folder itself: from now on no other user reaches what is in it.
-        Blocks, for no longer than a look at one file takes."""
-        if self._is_new():
-            _take_from(str(self._path.resolve()))
+def restrict_contents(folder: Path) -> None:
+    """Take them from all that is in it, and note that this was done. Blocks."""
+    if not _is_new(folder):
+        return
+    top = str(folder.resolve())
+    _take_from(top)
+    for path in _below(top):
+        _take_from(path)
+    try:
+        replace_durably(folder / MARK, _TEXT.encode())
+    except VaultWriteFailed as error:
+        logger.debug("the mark of a private folder was not written: {}", error)
 
-    def restrict_contents(self) -> None:
-        """Take them from all that is in it, and note that this was done. Blocks."""
-        if not self._is_new():
-            return
-        top = str(self._path.resolve())
-        _take_from(top)
-        for path in _below(top):
-            _take_from(path)
-        try:
-            replace_durably(self._path / MARK, _TEXT.encode())
-        except VaultWriteFailed as error:
-            logger.debug("the mark of a private folder was not written: {}", error)
 
-    def _is_new(self) -> bool:
-        return os.name != "nt" and not (self._path / MARK).exists()
+def _is_new(folder: Path) -> bool:
+    return os.name != "nt" and not (folder / MARK).exists()
 
 
 def _below(top: str) -> Iterator[str]:

@@ -17,7 +17,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryDra
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import append_durably, replace_durably
-from astrbot_plugin_scoped_memory.llm_memory.storage.private_folder import MARK, PrivateFolder
+from astrbot_plugin_scoped_memory.llm_memory.storage.private_folder import (
+    MARK,
+    restrict_contents,
+    restrict_folder,
+)
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 
@@ -135,12 +139,12 @@ def test_a_link_is_not_followed_and_what_it_leads_to_left_alone(tmp_path: Path) 
     ours.mkdir()
     (ours / "link").symlink_to(outside, target_is_directory=True)
     (ours / "file.md").symlink_to(outside / "other.md")
-    PrivateFolder(ours).restrict_contents()
+    restrict_contents(ours)
     assert mode(ours) == 0o700
     assert (mode(outside), mode(outside / "other.md")) == (0o755, 0o644)
 
 
-@pytest.mark.parametrize("patched", ["os.chmod", f"{PrivateFolder.__module__}.os.name"])
+@pytest.mark.parametrize("patched", ["os.chmod", f"{restrict_folder.__module__}.os.name"])
 def test_a_disk_that_takes_no_changes_and_windows_are_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patched: str
 ) -> None:
@@ -150,9 +154,8 @@ def test_a_disk_that_takes_no_changes_and_windows_are_left_alone(
     (tmp_path / "a.md").write_text("x", "utf-8")
     tmp_path.chmod(0o755)
     monkeypatch.setattr(patched, read_only if patched == "os.chmod" else "nt")
-    folder = PrivateFolder(tmp_path)
-    folder.restrict_folder()
-    folder.restrict_contents()
+    restrict_folder(tmp_path)
+    restrict_contents(tmp_path)
     monkeypatch.undo()
     assert mode(tmp_path) == 0o755
 
