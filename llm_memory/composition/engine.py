@@ -102,8 +102,8 @@ class Engine:
         parts = self.parts
         for lock in parts.locks:
             await self._own(lock)
+            await asyncio.to_thread(restrict_folder, lock.path)
         for step in (
-            *(partial(restrict_folder, lock.path) for lock in parts.locks),
             compile_all,
             # Before the index and a search import numpy at the same time, each half of it.
             parts.scanner.prepare,
