@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from ...llm_memory import Actor, CognitiveService, ConversationId, Refused
-from ...llm_memory.models.conversation import ConversationKind
+from ...llm_memory.models.conversation import By, ConversationKind
 from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.models.turns import Pause
 from ...llm_memory.text.safe_text import cut
@@ -27,13 +27,6 @@ type Reply = str | list[str]
 type Handler = Callable[[Call], Awaitable[Reply]]
 type Person = tuple[str, str]
 """A person in a conversation: another member of a group was shown another list."""
-
-
-class By(TypedDict):
-    """What most verbs of the service take."""
-
-    conversation_id: ConversationId
-    actor: Actor
 
 
 class Asked(NamedTuple):

@@ -1,6 +1,6 @@
-"""``/memory forget``, ``edit``, ``move`` and ``undo``: what people correct; and which memory a
-person means: by words, an id, a pointer that ends with one, or a number of the list that this
-person was shown last in this conversation."""
+"""``/memory forget``, ``edit``, ``move`` and ``undo``; and which memory a person means: by words,
+an id, a pointer that ends with one, or a number of the list that this person was shown last here.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
 
 async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | None:
     """Ask before all that a person said is forgotten: one's own, or by an admin another's. None
-    where nobody is called so: then the words mean something else."""
+    where nobody is called so."""
     accounts, who = [call.actor.person], call.say("forget.you")
     if whose:
         accounts = await call.service.speakers(whose, conversation_id=call.where)
@@ -85,8 +85,7 @@ async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | Non
             return None
         call.for_admins()
         who = f"“{cut(whose)}”"
-    if len(accounts) > 1:
-        named = tuple(map(safe, accounts))
+    if len(named := tuple(map(safe, accounts))) > 1:
         return call.say("forget.which_speaker", who=who, accounts=named, one=named[0])
     ids = await call.service.ids_said_by(accounts[0], conversation_id=call.where)
     if not ids:
@@ -106,10 +105,9 @@ async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | Non
 
 
 async def _meant(call: Call, words: str, for_good: str) -> str:
-    """The id of the one memory that holds the words. Of several, and before one is lost for good,
-    and where none holds them, nothing is taken for meant. One character or a short number is not
-    looked for, and beside other words it leaves open what is meant. Of others' memories one is
-    meant only where one's own hold no such words."""
+    """The id of the one memory that holds the words; of others' only where one's own hold none. Of
+    several, and before one is lost for good, nothing is taken for meant. One character or a short
+    number is not looked for, and beside other words it leaves open what is meant."""
     shown, tokens = cut(words), words.split()
     telling = [token for token in tokens if not _says_too_little(token)]
     if not telling:
@@ -144,14 +142,14 @@ async def edit(call: Call) -> str:
 async def move(call: Call) -> str:
     """Move an entry to another scope: by an admin."""
     first, more = call.split()
-    named = named_one(call, first) or first
-    outcome = await call.service.move(named, scope_named(more), **call.by)
+    scope, named = scope_named(more), named_one(call, first) or first
+    outcome = await call.service.move(named, scope, **call.by)
     return changed_text(call.texts, call.done(outcome))
 
 
 async def undo(call: Call) -> Reply:
-    """Take back the last forget, edit or move: of an entry, or of this person here; or the last
-    bringing along, as a whole. What was changed since is passed over."""
+    """Take back what was done last: to an entry, or by this person here, as a whole. What was
+    changed since is passed over."""
     named = named_one(call, call.rest) or call.rest
     done = await call.service.restore(named, **call.by)
     if isinstance(done, Changed):
@@ -172,17 +170,16 @@ def bare(words: str) -> str:
 
 
 def named_one(call: Call, words: str) -> str | None:
-    """Returns the one id that is named; None for words that are neither a number nor an id. Where
-    no one memory is meant, the command is answered so."""
-    named = named_several(call, words) or [None]
-    if len(named) > 1:
+    """Returns the one id that is named; None for words that name none. Several are answered."""
+    named = named_several(call, words)
+    if named and len(named) > 1:
         raise Enough(call.say("pointed.one_at_a_time"))
-    return named[0]
+    return named[0] if named else None
 
 
 def named_several(call: Call, words: str) -> list[str] | None:
-    """Returns the ids that are named, each once; None for words that are neither numbers nor
-    ids. Of a number that was not listed, the command is answered so."""
+    """Returns the ids that are named, each once; None for words that are neither numbers nor ids. A
+    number that was not listed is answered."""
     listed, parts = call.listed, _BETWEEN.split(unicodedata.normalize("NFKC", words))
     read = [(_numbers(one, listed), pointed_id(one) or "") for one in parts if one]
     if not read or not all(numbers or pointed for numbers, pointed in read):
@@ -195,8 +192,7 @@ def named_several(call: Call, words: str) -> list[str] | None:
 
 
 def _numbers(word: str, shown: Collection[int]) -> Sequence[int]:
-    """Returns the numbers that a word names, none for what is no number. ``shown``: the numbers of
-    the list."""
+    """Returns the numbers that a word names, none for what is no number; ``shown`` by the list."""
     found = _ITEM.fullmatch(folded_word(word))
     if found is None:
         return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypedDict
 
 from ..errors import InvalidConversationId
 
@@ -116,6 +117,13 @@ class Actor:
     def is_agent(self) -> bool:
         """True for the account that all coding agents speak under."""
         return self.person.startswith(f"{AGENT_ACCOUNT}:")
+
+
+class By(TypedDict):
+    """What most verbs of the front door take."""
+
+    conversation_id: ConversationId
+    actor: Actor
 
 
 @dataclass(frozen=True, slots=True)

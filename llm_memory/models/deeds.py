@@ -24,9 +24,9 @@ class DeedKind(StrEnum):
     AMENDED = "amended"
     """Changed, and not because it was wrong: its former words may come back."""
     REPLACED = "replaced"
-    """By what its speaker said anew: ``memory_id`` is the new entry, ``before`` the former one."""
+    """By what its speaker said anew."""
     BROUGHT = "brought"
-    """Many at once: ``memory_id`` is the batch, and ``migration.sqlite`` tells what is in it."""
+    """Many at once: ``migration.sqlite`` tells what is in it."""
     PURGED = "purged"
     """To be deleted for good: until the night its words are still needed."""
 
@@ -45,7 +45,6 @@ class Requester:
 
     @property
     def name(self) -> str:
-        """What a correction says of who made it."""
         return self.actor.name or self.actor.person
 
 
@@ -55,11 +54,11 @@ class Deed:
 
     Attributes:
         scope: Where the entry stood; ``target``: to which it was moved.
-        memory_id: Of the entry; once that was purged, its keyed hash.
+        memory_id: Of the entry, its keyed hash once that was purged; of what was brought the batch.
         words: What it said. Empty once it was purged: then ``marks`` are what it is known by, keyed
             hashes of the statement and of its clauses.
-        person: Who had said it; ``who`` is the name.
         said_at: The days that its words name are counted from there.
+        person: Who had said it; ``who`` is the name.
         by: The name of who did it, ``actor`` the account, ``door`` the conversation.
         before: Of a replacement, the id of the former entry.
         after: Digest of what the deed left: where something else stands since, no undo.
@@ -87,26 +86,25 @@ class Deed:
     number: int = 0
 
     @property
+    def names(self) -> frozenset[str]:
+        return frozenset((self.memory_id, self.before))
+
+    @property
     def places(self) -> tuple[str, ...]:
         """The scopes to which its words may not return. A moved statement is in its new scope
         already, and was not meant for all."""
-        if self.kind not in CORRECTIONS:
-            return ()
-        if self.kind is not DeedKind.MOVED:
-            return (self.scope,)
-        return tuple(dict.fromkeys((self.scope, self.target, PUBLIC.name)))
+        moved = (self.target, PUBLIC.name) if self.kind is DeedKind.MOVED else ()
+        return tuple(dict.fromkeys((self.scope, *moved))) if self.kind in CORRECTIONS else ()
 
     @property
     def hidden_in(self) -> tuple[str, ...]:
         """The scopes whose readers are told nothing of it: not the one that it was moved to, and
         what its speaker retracted later may be told of its day."""
-        if self.kind is DeedKind.TAKEN_BACK:
-            return ()
-        return tuple(place for place in self.places if place != self.target)
+        told = self.kind is DeedKind.TAKEN_BACK
+        return () if told else tuple(place for place in self.places if place != self.target)
 
     @property
     def stands_in(self) -> str:
-        """The scope in which the entry stands since."""
         return self.target or self.scope
 
     @property

@@ -37,7 +37,7 @@ _EMPTIED: Final = Actor("", "空了的日记")
 
 @dataclass(eq=False)
 class CorrectedTexts:
-    """Tells which statements a correction keeps out, and cuts them out of texts. It is told what
+    """Tells which statements a correction keeps out, and cuts them out of texts. ``_removed``: what
     may not return to a scope."""
 
     _removed: Callable[[str], Sequence[Removed]]
@@ -52,9 +52,9 @@ class CorrectedTexts:
         otherwise: bool = False,
         copies: Collection[str] = (),
     ) -> bool:
-        """Returns whether a correction keeps ``memory``, said at that time, out of a scope. May
-        take milliseconds. ``otherwise``: also in other words of the same person; ``copies``: also
-        as another copy of one of these."""
+        """Returns whether a correction keeps ``memory``, said at that time, out of a scope;
+        ``otherwise``, also in other words of the same person; as one of ``copies``, in any. May
+        take milliseconds."""
         near = self._since(scope, said_at)
         if any(one.deed.memory_id in copies for one in near):
             return True
@@ -83,8 +83,8 @@ class CorrectedTexts:
         return self._cut(turn, [Removed(one, self._mark) for one in since])
 
     def _cut(self, turn: QueuedTurn, near: Sequence[Removed]) -> QueuedTurn:
-        """Returns the turn without these statements; without any words if it is a copy of one and
-        its words do not show which of them say it."""
+        """Returns the turn without these statements; without words if it is a copy of one and they
+        do not show which of them say it."""
 
         def left(text: str, as_named: Callable[..., str], near: Sequence[Removed]) -> str:
             by_name = partial(as_named, who=turn.who)
@@ -136,8 +136,7 @@ class CorrectedTexts:
 
 @dataclass(eq=False)
 class CorrectionFollower:
-    """Called after each correction, and after each round over the files: it looks at what was
-    noted since, in the scopes of that."""
+    """Called after each correction, and after each round over the files."""
 
     _deeds: Deeds
     _unread: UnreadTurns
@@ -164,18 +163,17 @@ class CorrectionFollower:
         """Update what was derived in a scope. Returns True if not all of it could be written."""
         entries, failed = self._catalogue.of_scope(scope), False
         for stored, made in await asyncio.to_thread(self._outdated, scope.name, entries, new):
-            written = await self._editor.annotate(stored, made)
-            failed |= isinstance(written, Refused) and not is_absent(written)
+            written: object = await self._editor.annotate(stored, made)
             if isinstance(written, StoredMemory) and written.memory.judgment == NOTHING:
-                _, refused = await self._editor.archive([written], _EMPTIED)
-                failed |= refused is not None
+                _, written = await self._editor.archive([written], _EMPTIED)
+            failed |= isinstance(written, Refused) and not is_absent(written)
         return failed
 
     def _outdated(
         self, scope: str, entries: Sequence[StoredMemory], new: Sequence[Deed]
     ) -> list[tuple[StoredMemory, Made]]:
-        """Returns the entries whose settling statement a person has taken out of the scope, and
-        the journals that tell of something corrected; each with how it is to be. Blocks."""
+        """Returns the entries whose settling statement a person has taken out, and the journals
+        that tell of something corrected; each with how it is to be. Blocks."""
         found: list[tuple[StoredMemory, Made]] = []
         here = [one for one in new if scope in one.hidden_in]
         for stored in entries:

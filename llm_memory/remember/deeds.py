@@ -32,28 +32,19 @@ TYPING: Final = timedelta(minutes=10)
 
 
 def lost(
-    kind: DeedKind,
-    scope: str,
-    memory: Memory,
-    *,
-    at: datetime = NO_TIME,
-    target: str = "",
-    after: str = "",
-    undoable: bool = False,
+    kind: DeedKind, scope: str, memory: Memory, at: datetime = NO_TIME, target: str = ""
 ) -> Deed:
     """Returns the deed by which an entry of a scope loses the words that it has. ``at``: when it
     is noted, by default."""
-    who = memory.provenance.person, memory.provenance.who, target
     said = memory.memory_id, memory.judgment, memory.created_at
-    return Deed(kind, scope, *said, at, *who, after=after, undoable=undoable)
+    return Deed(kind, scope, *said, at, memory.provenance.person, memory.provenance.who, target)
 
 
 class Deeds:
     """Durable in the state store, held in memory; threads read it, the event loop alone changes it.
 
-    A service that removes a memory for a person notes it here first. A service that writes earlier
-    statements without a person's present request asks ``texts``. Where the store refuses a deed it
-    holds until the bot is restarted.
+    Who removes a memory for a person notes it here first. Who writes earlier statements that no
+    person asks for now asks ``texts``. What the store refuses holds until the bot is restarted.
     """
 
     def __init__(self, state: SqliteStateStore, clock: Clock) -> None:
@@ -75,13 +66,11 @@ class Deeds:
         """Read the journal; it is empty if the state store cannot be read. Blocks."""
         try:
             self._key = self._table.key()
-            found = self._table.rows()
+            for deed in self._table.rows():
+                self._put(deed.number, deed)
         except StateUnavailable as error:
             logger.warning("corrections_unread", error=error)
             self._failure = error
-            return
-        for deed in found:
-            self._put(deed.number, deed)
 
     # What is known
 
@@ -91,8 +80,7 @@ class Deeds:
 
     def of_entry(self, scope: str, memory_id: str) -> list[Deed]:
         """Returns what was corrected of an entry, or of its keyed hash; of all without an id."""
-        found = self._corrections.get((scope, memory_id), {})
-        return [one.deed for one in list(found.values())]
+        return [one.deed for one in list(self._corrections.get((scope, memory_id), {}).values())]
 
     def of_scope(self, scope: str) -> list[Deed]:
         """Returns all corrections of a scope by people."""
@@ -104,8 +92,8 @@ class Deeds:
 
     def was_taken_out(self, scope: str, memory_id: str) -> bool:
         """True for an entry that a person has forgotten in the scope, or moved to another one."""
-        gone = (DeedKind.FORGOTTEN, DeedKind.MOVED)
-        return any(one.kind in gone and one.scope == scope for one in self._of(scope, memory_id))
+        there = (one.kind for one in self._of(scope, memory_id) if one.scope == scope)
+        return any(kind in (DeedKind.FORGOTTEN, DeedKind.MOVED) for kind in there)
 
     def is_purged(self, scope: str, memory_id: str) -> bool:
         """True if a person had an entry purged: it may not be restored."""
@@ -142,17 +130,15 @@ class Deeds:
                 person, door = requester.actor.person, requester.conversation
                 one = replace(one, by=requester.name, actor=person, door=door, batch=batch)
             made.append(replace(one, at=at))
-        if not made:
-            return []
-        numbers = await self._durably(partial(self._table.add, made))
-        numbers = numbers or [next(self._unstored) for _ in made]
+        numbers = await self._durably(partial(self._table.add, made)) if made else []
+        numbers = [next(self._unstored) for _ in made] if numbers is None else numbers
         async for number, deed in unhurried(zip(numbers, made, strict=True)):
             self._put(number, replace(deed, number=number))
         return numbers
 
     async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> list[int]:
-        """Note what a person deleted in the files, given as scope and entry. Returns the numbers of
-        what was not noted yet: a crash comes between this and the archive."""
+        """Note what a person deleted in the files. Returns the numbers of what was not noted yet:
+        a crash comes between this and the archive."""
         return await self.note(
             lost(DeedKind.FORGOTTEN, scope, memory)
             for scope, memory in entries
@@ -162,9 +148,10 @@ class Deeds:
     async def changed_by_hand(
         self, changes: Iterable[tuple[str, Memory | None, str, Memory]]
     ) -> None:
-        """Note what a person moved to another scope's folder, reworded or put back in the files,
-        given as former scope and entry, present scope and entry."""
+        """Note what a person moved to another scope's folder, reworded or put back in the files:
+        former scope and entry, present scope and entry."""
         made: list[Deed] = []
+        typed = self._clock() - TYPING
         async for scope, before, target, now in unhurried(changes):
             old = "" if before is None else same_words(before.judgment)
             if old != (new := same_words(now.judgment)):
@@ -173,17 +160,13 @@ class Deeds:
                 continue
             if scope != target:
                 made.append(lost(DeedKind.MOVED, scope, before, target=target))
-            if not new.startswith(old) and not self._is_typing(target, before.memory_id):
+            known = self.of_entry(target, before.memory_id)
+            if not (new.startswith(old) or any(o.is_hand_edit and o.at >= typed for o in known)):
                 made.append(lost(DeedKind.EDITED, target, before))
         await self.note(made)
 
-    def _is_typing(self, scope: str, memory_id: str) -> bool:
-        since, known = self._clock() - TYPING, self.of_entry(scope, memory_id)
-        return any(one.is_hand_edit and one.at >= since for one in known)
-
     async def stands(self, scope: str, memories: Iterable[Memory]) -> None:
-        """Note that these entries stand in a scope with the words that they have: no deed took
-        those away. What took others away stays."""
+        """Note that no deed took away the words that these entries of a scope have."""
         back = list[Deed]()
         async for memory in unhurried(memories):
             for one in self._with_words(scope, memory):
@@ -193,17 +176,15 @@ class Deeds:
         await self._change(back)
 
     async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
-        """Copy corrections to the scope to which a scope's statements are brought: all, or those of
-        what these persons had said."""
+        """Copy corrections to where a scope's statements are brought: all, or those of what these
+        persons had said."""
         there = {(one.kind, one.memory_id, one.at) for one in self.of_entry(target, "")}
-        named = {source: target}
+
+        def brought(name: str) -> str:
+            return target if name == source else name
+
         await self.note(
-            replace(
-                one,
-                scope=named.get(one.scope, one.scope),
-                target=named.get(one.target, one.target),
-                undoable=False,
-            )
+            replace(one, scope=brought(one.scope), target=brought(one.target), undoable=False)
             for one in self.of_entry(source, "")
             if (one.kind, one.memory_id, one.at) not in there
             and (persons is None or one.person in persons)
@@ -212,10 +193,10 @@ class Deeds:
     # What is purged
 
     async def purged(self, scope: str, memory_ids: Collection[str]) -> None:
-        """Note at once that entries are purged: no file brings them back, whatever it says of its
-        time, though the words are needed until the night; and no undo does."""
+        """Note at once that entries are purged, though their words are needed until the night: no
+        file brings them back, whatever it says of its time, and no undo."""
         known = set(self.unsealed())
-        new = [one for one in memory_ids if (scope, one) not in known]
+        new = (one for one in memory_ids if (scope, one) not in known)
         await self.note(Deed(DeedKind.PURGED, scope, one) for one in new)
         await self.no_undo(scope, memory_ids)
 
@@ -226,36 +207,24 @@ class Deeds:
 
     async def not_purged(self, scope: str, memory_id: str) -> None:
         """Note that such an entry is sealed, or lives again."""
-        purge = DeedKind.PURGED, scope, memory_id
-        there = self._all.values()
-        await self.drop([o.number for o in there if (o.kind, o.scope, o.memory_id) == purge])
+        purges = (one for one in self._all.values() if one.kind is DeedKind.PURGED)
+        purged = scope, memory_id
+        await self.drop([o.number for o in purges if (o.scope, o.memory_id) == purged])
 
     async def seal(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
-        """Replace the words of these, and those ids that are ``gone``, by keyed hashes.
-
-        They may still be in the log of the state's file. Raises StateUnavailable.
-        """
-        ids = {memory_id: self.mark(memory_id) for memory_id in gone}
-        sealed = [
-            replace(
-                one,
-                memory_id=ids.get(one.memory_id, one.memory_id),
-                words="",
-                who="",
-                marks=marks_of(Removed(one, self.mark)),
-            )
-            for one in purged
-        ]
-        kept = CORRECTIONS | {DeedKind.PURGED}
-        others = [
-            one.number
-            for one in self._all.values()
-            if one.kind not in kept and (one.memory_id in ids or one.before in ids)
-        ]
+        """Replace the words of these, and those ids that are ``gone``, by keyed hashes; not in the
+        log of the state's file. Raises StateUnavailable."""
+        sealed = list[Deed]()
+        for one in purged:
+            name = self.mark(one.memory_id) if one.memory_id in gone else one.memory_id
+            marks = marks_of(Removed(one, self.mark))
+            sealed.append(replace(one, memory_id=name, words="", who="", marks=marks))
         await asyncio.to_thread(self._table.change, sealed)
         for one in sealed:
             self._put(one.number, one)
-        await self.drop(others)
+        kept, named = CORRECTIONS | {DeedKind.PURGED}, set(gone)
+        others = [one for one in self._all.values() if one.kind not in kept]
+        await self.drop([one.number for one in others if one.names & named])
 
     # What can be undone
 
@@ -274,11 +243,10 @@ class Deeds:
         """No undo of what was done to these and stands in this scope since."""
         ids = set(memory_ids)
         there = [one for one in self._all.values() if one.undoable and one.stands_in == scope]
-        await self.undone(one for one in there if not ids.isdisjoint((one.memory_id, one.before)))
+        await self.undone(one for one in there if one.names & ids)
 
     async def undone(self, deeds: Iterable[Deed]) -> None:
-        """Note that deeds were undone, or can be no more: what they corrected stays corrected until
-        it stands again."""
+        """Allow no undo of these any more: what they corrected stays so until it stands again."""
         there = [self._all[one.number] for one in deeds if one.number in self._all]
         await self._change([replace(one, undoable=False) for one in there if one.places])
         await self.drop([one.number for one in there if not one.places])
@@ -325,6 +293,6 @@ class Deeds:
 
 def _places(deed: Deed | None) -> set[tuple[str, str]]:
     """Returns where a correction is looked for."""
-    if deed is None:
-        return set()
-    return {(place, name) for place in deed.places for name in ("", deed.memory_id)}
+    return (
+        {(place, name) for place in deed.places for name in ("", deed.memory_id)} if deed else set()
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -72,8 +73,8 @@ class MemoryEditor:
     async def edit(
         self, stored: StoredMemory, text: str, requester: Requester, *, own: bool
     ) -> Changed | Refused:
-        """Replace an entry's words; its speaker and all else are kept. ``own``: its speaker edits
-        it. Else the words are another's from now on, and are marked so."""
+        """Replace an entry's words alone. Unless its speaker edits his ``own``, they are marked as
+        another's."""
         by = "" if own else escape_inline(requester.name, also="·")
         draft = MemoryDraft(text, source=Source.COMMAND, actor=requester.actor)
         passed = await self._checks.examine(draft, stored.scope)
@@ -86,10 +87,10 @@ class MemoryEditor:
             quoted = is_quotation(said, trusted=memory.provenance.trusted)
             return replace(memory.with_words(words, by), quoted=quoted)
 
-        after = left_words(replace(stored, memory=made(stored.memory)))
-        noted = partial(lost, DeedKind.EDITED, after=after, undoable=True)
+        deed = lost(DeedKind.EDITED, stored.scope.name, stored.memory)
+        deed = replace(deed, after=left_words(replace(stored, memory=made(stored.memory))))
         step = self._writing(made, requester.actor)
-        edited = await self._correct(stored, step, noted, requester)
+        edited = await self._correct(stored, step, deed, requester)
         if isinstance(edited, Refused):
             return edited
         await self._deeds.stands(edited.scope.name, [edited.memory])
@@ -100,14 +101,14 @@ class MemoryEditor:
         self, stored: StoredMemory, target: Scope, requester: Requester
     ) -> Changed | Refused:
         """Move the entry to the other scope."""
+        kind, home = DeedKind.MOVED, stored.scope.name
         # If the target has an entry of that id already, an undo must not take its words.
-        after, name = left_words(stored), target.name
-        noted = partial(lost, DeedKind.MOVED, target=name, after=after, undoable=True)
+        deed = replace(
+            lost(kind, home, stored.memory, target=target.name), after=left_words(stored)
+        )
         step = partial(self._vault.move, target=target)
-        moved = await self._correct(stored, step, noted, requester)
-        if isinstance(moved, Refused):
-            return moved
-        return Changed(DeedKind.MOVED, moved, before=stored.scope.name)
+        moved = await self._correct(stored, step, deed, requester)
+        return moved if isinstance(moved, Refused) else Changed(kind, moved, before=home)
 
     async def annotate(
         self, stored: StoredMemory, made: Made, requester: Requester | None = None
@@ -118,14 +119,13 @@ class MemoryEditor:
         changed = await self._change(stored, step)
         if requester is not None and isinstance(changed, StoredMemory):
             bot = replace(requester, actor=replace(requester.actor, person=""))
-            name, after = changed.memory.memory_id, left_words(changed)
-            deed = Deed(DeedKind.AMENDED, changed.scope.name, name, after=after, undoable=True)
-            await self._deeds.note([deed], bot)
+            deed = Deed(DeedKind.AMENDED, changed.scope.name, changed.memory.memory_id)
+            await self._deeds.note([replace(deed, after=left_words(changed), undoable=True)], bot)
         return changed
 
     async def vouch(self, stored: StoredMemory, *, trusted: bool) -> Changed | Refused:
         """Vouch for an entry, or take that back: a standing instruction moves to those, or leaves
-        them. What would override others stays a quotation."""
+        them."""
         made = partial(as_vouched, trusted=trusted)
 
         def step(current: StoredMemory) -> StoredMemory | None:
@@ -145,39 +145,36 @@ class MemoryEditor:
 
     async def close(self, former: StoredMemory, by: StoredMemory) -> bool:
         """Mark an entry as settled by another one with the same readers. Returns False if that
-        failed, a person has changed its words or deleted it, or it is an accepted proposal: a
-        record alone settles that."""
+        failed, a person has changed it, or a record alone settles it."""
         if place_name(former) != place_name(by) or entry_key(former) == entry_key(by):
             return False
-        day, who = shown_day(by.memory.created_at, ""), by.memory.who
 
         def settled(current: StoredMemory) -> StoredMemory | None:
-            if not _says_as(former, current) or is_accepted(current.memory):
+            memory, new = current.memory, by.memory
+            if not _says_as(former, current) or is_accepted(memory):
                 return None
-            memory = done(current.memory, day, who) if is_task(current) else current.memory
-            return self._vault.replace(current, closed(memory, by.memory.memory_id))
+            if is_task(current):
+                memory = done(memory, shown_day(new.created_at, ""), new.who)
+            return self._vault.replace(current, closed(memory, new.memory_id))
 
         return isinstance(await self._change(former, settled), StoredMemory)
 
     async def supersede(self, former: StoredMemory, successor: StoredMemory) -> bool:
         """Archive an entry that ``successor``, an entry of its scope on disk, replaces. Returns
-        False if that failed, a person has changed its words or deleted it, it is a decided
-        proposal, or the successor is gone meanwhile: two that replace each other must not both
-        go."""
+        False if that failed, a person has changed it, it is a decided proposal, or the successor is
+        gone meanwhile: two that replace each other must not both go."""
         async with self._recallable.writing:
-            if self._catalogue.get(entry_key(successor)) is None:
-                return False
-            current = await self._unchanged(former)
+            there = self._catalogue.get(entry_key(successor)) is not None
+            current = await self._unchanged(former) if there else None
             return current is not None and await self._put_away(current, successor)
 
     async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
         """The same for who holds the lock and has looked."""
         memory = successor.memory
-        if is_decided(former.memory):
-            return False
         by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
         try:
-            return await self._leave(former, by, memory.created_at)
+            kept = is_decided(former.memory)
+            return not kept and await self._leave(former, by, memory.created_at)
         except VaultWriteFailed as error:
             logger.debug("the former memory was not archived: {}", error)
             return False
@@ -185,8 +182,8 @@ class MemoryEditor:
     async def archive(
         self, found: Iterable[StoredMemory], by: Actor
     ) -> tuple[list[StoredMemory], Refused | None]:
-        """Archive entries, a file at a time. Returns those that it did archive, and why not all, if
-        the vault cannot be written; what a person has deleted already is passed over."""
+        """Archive entries, a file at a time, but for what a person has deleted already. Returns
+        what it did archive, and why not all, if the vault cannot be written."""
         gone, at = list[StoredMemory](), self._now()
         try:
             for _, some in groupby(sorted(found, key=_FILE), _FILE):
@@ -207,25 +204,22 @@ class MemoryEditor:
     async def _leave(self, stored: StoredMemory, by: Actor, at: datetime) -> bool:
         """Archive one for who holds the lock. Returns False if a person has deleted it. Raises
         VaultWriteFailed."""
-        try:
-            await asyncio.to_thread(self._vault.archive, stored, by=by, at=at)
-            found = True
-        except KeyError:
-            found = False
+        path = None
+        with suppress(KeyError):
+            path = await asyncio.to_thread(self._vault.archive, stored, by=by, at=at)
         self._recallable.drop(stored)
-        return found
+        return path is not None
 
     async def purge(self, found: Iterable[StoredMemory]) -> str:
-        """Delete every copy of forgotten entries from the archive. Returns what could not be
-        deleted, and why; empty if nothing is left. What is left is tried again at night."""
+        """Delete every copy of forgotten entries from the archive. Returns what is left for the
+        night, and why; empty for nothing."""
         left = ""
         for scope, some in groupby(sorted(found, key=_FILE), _SCOPE):
             ids = {one.memory.memory_id for one in some}
             await self._deeds.purged(scope.name, ids)
-            purge = partial(self._vault.purge, scope, lambda one, ids=ids: one.memory_id in ids)
             async with self._recallable.writing:
                 try:
-                    await asyncio.to_thread(purge, ids)
+                    await asyncio.to_thread(self._vault.purge, scope, partial(_is_of, ids), ids)
                 except VaultWriteFailed as error:
                     left = str(error)
         return left
@@ -238,8 +232,8 @@ class MemoryEditor:
     async def restore(
         self, found: Iterable[StoredMemory]
     ) -> tuple[list[StoredMemory], Refused | None]:
-        """Bring back what was forgotten: entries of the archive, and turns that are not read yet.
-        Returns what stands again, and why not all, if the vault cannot be written."""
+        """Bring back entries of the archive, and turns that are not read yet. Returns what stands
+        again, and why not all, if the vault cannot be written."""
         back = list[StoredMemory]()
         for scope, some in groupby(sorted(found, key=_FILE), _SCOPE):
             here, refused = list(some), None
@@ -276,21 +270,16 @@ class MemoryEditor:
         return Changed(deed.kind, back, undone=True)
 
     async def folders(self) -> list[str]:
-        """Returns the names of the scopes that have a folder."""
+        """Returns the scopes that have a folder."""
         return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
 
     # How an entry is changed
 
     async def _correct(
-        self,
-        stored: StoredMemory,
-        step: Step,
-        noted: Callable[[str, Memory], Deed],
-        requester: Requester,
+        self, stored: StoredMemory, step: Step, deed: Deed, requester: Requester
     ) -> StoredMemory | Refused:
         """Note the correction first: a kill in between must not lose it."""
-        deed = noted(stored.scope.name, stored.memory)
-        numbers = await self._deeds.note([deed], requester)
+        numbers = await self._deeds.note([replace(deed, undoable=True)], requester)
         changed = await self._change(stored, step)
         if isinstance(changed, Refused):
             await self._deeds.drop(numbers)
@@ -310,12 +299,11 @@ class MemoryEditor:
 
         def now() -> StoredMemory | None:
             current = self._vault.current(stored)
-            return None if current is None else step(current)
+            return step(current) if current else None
 
-        try:
+        changed = None
+        with suppress(KeyError):
             changed = await asyncio.to_thread(now)
-        except KeyError:
-            changed = None
         if changed is None:  # a person changed or deleted it; the next round finds out which
             return None
         if changed.scope != stored.scope:
@@ -331,9 +319,8 @@ class MemoryEditor:
             changed = made(current.memory)
             if changed == current.memory:
                 return current
-            if by is None:
-                return self._vault.replace(current, changed)
-            return self._vault.edit(current, changed, by=by, at=self._now())
+            edit = partial(self._vault.edit, by=by, at=self._now()) if by else self._vault.replace
+            return edit(current, changed)
 
         return step
 
@@ -342,13 +329,16 @@ class MemoryEditor:
         current = await asyncio.to_thread(self._vault.current, known)
         if current is None:
             self._recallable.drop(known)
-            return None
-        if current != known:
+        elif current != known:
             self._recallable.take(current)
-        return current if _says_as(known, current) else None
+        return current if current is not None and _says_as(known, current) else None
 
     def _now(self) -> datetime:
         return self._clock().replace(microsecond=0)
+
+
+def _is_of(memory_ids: Collection[str], memory: Memory) -> bool:
+    return memory.memory_id in memory_ids
 
 
 def _says_as(known: StoredMemory, current: StoredMemory) -> bool:
@@ -356,8 +346,7 @@ def _says_as(known: StoredMemory, current: StoredMemory) -> bool:
 
 
 def left_words(stored: StoredMemory) -> str:
-    """Returns the digest by which an undo tells what a change left: an entry's content without its
-    strength, which changes by itself."""
+    """Returns the digest of what a change left, without its strength, which changes by itself."""
     memory = without_anchor(stored.memory)  # a move drops it
     said = (memory.judgment, memory.reasoning, memory.tags, memory.context)
     return content_hash(repr((*said, memory.provenance.who, memory.extra)))

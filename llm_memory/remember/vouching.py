@@ -7,7 +7,6 @@ import hashlib
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
 
 from ..models.data_models import Memory, Source, StoredMemory
 from ..models.scope import Scope
@@ -23,10 +22,6 @@ def as_vouched(memory: Memory, *, trusted: bool) -> Memory:
     return replace(memory, provenance=origin, quoted=is_quotation(said, trusted=trusted))
 
 
-FILE_NAME: Final = "vouched.txt"
-"""Below the state: a line an entry, of its words alone the hash."""
-
-
 class HomeVouchers:
     """What the owner of a home has vouched for in a project's committed store. ``state`` is the
     store's state folder, in the home. Blocks, for a moment.
@@ -36,7 +31,7 @@ class HomeVouchers:
     """
 
     def __init__(self, state: Path) -> None:
-        self._file = state / FILE_NAME
+        self._file = state / "vouched.txt"
 
     @cached_property
     def _marks(self) -> frozenset[str]:
@@ -46,8 +41,7 @@ class HomeVouchers:
             return frozenset()
 
     def as_held(self, stored: StoredMemory) -> StoredMemory:
-        """Returns an entry as the home has it: trusted if its owner has vouched for it, whatever
-        the file says of it."""
+        """Returns an entry with the home's trust in it, whatever the file says."""
         trusted = _mark(stored.scope, stored.memory) in self._marks
         return replace(stored, memory=as_vouched(stored.memory, trusted=trusted))
 

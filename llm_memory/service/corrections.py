@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Unpack
 
 from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import proposal_key
 from ..errors import StateUnavailable
-from ..models.conversation import Actor, ConversationId
+from ..models.conversation import By
 from ..models.data_models import (
     Changed,
     ChangeOutcome,
@@ -40,34 +41,19 @@ class Corrections(Door):
     """Who asks, and from where, is told by the view."""
 
     async def forget(
-        self,
-        memory_id: str,
-        *,
-        conversation_id: ConversationId,
-        actor: Actor,
-        for_good: bool = False,
+        self, memory_id: str, *, for_good: bool = False, **by: Unpack[By]
     ) -> ChangeOutcome:
-        """Move an entry to the archive: its speaker wherever it is seen, an admin where he
-        may edit it.
-
-        ``for_good``: out of the archive, too, also if it was forgotten before. No undo.
-        """
-        (outcome,) = await self.forget_many(
-            [memory_id], conversation_id=conversation_id, actor=actor, for_good=for_good
-        )
+        """Move an entry to the archive: its speaker wherever it is seen, an admin where he may edit
+        it. ``for_good``: out of the archive, too, also if it was forgotten before. No undo."""
+        (outcome,) = await self.forget_many([memory_id], for_good=for_good, **by)
         return outcome
 
     @deed
     async def forget_many(
-        self,
-        ids: Sequence[str],
-        *,
-        conversation_id: ConversationId,
-        actor: Actor,
-        for_good: bool = False,
+        self, ids: Sequence[str], *, for_good: bool = False, **by: Unpack[By]
     ) -> list[ChangeOutcome]:
         """The same of several as one deed, with one undo: an outcome for each id."""
-        view = await self.parts.gate.open(conversation_id, actor)
+        view = await self.parts.gate.open(by["conversation_id"], by["actor"])
         named = [
             await self._forgettable(one, view, for_good=for_good) async for one in unhurried(ids)
         ]
@@ -90,15 +76,16 @@ class Corrections(Door):
     async def _forget(
         self, named: Iterable[StoredMemory], view: View, *, for_good: bool = False
     ) -> dict[Key, ChangeOutcome]:
-        """The corrections are noted first: a kill between must not lose them. What is not read yet
-        has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
-        leave the queue at night."""
+        """The corrections are noted first: a kill between must not lose them. A turn that is not
+        read yet has no entry: so it is neither recalled nor learned, and for good its words leave
+        the queue at night."""
         found = {entry_key(one): one for one in named}
         standing = {key: one for key, one in found.items() if one.path != ARCHIVE}
-        waiting = self.parts.unread.waiting
-        turns = {key for key, one in standing.items() if waiting(key_of(one))}
-        noted = partial(lost, DeedKind.FORGOTTEN, undoable=not for_good)
-        deeds = (noted(one.scope.name, one.memory) for one in standing.values())
+        turns = {key for key, one in standing.items() if self.parts.unread.waiting(key_of(one))}
+        deeds = (
+            replace(lost(DeedKind.FORGOTTEN, one.scope.name, one.memory), undoable=not for_good)
+            for one in standing.values()
+        )
         numbers = await self.parts.corrected.note(deeds, view.requester)
         living = [one for key, one in standing.items() if key not in turns]
         gone, refused = await self.parts.handlers.archive(living, view.who)
@@ -109,11 +96,11 @@ class Corrections(Door):
         if for_good and refused is None:
             purged = partial(Changed, DeedKind.PURGED, unfinished=await self._purge(found.values()))
             return {key: purged(one) for key, one in found.items()}
-        outcomes = dict[Key, ChangeOutcome]()
-        for key, one in found.items():
-            forgotten = Changed(DeedKind.FORGOTTEN, one)
-            outcomes[key] = forgotten if key in done else refused or absent(key.memory_id)
-        return outcomes
+        forgotten = partial(Changed, DeedKind.FORGOTTEN)
+        return {
+            key: forgotten(one) if key in done else refused or absent(key.memory_id)
+            for key, one in found.items()
+        }
 
     async def _purge(self, found: Collection[StoredMemory]) -> str:
         """Returns what could not be deleted, and why."""
@@ -127,8 +114,8 @@ class Corrections(Door):
         return left
 
     async def _forgotten(self, ids: Collection[str], view: View) -> list[StoredMemory]:
-        """Those of these that were forgotten where the conversation sees them: entries of the
-        archive, and turns that are not read yet."""
+        """What was forgotten where the conversation sees it: entries of the archive, and turns that
+        are not read yet."""
         found, was_taken_out = list[StoredMemory](), self.parts.corrected.was_taken_out
         for scope in view.changeable if any(ids) else ():
             found += await self.parts.handlers.archived(scope, ids)
@@ -137,22 +124,16 @@ class Corrections(Door):
         return [one for one in found if view.sees(one)]
 
     @deed
-    async def edit(
-        self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
-    ) -> ChangeOutcome:
-        """Give an entry other words. Admins only: of the conversation's own scope, and in their
-        own private chat whatever they see there."""
-
-        async def change(stored: StoredMemory, view: View) -> ChangeOutcome:
-            own = view.said(stored)
-            return await self.parts.handlers.edit(stored, text, view.requester, own=own)
-
-        return await self._govern(memory_id, conversation_id, actor, change)
+    async def edit(self, memory_id: str, text: str, **by: Unpack[By]) -> ChangeOutcome:
+        """Give an entry other words. Admins only: of the conversation's own scope, and in their own
+        private chat whatever they see there."""
+        edit = self.parts.handlers.edit
+        return await self._govern(
+            memory_id, by, lambda one, view: edit(one, text, view.requester, own=view.said(one))
+        )
 
     @deed
-    async def move(
-        self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
-    ) -> ChangeOutcome:
+    async def move(self, memory_id: str, scope_name: str, **by: Unpack[By]) -> ChangeOutcome:
         """Move an entry to another scope, by whom it may be edited."""
 
         async def change(stored: StoredMemory, view: View) -> ChangeOutcome:
@@ -167,29 +148,19 @@ class Corrections(Door):
                 return refused
             return await self.parts.handlers.move(stored, target, view.requester)
 
-        return await self._govern(memory_id, conversation_id, actor, change)
+        return await self._govern(memory_id, by, change)
 
     @deed
     async def vouch(
-        self,
-        memory_id: str,
-        *,
-        withdrawn: bool = False,
-        conversation_id: ConversationId,
-        actor: Actor,
+        self, memory_id: str, *, withdrawn: bool = False, **by: Unpack[By]
     ) -> ChangeOutcome:
         """Vouch for an entry, or take that back, by whom it may be edited."""
+        vouch = partial(self.parts.handlers.vouch, trusted=not withdrawn)
+        return await self._govern(memory_id, by, lambda stored, _: vouch(stored))
 
-        async def change(stored: StoredMemory, _: View) -> ChangeOutcome:
-            return await self.parts.handlers.vouch(stored, trusted=not withdrawn)
-
-        return await self._govern(memory_id, conversation_id, actor, change)
-
-    async def _govern(
-        self, memory_id: str, where: ConversationId, who: Actor, change: Change
-    ) -> ChangeOutcome:
+    async def _govern(self, memory_id: str, by: By, change: Change) -> ChangeOutcome:
         """Do what an admin may do to an entry from there."""
-        view = await self.parts.gate.open(where, who)
+        view = await self.parts.gate.open(by["conversation_id"], by["actor"])
         stored = view.governed(memory_id)
         if is_absent(stored):
             return _gone(memory_id, await self._forgotten([pointed_id(memory_id) or ""], view))
@@ -200,23 +171,17 @@ class Corrections(Door):
         return outcome
 
     @deed
-    async def restore(
-        self, memory_id: str = "", *, conversation_id: ConversationId, actor: Actor
-    ) -> UndoOutcome:
-        """Take back what was done last to an entry that the conversation sees or saw: forgotten,
-        it comes back; edited, it has its former words; moved, it is here again.
-
-        Without an id: the last that this person did in this conversation and that can still be
-        undone; if that was to bring what was left behind, all of it goes back. Raises
-        StateUnavailable, EngineClosed.
-        """
-        view = await self.parts.gate.open(conversation_id, actor)
+    async def restore(self, memory_id: str = "", **by: Unpack[By]) -> UndoOutcome:
+        """Take back what was done last to an entry that the conversation sees or saw; without an
+        id, the last that this person did in this conversation and that can still be undone, as a
+        whole. Raises StateUnavailable, EngineClosed."""
+        view = await self.parts.gate.open(by["conversation_id"], by["actor"])
         if memory_id:
             named = pointed_id(memory_id)
             return await self._undo_of(named, view) if named else absent(memory_id)
-        mine = actor.person, conversation_id.umo
+        mine = view.who.person, view.where.umo
         for deeds in self.parts.corrected.undoable(lambda one: (one.actor, one.door) == mine):
-            outcome = await self._undo(deeds, view) if actor.person else absent()
+            outcome = await self._undo(deeds, view) if view.who.person else absent()
             if not (is_absent(outcome) or is_denied(outcome)):
                 return outcome
         return absent()
@@ -224,15 +189,13 @@ class Corrections(Door):
     async def _undo_of(self, memory_id: str, view: View) -> UndoOutcome:
         """Of what one deed had forgotten together it alone comes back."""
         names = {scope.name for scope in view.changeable}
-
-        def is_of_it(one: Deed) -> bool:
-            return memory_id in (one.memory_id, one.before) and one.scope in names
-
-        for deeds in self.parts.corrected.undoable(is_of_it)[:1]:
-            if deeds[0].kind is not DeedKind.FORGOTTEN:
-                outcome = await self._undo(deeds, view)
-                if not is_absent(outcome):
-                    return outcome
+        here = self.parts.corrected.undoable(
+            lambda one: memory_id in one.names and one.scope in names
+        )
+        if here and here[0][0].kind is not DeedKind.FORGOTTEN:
+            outcome = await self._undo(here[0], view)
+            if not is_absent(outcome):
+                return outcome
         archived = await self._forgotten([memory_id], view)
         return await self._bring_back(archived[:1], view) if archived else absent(memory_id)
 
@@ -259,24 +222,21 @@ class Corrections(Door):
         return undone
 
     async def _swap_back(self, done: Deed, new: StoredMemory, view: View) -> UndoOutcome:
-        """Take back that an entry replaced another one: the new one is forgotten, and stays so
-        whatever turn that is not read yet says it."""
-        former = next(iter(await self.parts.handlers.archived(new.scope, [done.before])), None)
-        if former is None:
+        """The new one is forgotten, and stays so whatever turn that is not read yet says it."""
+        former = await self.parts.handlers.archived(new.scope, [done.before])
+        if not former:
             return absent(done.memory_id)
-        if not (view.may_forget(new) and view.may_forget(former)):
-            return view.refusal(new)
-        outcome = await self._bring_back([former], view)
+        outcome = (
+            await self._bring_back(former, view) if view.may_forget(new) else view.refusal(new)
+        )
         if isinstance(outcome, Changed):
-            (forgotten,) = (await self._forget([new], view)).values()
+            await self._forget([new], view)
             await self.parts.corrected.no_undo(new.scope.name, [done.memory_id])
-            if isinstance(forgotten, Changed):
-                outcome = replace(outcome, kind=DeedKind.REPLACED)
+            outcome = replace(outcome, kind=DeedKind.REPLACED)
         return outcome
 
     async def _recover(self, deeds: Sequence[Deed], view: View) -> UndoOutcome:
-        """Take back that entries were forgotten, as far as the archive has them. What stood again
-        since is no part of the deed any more."""
+        """As far as the archive has them. What stood again since is no part of it any more."""
         keys = {Key(one.scope, one.memory_id) for one in deeds}
         keys = {key for key in keys if self.parts.catalogue.get(key) is None}
         archived = await self._forgotten({key.memory_id for key in keys}, view)
@@ -287,8 +247,7 @@ class Corrections(Door):
         return outcome
 
     async def _bring_back(self, forgotten: Sequence[StoredMemory], view: View) -> UndoOutcome:
-        """What this person may take back here; what comes of it for the first one, if that is
-        nothing."""
+        """What this person may take back here; if that is nothing, why not the first one."""
         mine = [one async for one in unhurried(forgotten) if view.may_forget(one)]
         if not mine:
             return view.refusal(forgotten[0])

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     How,
-    MemoryDraft,
     Provenance,
-    RememberOutcome,
     Source,
     Stored,
     is_changed,
@@ -84,8 +82,7 @@ async def forget(bot: Bot, memory_id: str, where: ConversationId = FAMILY) -> No
 async def test_what_the_bot_repeats_after_a_correction_is_not_said_anew(timed_bot: Bot) -> None:
     """Its chat history still holds the words."""
     timed_bot.chat.add(answer(), answer())
-    memory_id = await timed_bot.stored_id(PEANUTS, FAMILY, MING)
-    await forget(timed_bot, memory_id)
+    await forget(timed_bot, await timed_bot.stored_id(PEANUTS, FAMILY, MING))
     await say(timed_bot, "刚才说到哪了", reply=f"你说周六去爬山。还说{PEANUTS}。")
     await reflect(timed_bot)
     assert "周六去爬山" in timed_bot.chat.calls[0].prompt
@@ -111,10 +108,10 @@ async def test_what_a_person_says_of_himself_is_distinguished_from_what_others_s
     timed_bot.chat.add(
         answer(learned("小明爱吃榴莲", who="s1"), {**learned("小红爱吃榴莲", who="s2"), "turn": 2})
     )
-    outcome = await timed_bot.remember("我爱吃榴莲", FAMILY, MING)
+    memory_id = await timed_bot.stored_id("我爱吃榴莲", FAMILY, MING)
     await say(timed_bot, "我爱吃榴莲", who=MING, reply="原来你爱吃榴莲")
     await say(timed_bot, "我爱吃榴莲", who=person(2, "小红"))
-    await forget(timed_bot, outcome.memory.memory.memory_id)
+    await forget(timed_bot, memory_id)
     await reflect(timed_bot)
     assert texts_of(timed_bot) == {"家人": ["小红爱吃榴莲"]}
     assert timed_bot.chat.calls[0].prompt.count("榴莲") == 1
@@ -123,10 +120,8 @@ async def test_what_a_person_says_of_himself_is_distinguished_from_what_others_s
 async def test_what_is_adopted_again_stays_out_though_its_id_is_another(timed_bot: Bot) -> None:
     outcome = await timed_bot.remember(PEANUTS, FAMILY, MING)
     scope, memory = outcome.memory.scope, outcome.memory.memory
-    again = replace(memory, memory_id="m-legacy0001")
-    later = replace(
-        again, memory_id="m-legacy0002", created_at=timed_bot.clock.now + timedelta(days=1)
-    )
+    again, tomorrow = replace(memory, memory_id="m-1"), timed_bot.clock.now + timedelta(days=1)
+    later = replace(again, memory_id="m-2", created_at=tomorrow)
     await forget(timed_bot, memory.memory_id)
     taken = await timed_bot.engine.parts.handlers.take(scope, [again, later])
     assert [one.memory for one in taken] == [later]
@@ -140,11 +135,10 @@ async def test_what_its_speaker_took_back_does_not_come_back_from_an_older_turn(
     async with running(tmp_path, chat=(chat := ScriptedChat()), clock=clock) as rig:
         await say(rig, oats, where=private(1002), who=person(1002, "妈妈"))
         clock.forward(minutes=1)
-        outcome = await rig.remember(oats, FAMILY, person(1002, "妈妈"))
+        old_id = await rig.stored_id(oats, FAMILY, person(1002, "妈妈"))
         clock.forward(minutes=1)
         await say(rig, "我早上改喝豆奶了，不喝燕麦奶了", who=person(1002, "妈妈"))
         new = learned(soy, who="s1")
-        old_id = outcome.memory.memory.memory_id
         chat.add(answer(contradictions=[{"old_id": old_id, "new": new}]))
         await reflect(rig)
         assert texts_of(rig) == {"家人": [soy]}
@@ -162,8 +156,7 @@ async def test_an_entry_that_is_being_typed_is_one_correction(timed_bot: Bot) ->
         path.write_text(path.read_text("utf-8").replace(before, f"## {words}"), "utf-8")
         timed_bot.clock.forward(seconds=2)
         await timed_bot.engine.reconcile()
-    corrections = timed_bot.engine.parts.corrected.of_scope("家人")
-    assert [one.words for one in corrections] == [PEANUTS]
+    assert [one.words for one in timed_bot.engine.parts.corrected.of_scope("家人")] == [PEANUTS]
 
 
 async def test_an_entry_that_a_person_puts_back_by_hand_is_corrected_no_more(
@@ -208,11 +201,6 @@ EARLIER = datetime(2026, 11, 20, tzinfo=UTC)
 WORDS = "我们决定检索面用 PostgreSQL"
 
 
-async def tell(rig: Rig, text: str, *, proposed: bool = False) -> RememberOutcome:
-    draft = MemoryDraft(text, actor=person(10001), proposed=proposed)
-    return await rig.engine.service.remember(draft, conversation_id=FAMILY)
-
-
 def as_accepted(judgment: str, memory_id: str = "m-aaaa", **more: object) -> Memory:
     """An entry of 小明 that became D-0007."""
     origin = Provenance("小明", "aiocqhttp:10001", FAMILY.umo, Source.TOOL)
@@ -225,7 +213,7 @@ async def test_a_proposal_is_stored_among_the_decisions_and_shown_as_not_decided
 ) -> None:
     file = tmp_path / "memory" / "scopes" / "家人" / "decisions.md"
     async with running(tmp_path) as rig:
-        outcome = await tell(rig, "奶奶对花生过敏", proposed=True)  # words of a preference
+        outcome = await rig.tell("奶奶对花生过敏", FAMILY, proposed=True)  # words of a preference
         assert isinstance(outcome, Stored)
         assert outcome.memory.path == "decisions.md"
         assert is_proposed(outcome.memory.memory)
@@ -238,26 +226,26 @@ async def test_a_proposal_is_stored_among_the_decisions_and_shown_as_not_decided
         # It is over, as what a later statement settled, until it is proposed again.
         (hit,) = (await rig.recall("奶奶对什么过敏", FAMILY)).hits
         assert standing(hit, lambda code, **_: code)[0] == "inject.closed"
-        again = await tell(rig, "奶奶对花生过敏", proposed=True)
+        again = await rig.tell("奶奶对花生过敏", FAMILY, proposed=True)
         assert is_stored(again, How.AGAIN)
         assert is_proposed(again.memory.memory)
 
 
 async def test_a_proposal_gives_way_and_what_was_accepted_does_not(rig: Rig) -> None:
     for proposes, is_one in ((False, False), (True, True), (False, True)):
-        said = await tell(rig, WORDS, proposed=proposes)
+        said = await rig.tell(WORDS, FAMILY, proposed=proposes)
         assert isinstance(said, Stored)
         assert is_proposed(said.memory.memory) is is_one
     await rig.engine.parts.handlers.take(SCOPE, [as_accepted("小李住在上海")])
-    said = await tell(rig, "更正：小李住在杭州")
+    said = await rig.tell("更正：小李住在杭州", FAMILY)
     assert is_stored(said, How.NEW)
     assert said.conflict is not None
     assert said.conflict.memory.memory_id == "m-aaaa"
-    again = await tell(rig, "小李住在上海", proposed=True)
+    again = await rig.tell("小李住在上海", FAMILY, proposed=True)
     assert is_stored(again, How.AGAIN)
     assert is_accepted(again.memory.memory)
-    assert is_stored(await tell(rig, "小王住在上海", proposed=True), How.NEW)
-    assert is_stored(await tell(rig, "更正：小王住在杭州"), How.REPLACED)
+    assert is_stored(await rig.tell("小王住在上海", FAMILY, proposed=True), How.NEW)
+    assert is_stored(await rig.tell("更正：小王住在杭州", FAMILY), How.REPLACED)
 
 
 @pytest.mark.parametrize("is_record", [True, False])

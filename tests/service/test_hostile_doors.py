@@ -10,9 +10,9 @@ Nor by what a model answers when it reads, or by a night. The doors of agents an
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import batched
+from itertools import batched, cycle
 from typing import Any
 
 import pytest
@@ -111,9 +111,8 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
     plant_links(memory, memory / "scopes" / "公司", hard=True)
     (root.parent / "outside.md").write_text(f"## {CANARY} ^m-00000000000000aa\n", "utf-8")
     (memory / "scopes" / "秘密").mkdir()
-    secret = Memory(
-        SECRET_ID, f"保险箱的密码是 {CANARY}", NOW, provenance=Provenance("站长", ADMIN.person)
-    )
+    said, by = f"保险箱的密码是 {CANARY}", Provenance("站长", ADMIN.person)
+    secret = Memory(SECRET_ID, said, NOW, provenance=by)
     (memory / "scopes" / "秘密" / "entities.md").write_text(render(secret), "utf-8")
     (memory / "scopes" / "家人" / "entities-9.md").symlink_to(root.parent / "outside.md")
     qa = RoleSeat(EnginePaths.under(root).leases, "qa", lambda: datetime.now(UTC))
@@ -140,18 +139,11 @@ def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[
     """Every call that a conversation can make, with one hostile name in each argument."""
     at: dict[str, Any] = {"conversation_id": where}
     by, stranger = {**at, "actor": ADMIN}, Actor(name, name)
-    for number, topic in enumerate(Topic):
-        draft = MemoryDraft(
-            f"{name} is number {number} of {topic}",
-            name,
-            tags=(name,),
-            kind=tuple(MemoryKind)[number % len(MemoryKind)],
-            topic=topic,
-            actor=Actor(name, name, admin=True),
-            proposed=topic is Topic.DECISIONS,
-            key=f"{topic} {name}",
-        )
-        yield service.remember(draft, **at)
+    for number, (topic, kind) in enumerate(zip(Topic, cycle(MemoryKind), strict=False)):
+        said, who = f"{name} is number {number} of {topic}", Actor(name, name, admin=True)
+        draft = MemoryDraft(said, name, tags=(name,), kind=kind, topic=topic, actor=who)
+        proposed = topic is Topic.DECISIONS
+        yield service.remember(replace(draft, proposed=proposed, key=f"{topic} {name}"), **at)
     yield service.recall(name, **at, limit=5, token_budget=500, actor=stranger, on=name)
     yield turn(service, name, at, stranger)
     for action in TaskAction:
@@ -177,8 +169,8 @@ def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[
     yield service.import_(name, **by)
     yield service.bring((name,), **by)
     yield service.change_map({**WHOLE_MAP, name: name}, **by)
-    rejected = Reject(name, why=name)
-    for decided in (ListDecisions(), Accept(name, unseen=True), rejected, Withdraw(2)):
+    settled = Accept(name, unseen=True), Reject(name, why=name), Withdraw(2)
+    for decided in (ListDecisions(), *settled):
         yield service.decide(decided, **by)
     yield service.pause(**by)
     yield service.resume(**by)

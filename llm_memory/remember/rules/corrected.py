@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import chain, compress
+from itertools import compress
 from typing import Final
 
 from ...models.deeds import Deed, DeedKind
@@ -40,7 +40,7 @@ _SHARED, _NEW = 0.7, 0.2
 of its own words are new. A Han character counts one, a word or number two."""
 _POINTING: Final = frozenset({"这", "這", "那", "此", "this", "that", "it"})
 _MOST_COMMENT: Final = 6
-"""A clause that begins with one of these words and weighs no more, as above, may be a comment."""
+"""A clause that begins with one of these and weighs no more, as above, may be a comment."""
 _NAMED: Final = (
     (re.compile("(?:我|俺)(?!们)|用户|本人"), "{}"),
     (re.compile(r"\bI(?:'m| am)\b"), "{} is"),
@@ -135,14 +135,9 @@ def marks_of(removed: Removed) -> tuple[str, ...]:
 def says(
     text: str, said_at: datetime, removed: Iterable[Removed], person: str | None = None
 ) -> bool:
-    """Returns whether ``text`` says one of the removed statements, as a whole or in some clauses.
-
-    Args:
-        text: With the speaker's name in place of the first person, see ``named``.
-        said_at: When it was said: relative dates in it are resolved from there.
-        person: Who said it, empty if unknown, where what that person had said counts in other
-            words as well.
-    """
+    """Returns whether ``text``, as ``named`` returns it, says one of the removed statements, as a
+    whole or in some clauses. ``said_at``: its relative dates are resolved from there. ``person``:
+    who said it, empty if unknown; what that person had said counts in other words, too."""
     said = statement(text, said_at)
     return any(says_one(said, one, person) for one in _near(said, removed, person))
 
@@ -155,10 +150,8 @@ def without(
     *,
     as_named: Callable[[str], str] = str,
 ) -> str:
-    """Returns ``text`` without the clauses that say one of the removed statements.
-
-    ``as_named`` returns a text with names in place of personal pronouns.
-    """
+    """Returns ``text`` without the clauses that say one of the removed statements. ``as_named``
+    returns a text with names in place of personal pronouns."""
     near = list(_near(statement(as_named(text), said_at), removed, person))
     if not near:
         return text
@@ -189,17 +182,18 @@ def says_one(said: Statement, removed: Removed, person: str | None) -> bool:
     if extends(removed.parts[0], said):
         return True
     clauses = said.clauses if removed.counts_otherwise(person) else ()
-    telling = chain(
-        (clause for clause in clauses if _says_otherwise(clause, removed)),
-        (one.words for one in removed.parts if extends(said, one) or _hold(runs, one.words)),
+    telling = [clause for clause in clauses if _says_otherwise(clause, removed)]
+    telling += (
+        part.words
+        for part in removed.parts
+        if extends(said, part) or any(_holds(some, part.words) for some in runs)
     )
     return not all(_is_comment(words, said, removed) for words in telling)
 
 
 def _is_comment(clause: Words, said: Statement, removed: Removed) -> bool:
     """Returns whether a clause says of the others what may be said of many (``这是好事``): a few
-    words that name nothing, less than half of the text and of the statement. It makes the one no
-    other telling of the other."""
+    words that name nothing, less than half of the text and of the statement."""
     if clause[0].casefold() not in _POINTING or any(map(_is_number, clause)) or _names(clause):
         return False
     own = _weight(_folded(clause))
@@ -211,35 +205,29 @@ def _says_otherwise(clause: Words, removed: Removed) -> bool:
     """Returns whether ``clause`` has most of the words of a part, or hardly any others, in any
     order. Neither alone is negated or retracted, and it names no other number, person or thing."""
     said = _gist(clause, removed)
-    if len(said) < _LEAST_WORDS:
+    parts = (part.words for part in removed.parts if len(said) >= _LEAST_WORDS)
+    return any(_resembles(clause, said, words, _gist(words, removed)) for words in parts)
+
+
+def _resembles(clause: Words, said: frozenset[str], part: Words, meant: frozenset[str]) -> bool:
+    new, many = said - meant, max(_LEAST_SHARED, _SHARED * _weight(meant))
+    if any(word in PERSONS or _is_number(word) for word in new) or (
+        TURNS.isdisjoint(clause) != TURNS.isdisjoint(part)
+        or _name_others(_names(clause) & said, _names(part) & meant)
+    ):
         return False
-    for words in (part.words for part in removed.parts):
-        meant = _gist(words, removed)
-        new, shared = said - meant, _weight(said & meant)
-        if TURNS.isdisjoint(clause) != TURNS.isdisjoint(words) or any(map(_is_another, new)):
-            continue
-        if _name_others(_names(clause) & said, _names(words) & meant):
-            continue
-        few, many = _NEW * _weight(said), max(_LEAST_SHARED, _SHARED * _weight(meant))
-        if _weight(new) <= few or shared >= many:
-            return True
-    return False
-
-
-def _is_another(word: str) -> bool:
-    return word in PERSONS or _is_number(word)
+    return _weight(new) <= _NEW * _weight(said) or _weight(said & meant) >= many
 
 
 def _name_others(some: frozenset[str], others: frozenset[str]) -> bool:
     """Returns whether both name things, and none in common: PostgreSQL is Postgres."""
     pairs = [(one, other) for one in some for other in others]
-    alike = any(one.startswith(other) or other.startswith(one) for one, other in pairs)
-    return bool(pairs) and not alike
+    return bool(pairs) and not any(a.startswith(b) or b.startswith(a) for a, b in pairs)
 
 
 def _names(words: Words) -> frozenset[str]:
-    """Returns what names a thing by its writing: Latin words in Chinese, and in English what has a
-    capital letter where a sentence does not begin."""
+    """Returns what names a thing by its writing: Latin words in Chinese, in English what has a
+    capital letter inside a sentence."""
     latin = [word for word in words if word.isascii() and word[:1].isalpha()]
     if len(latin) == len(words):
         latin = [word for word in words[1:] if word[:1].isupper()]
@@ -266,22 +254,17 @@ def _runs(said: Statement) -> Iterator[Words]:
             yield tuple(word for clause in said.clauses[first:last] for word in clause)
 
 
-def _hold(runs: Iterable[Words], removed: Words) -> bool:
-    """Returns whether some words have all of ``removed``, in order and close together, about the
-    same person, with the same negations and retractions."""
-    wanted = _heavy(removed)
-    most, turns = len(wanted) + len(wanted) // 2, _turns(wanted)
-    for words in runs:
-        if agree(words, removed):
-            return True
-        there = _heavy(words)
-        few = len(wanted) < _FEW_WORDS and 2 * len(wanted) < len(there)
-        if len(wanted) < _LEAST_WORDS or few or turns != _turns(there):
-            continue
-        firsts = (first for first, word in enumerate(there) if word == wanted[0])
-        if any(_begins(there[first : first + most], wanted) for first in firsts):
-            return True
-    return False
+def _holds(words: Words, removed: Words) -> bool:
+    """Returns whether ``words`` has all of ``removed``, in order and close together, about the same
+    person, with the same negations and retractions."""
+    wanted, there = _heavy(removed), _heavy(words)
+    few = len(wanted) < _FEW_WORDS and 2 * len(wanted) < len(there)
+    if few or len(wanted) < _LEAST_WORDS or _turns(wanted) != _turns(there):
+        return agree(words, removed)
+    most = len(wanted) + len(wanted) // 2
+    firsts = (first for first, word in enumerate(there) if word == wanted[0])
+    near = any(_begins(there[first : first + most], wanted) for first in firsts)
+    return near or agree(words, removed)
 
 
 def _begins(words: Words, wanted: Words) -> bool:

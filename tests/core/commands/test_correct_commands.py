@@ -276,7 +276,7 @@ async def test_what_asks_not_to_be_kept_is_added_by_nobody(timed_bot: Bot, text:
 MEMBER = {"sender": "10001", "name": "小明", "admin": False}
 OWNER, SPEAKER = person(900001, "老李", admin=True), person(10001)
 FOR_ADMINS = (
-    *("sleep", "sleep now", "sleep status", "reflect", "reflect retry"),
+    *("sleep", "sleep now", "sleep status", "reflect"),
     *("migrate", "migrate start", "migrate reverse", "migrate 坏的", "yes", "export"),
     *("scope 家人", "scope public", "scope off", "scope confirm", "scope bring"),
     "scope rename 家人 小家",

@@ -7,19 +7,18 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import file_commands
 from astrbot_plugin_scoped_memory.core.commands.file_commands import imported_lines
-from astrbot_plugin_scoped_memory.core.replies.status_text import fault_words, state_text
+from astrbot_plugin_scoped_memory.core.replies.status_text import fault_words
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSchedule
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Imported,
     MemoryDraft,
-    MigrationState,
-    MigrationStatus,
     Refused,
     RefusedLine,
     Stored,
@@ -30,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import e
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import local_now
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakePlugin
@@ -168,18 +167,6 @@ def test_why_turns_were_not_read_is_said_in_words() -> None:
     assert {error: fault_words(Texts("zh-CN"), error) for error in said} == said
 
 
-def test_each_cause_for_which_old_memories_wait_has_its_words() -> None:
-    causes = ("vault", "state", "gone", "server_down", "never_heard_of")
-    for texts in map(Texts, LANGUAGES):
-        waiting = [MigrationStatus(MigrationState.RUNNING, waiting=code) for code in causes]
-        said = [state_text(texts, status) for status in waiting]
-        assert len(set(said)) == len(said)
-        bare = [
-            c for c, words in zip(causes, said, strict=True) if re.search(f"[(（]{c}[)）]", words)
-        ]
-        assert bare == ["never_heard_of"]
-
-
 PEANUTS = "奶奶对花生过敏"
 FILE = "house.jsonl"
 
@@ -288,17 +275,12 @@ async def test_why_something_was_not_restored_is_said_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | str | None, words: str
 ) -> None:
     """Without an error: another program has the folder."""
-
-    def fail(*_: object, **__: object) -> None:
-        assert isinstance(error, Exception)
-        raise error
-
     async with running(tmp_path / "new", follow=False) as rig:
         panel = Panel()
         plugin = await moved(tmp_path, rig, panel, {"reflection_daily_tokens": 7})
         plugin.frees, panel.overtaken = error is not None, error == "overtaken"
         if isinstance(error, Exception):
-            monkeypatch.setattr(file_commands, "owned", fail)
+            monkeypatch.setattr(file_commands, "owned", Mock(side_effect=error))
         desk = Desk(rig, plugin=plugin)
         await desk(f"restore {FILE}")
         said = await desk("yes")
