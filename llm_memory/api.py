@@ -58,7 +58,6 @@ from .models.resolution import (
     BroughtBack,
     Remainder,
     Resolution,
-    Why,
     WhyCode,
 )
 from .models.settings import (
@@ -191,7 +190,6 @@ __all__ = [
     "VaultFileBroken",
     "VaultWriteFailed",
     "Voice",
-    "Why",
     "WhyCode",
     "build_engine",
     "find_backup",

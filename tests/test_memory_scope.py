@@ -77,7 +77,7 @@ async def test_whatever_cannot_be_told_writes_nothing_and_sees_nothing_private(
     async with running(tmp_path, {**MAP, **scope_map}, settings=changed, follow=False) as rig:
         await rig.remember("奶奶对花生过敏", group(777))
         report = await rig.engine.service.describe(conversation_id=where)
-        assert (report.resolution.scope, report.resolution.why.code) == (None, why)
+        assert (report.resolution.scope, report.resolution.code) == (None, why)
         assert report.resolution.refused is (why is WhyCode.MALFORMED_ID)
         outcome = await rig.tell(TEXT, where)
         assert isinstance(outcome, Refused)

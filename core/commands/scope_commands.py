@@ -60,8 +60,7 @@ async def _describe(call: Call) -> Reply:
 
 def _scope_line(call: Call, resolution: Resolution) -> str:
     """One sentence: the scope and why."""
-    why = resolution.why
-    reason = call.say(f"why.{why.code}", key=why.key, value=why.value)
+    reason = call.say(f"why.{resolution.code}", key=resolution.key, value=resolution.value)
     if resolution.scope:
         scope = place_text(call.texts, resolution.name)
         return call.say("scope.usable", scope=scope, why=reason)
@@ -114,7 +113,6 @@ async def _meant(call: Call, name: str, scopes: Mapping[str, int]) -> tuple[str,
     """The scope that is meant by the name of none, and what is to be asked first."""
     if near := near_name(name, scopes):
         return near, [call.say("scope.near", name=cut(name), scope=near)]
-    await call.check_scope({call.where.map_key: name}, call.where)
     links = call.plugin.config.engine.identity_links
     like = await asyncio.to_thread(named, name, await call.service.met(), links)
     return name, [call.say("scope.called_alike", scope=safe(name))] if any(like) else []
@@ -163,8 +161,7 @@ async def set_scope(
     async with panel_map.changing:
         raw = panel_map.read()
         if entry_of(raw, where) == name:
-            same = "scope.set_none" if name is None else "scope.set_already"
-            return call.say(same, scope=place_text(call.texts, name or ""), place=place)
+            return call.say("scope.set_already", place=place)
         changed = with_entry(raw, where, name)
         await call.check_scope(changed, where)
         await panel_map.save({MAP_KEY: changed})
@@ -173,8 +170,13 @@ async def set_scope(
     if elsewhere:
         told = call.say("scope.told", change=_changed(call, now, name, here))
         await call.plugin.tell(where.umo, told)
-    done = call.say("scope.done", change=_changed(call, now, name, place))
-    return [done, _stays(call, before.name) if now.name not in ("", before.name) else ""]
+    done, former = call.say("scope.done", change=_changed(call, now, name, place)), before.name
+    if not former or now.name in ("", former):
+        return done
+    # What does not come along, who sees it, and how it is brought.
+    named = "scope.stays" if is_mapped_name(former) else "scope.stays_derived"
+    stays = "scope.stays_public" if former == PUBLIC else named
+    return [done, call.say(stays, scope=former)]
 
 
 def _changed(call: Call, now: Resolution, name: str | None, place: str) -> str:
@@ -184,12 +186,6 @@ def _changed(call: Call, now: Resolution, name: str | None, place: str) -> str:
         kind = "public" if now.name == PUBLIC else "private"
         said = call.say(f"scope.set_{kind}", scope=name, place=place)
     return said if name else f"{call.say('scope.set_off', place=place)}\n{said}"
-
-
-def _stays(call: Call, former: str) -> str:
-    """What does not come along into another scope, who sees it, and how it is brought."""
-    named = "scope.stays" if is_mapped_name(former) else "scope.stays_derived"
-    return former and call.say("scope.stays_public" if former == PUBLIC else named, scope=former)
 
 
 def place_name(call: Call, where: ConversationId, called: str) -> str:

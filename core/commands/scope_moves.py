@@ -58,31 +58,26 @@ def left_text(texts: Texts, left: Remainder, code: str = "") -> str:
     return texts.say(code, id=where, target=place_text(texts, left.target.name), what=what)
 
 
-async def rename(call: Call) -> Reply:
-    """``<old> <new>``. What cannot be told apart again is asked about first."""
+async def rename(call: Call, *, agreed: str = "") -> Reply:
+    """``<old> <new>``. What cannot be told apart again is asked about first: the words that were
+    ``agreed`` to with a yes."""
     call.for_admins()
-    names = [scope_named(name) for name in call.rest.translate(_ARROWS).split()]
+    words, service, panel_map = agreed or call.rest, call.service, call.plugin.panel_map
+    names = [scope_named(name) for name in words.translate(_ARROWS).split()]
     if len(names) != 2 or PUBLIC in names or names[0] == names[1]:
         return call.say("scope.rename_usage")
     old, new = names
     await call.check_scope({call.where.map_key: new}, call.where)
-    _, moved = with_renamed(call.plugin.panel_map.read(), old, new)
-    exists = call.done(await call.service.plan_rename(old, new, moved))
-    do = partial(_rename, old=old, new=new)
-    asked = call.say("scope.merges", source=old, target=new, count=len(moved))
-    short = call.say("scope.merge", source=old, target=new)
-    return call.ask([asked], do, short=short) if exists and moved else await do(call)
-
-
-async def _rename(call: Call, *, old: str, new: str) -> Reply:
-    panel_map = call.plugin.panel_map
     async with panel_map.changing:
         changed, moved = with_renamed(panel_map.read(), old, new)
+        exists = call.done(await service.plan_rename(old, new, moved))
+        if exists and moved and not agreed:
+            asked = call.say("scope.merges", source=old, target=new, count=len(moved))
+            short = call.say("scope.merge", source=old, target=new)
+            return call.ask([asked], partial(rename, agreed=words), short=short)
         if moved:
             await panel_map.save({MAP_KEY: changed})
-        done = await call.service.rename(
-            old, new, changed, moved, conversation_id=call.where, actor=call.actor
-        )
+        done = await service.rename(old, new, changed, moved, **call.by)
     return _brought(call.texts, call.done(done), len(moved))
 
 

@@ -11,12 +11,8 @@ MAP_KEY = "conversation_scope_map"
 
 
 class NotSaved(Exception):
-    """The configuration could not be written, and stands as it was. ``detail`` says why; empty
-    where the panel saved another one meanwhile."""
-
-    def __init__(self, detail: str = "") -> None:
-        super().__init__(detail)
-        self.detail = detail
+    """The configuration could not be written, and stands as it was; empty where the panel saved
+    another one meanwhile."""
 
 
 class PanelMap:
@@ -24,28 +20,22 @@ class PanelMap:
 
     def __init__(self, config: Any) -> None:
         """``config``: AstrBot's, None where the plugin was given none."""
-        self._config = config
+        self._config: Any = {} if config is None else config
         self.changing = asyncio.Lock()
 
     def read(self) -> dict[str, object]:
         """The map as the panel has it now. What is no table is empty."""
-        return self.table(MAP_KEY)
-
-    def table(self, name: str) -> dict[str, object]:
-        """A table as the panel has it now. What is no table is empty."""
-        found = self.all().get(name)
+        found = self._config.get(MAP_KEY)
         return dict(found) if isinstance(found, Mapping) else {}
 
     def all(self) -> dict[str, object]:
         """Every setting as the panel has it now."""
-        return dict(self._config or {})
+        return dict(self._config)
 
     async def save(self, changed: Mapping[str, object]) -> None:
         """Put these settings in the place of the former ones, for good. The panel saves into the
         same object, all settings at once: its last word stands. Raises NotSaved."""
         config = self._config
-        if not hasattr(config, "save_config_async"):
-            raise NotSaved(type(config).__name__)
         before = {name: config[name] for name in changed if name in config}
         config.update(changed)
         try:

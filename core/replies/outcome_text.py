@@ -102,8 +102,8 @@ def error_text(texts: Texts, error: Exception) -> str:
     match error:
         case Enough():
             return str(error)
-        case NotSaved(detail=detail):
-            code = "scope.not_saved" if detail else "scope.overtaken"
+        case NotSaved():
+            code, detail = "scope.not_saved" if str(error) else "scope.overtaken", str(error)
         case TransferFailed():
             code, detail = f"transfer_fault.{error.code}", cut(error.detail, _LONG)
             code, detail = "transfer.failed", texts.say(code, detail=detail)

@@ -188,5 +188,5 @@ class FormerScopes:
 
 def _derived(resolution: Resolution) -> Scope | None:
     """The private scope that a policy derived for the conversation."""
-    by_policy = resolution.why.code in _BY_POLICY and resolution.scope != PUBLIC
+    by_policy = resolution.code in _BY_POLICY and resolution.scope != PUBLIC
     return resolution.scope if by_policy else None

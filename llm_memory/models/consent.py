@@ -12,8 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from ..errors import InvalidConversationId
-from .conversation import ConversationId, ConversationKind
+from .conversation import ConversationKind, is_well_formed
 from .data_models import Memory, Source
 from .scope import Place, Scope, ScopeFilter
 
@@ -50,10 +49,8 @@ def readers(scope: Scope, memory: Memory) -> ScopeFilter:
 def is_private_chat(conversation: str) -> bool:
     """True for the id of any conversation that is no group. False for an empty or malformed one:
     entries that were written by hand, or brought from elsewhere, name no conversation."""
-    try:
-        return ConversationId.parse(conversation).kind is not ConversationKind.GROUP
-    except InvalidConversationId:
-        return False
+    kind = conversation.split(":", 2)[1] if is_well_formed(conversation) else ConversationKind.GROUP
+    return kind != ConversationKind.GROUP
 
 
 @lru_cache(maxsize=_CACHED)

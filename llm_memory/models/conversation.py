@@ -64,7 +64,6 @@ class ConversationId:
 
     @property
     def session(self) -> str:
-        """The last part of ``umo``."""
         return self.umo.split(":", 2)[2]
 
     @property

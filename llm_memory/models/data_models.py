@@ -10,7 +10,7 @@ from typing import Final, TypeGuard
 
 from .conversation import Actor
 from .deeds import DeedKind
-from .resolution import BroughtBack, Remainder, Why
+from .resolution import BroughtBack, Remainder, Resolution
 from .scope import Scope
 
 
@@ -286,7 +286,7 @@ class Refused:
     """
 
     reason: str
-    why: Why | None = None
+    why: Resolution | None = None
     detail: str = ""
     private: tuple[PrivateKind, ...] = ()
     who: str = field(default="", compare=False)

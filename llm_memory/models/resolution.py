@@ -3,7 +3,7 @@ conversation before; and that a chat or a bot account goes on under another name
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -27,33 +27,27 @@ class WhyCode(StrEnum):
     UNKNOWN_ORIGIN = "unknown_origin"
     """Which group or person it is, or the persona, cannot be told."""
     MALFORMED_ID = "malformed_id"
-    NO_ADAPTER = "no_adapter"
+    """Or the platform is unknown, whose persons a policy would tell apart."""
     AGENT_UNMAPPED = "agent_unmapped"
     """A coding agent's conversation that the map does not name."""
     AGENT_POLICY = "agent_policy"
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
-    """``key`` is the map's key or the policy's name; ``value`` what stands there."""
+class Resolution:
+    """A conversation reads ``scope`` and public, and writes ``scope``. Without one it writes
+    nothing, and reads public; where it is ``refused``, not even that. ``key`` is the map's key or
+    the policy's name; ``value`` what stands there."""
 
     code: WhyCode
     key: str = ""
     value: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """A conversation reads ``scope`` and public, and writes ``scope``. Without one it writes
-    nothing, and reads public; where it is ``refused``, not even that."""
-
-    why: Why
     scope: Scope | None = None
 
     @property
     def refused(self) -> bool:
         """Nobody can tell which conversation it is."""
-        return self.why.code in (WhyCode.MALFORMED_ID, WhyCode.NO_ADAPTER)
+        return self.code is WhyCode.MALFORMED_ID
 
     @property
     def name(self) -> str:
@@ -83,8 +77,7 @@ class DerivedScope:
         parsed, own_id = ConversationId.parse(self.conversation), self.own_id or None
         private = parsed.kind is ConversationKind.PRIVATE
         peer, group = (own_id, None) if private else (None, own_id)
-        adapter = self.adapter or None
-        return ConversationId(parsed.umo, adapter, parsed.account, parsed.kind, peer, group)
+        return replace(parsed, adapter=self.adapter or None, peer=peer, group=group)
 
 
 @dataclass(frozen=True, slots=True)

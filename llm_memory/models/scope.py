@@ -74,9 +74,7 @@ class Place:
 
     @classmethod
     def of_role(cls, persona: str) -> Place:
-        """The notes about a persona. Raises ValueError for no persona."""
-        if not persona:
-            raise ValueError("no persona, no shelf")
+        """The notes about a persona. Raises InvalidScope for no persona."""
         return cls(role_scope(role_folder(persona)))
 
     @classmethod
@@ -117,7 +115,6 @@ class Place:
 
     @property
     def is_public(self) -> bool:
-        """True for the one scope that everybody reads."""
         return self.name == PUBLIC_NAME
 
     @property

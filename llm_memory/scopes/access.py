@@ -159,7 +159,7 @@ class Gate:
         """The same at once, of what is read so far."""
         resolution, pause = self._book.resolve(where), self._paused.of(where)
         scope = resolution.scope or PUBLIC
-        writes: Scope | Refused = resolution.scope or Refused("read_only", resolution.why)
+        writes: Scope | Refused = resolution.scope or Refused("read_only", resolution)
         shelves = [SHARED, ROOT_NOTES] if self._reads_root else [SHARED]
         if resolution.scope and where.persona:  # for others the map might have kept it apart
             shelves.append(Place.of_role(where.persona))
@@ -171,7 +171,7 @@ class Gate:
         exports: ScopeFilter | Refused = ScopeFilter.reading_as(scope, shelves=own)
         if resolution.refused:
             seen = NOTHING
-            writes = exports = Refused("refused", resolution.why)
+            writes = exports = Refused("refused", resolution)
         if not self._settings.scope_filter_enabled:
             writes = Refused("learning_paused")
             seen = seen if resolution.refused else ScopeFilter((PUBLIC,), everything=True)

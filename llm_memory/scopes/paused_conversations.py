@@ -23,7 +23,6 @@ from .scope_book import ScopeBook
 
 NAME: Final = ".pauses.json"
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
-_MOST_BYTES: Final = 8 * 1024 * 1024
 
 
 @dataclass(eq=False)
@@ -56,11 +55,10 @@ class PausedConversations:
             self._notices.post(Notice("pauses_unread", params=params, error=True))
 
     def of(self, conversation_id: ConversationId) -> Pause | None:
-        """Its pause; None where it is on the record."""
         return self.of_key(conversation_id.map_key)
 
     def of_key(self, map_key: str) -> Pause | None:
-        """The same by its own id, or by what the owner's map calls it by."""
+        """None where it is on the record."""
         return _longest(self._now(), self._keys(map_key)) or self._all
 
     def _keys(self, map_key: str) -> list[str]:
@@ -72,7 +70,6 @@ class PausedConversations:
 
     @property
     def count(self) -> int:
-        """How many conversations are paused."""
         return len({min(self._keys(key)) for key in self._now()})
 
     async def pause(self, conversation_id: ConversationId, pause: Pause) -> Pause:
@@ -112,10 +109,8 @@ class PausedConversations:
     async def _write(self, paused: Mapping[str, Pause]) -> None:
         if self._all is not None:
             raise StateUnavailable("unreadable", NAME)
-        told = {key: asdict(one) for key, one in sorted(paused.items())}
-        content = json.dumps(
-            {"paused": told}, ensure_ascii=False, indent=1, default=datetime.isoformat
-        )
+        told = {"paused": {key: asdict(one) for key, one in sorted(paused.items())}}
+        content = json.dumps(told, ensure_ascii=False, indent=1, default=datetime.isoformat)
         try:
             await asyncio.to_thread(replace_durably, self._folder / NAME, f"{content}\n".encode())
         except VaultWriteFailed as error:
@@ -130,10 +125,7 @@ def _longest(pauses: Mapping[str, Pause], keys: Iterable[str]) -> Pause | None:
 
 def _read(path: Path) -> dict[str, Pause]:
     """Raises OSError, ValueError and its like for what are no pauses."""
-    if not path.exists():
-        return {}
-    with path.open("rb") as file:
-        found = json.loads(file.read(_MOST_BYTES))["paused"]
+    found = json.loads(path.read_bytes())["paused"] if path.exists() else {}
     moment = datetime.fromisoformat
     return {
         key: Pause(str(one["scope"]), moment(one["since"]), one["until"] and moment(one["until"]))

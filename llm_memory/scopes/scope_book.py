@@ -15,11 +15,11 @@ from ..models.conversation import Actor, ConversationId, ConversationKind, SeenS
 from ..models.data_models import Refused
 from ..models.resolution import Rebinding, Resolution, WhyCode
 from ..models.scope import Place, Scope, may_be_given
-from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, MapPast, ScopeMap
+from ..models.settings import DmScope, EngineSettings, MapPast, ScopeMap
 from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
-from .rules.map_history import confirmed, judge_map, map_notices
+from .rules.map_history import judge_map, map_notices
 from .rules.rebinding import chat_key
 from .rules.scope_map import account_of, read_scope_map
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
@@ -58,15 +58,8 @@ class ScopeBook:
         settings = self._settings
         self.rebound = self._state.rebindings()
         self._present = self.accounts()
-        self._go_by(*self._read(settings.scope_map, folders, self._state.map_past()))
-        policies = {
-            "dm_scope": settings.dm_scope,
-            "group_scope": settings.group_scope,
-            BY_ACCOUNT: settings.dm_scope_by_account,
-            **{f"{BY_ACCOUNT} {a}": p for a, p in (settings.dm_scope_by_account or {}).items()},
-        }
-        for name in (name for name, policy in policies.items() if policy is None):
-            self._notices.post(Notice("policy_unknown", name, {"name": name}))
+        scope_map = read_scope_map(settings.scope_map, folders)
+        self._go_by(*self._judge(scope_map, _standing(folders), self._state.map_past()))
         if not settings.scope_filter_enabled:
             self._notices.post(Notice("scope_filter_off", error=True))
         self.strangers = {
@@ -85,16 +78,23 @@ class ScopeBook:
         if not self._map.withheld:
             keys, scopes = past.keys.difference(meant), past.scopes | self._folders
             past = replace(past, keys=keys, scopes=scopes, named=past.named if keys else keys)
-        self._go_by(*await asyncio.to_thread(self._read, raw, folders, past))
+        scope_map = await asyncio.to_thread(read_scope_map, raw, folders)
+        self._go_by(*await asyncio.to_thread(self._judge, scope_map, _standing(folders), past))
 
-    def _read(
-        self, raw: Mapping[str, object], folders: Collection[str], past: MapPast
+    async def confirm_map(self) -> None:
+        """An admin says that the map is meant as it is. Raises StateUnavailable."""
+        scope_map, past, folders = self._map_now(), self._past, self._folders
+        released = past.released.union(map(account_of, scope_map.gone))
+        meant = MapPast(scopes=past.scopes | folders, released=released)
+        self._go_by(*await asyncio.to_thread(self._judge, scope_map, folders, meant))
+
+    def _judge(
+        self, scope_map: ScopeMap, folders: frozenset[str], past: MapPast
     ) -> tuple[ScopeMap, MapPast, frozenset[str]]:
         """Blocks; changes nothing of the book's own."""
-        standing = frozenset(filter(may_be_given, folders))
-        scope_map, past = judge_map(read_scope_map(raw, folders), past, standing, self._present)
+        scope_map, past = judge_map(scope_map, past, folders, self._present)
         self._state.put_map_past(past)
-        return scope_map, past, standing
+        return scope_map, past, folders
 
     def _go_by(self, scope_map: ScopeMap, past: MapPast, folders: frozenset[str]) -> None:
         self._map, self._past, self._folders = scope_map, past, folders
@@ -117,12 +117,6 @@ class ScopeBook:
     def damaged(self) -> bool:
         """True while something is on hold that the map may have lost."""
         return self._map_now().withheld
-
-    async def confirm_map(self) -> None:
-        """An admin says that the map is meant as it is."""
-        past = confirmed(self._map_now(), self._past, self._folders)
-        await asyncio.to_thread(self._state.put_map_past, past)
-        self._go_by(*judge_map(self._map, past, self._folders, self._present), self._folders)
 
     async def rebind(self, rebindings: Sequence[Rebinding]) -> None:
         """Go by these names from now on. Raises StateUnavailable, and then by the former ones."""
@@ -158,8 +152,8 @@ class ScopeBook:
                     self._written.add(one)
         if len(self._written) >= _WRITTEN:
             self._written.clear()
-        why = resolution.why
-        if (why.code, why.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC) and actor.person:
+        by_policy = (resolution.code, resolution.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC)
+        if by_policy and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
 
     async def senders(self, umo: str = "") -> list[SeenSender]:
@@ -259,3 +253,8 @@ class ScopeBook:
             self._claimed.difference_update(names)
         for name in names if said else ():
             await self._keep(self._state.set_mark, _TOLD + name)
+
+
+def _standing(folders: Collection[str]) -> frozenset[str]:
+    """Those that only a map can name."""
+    return frozenset(filter(may_be_given, folders))

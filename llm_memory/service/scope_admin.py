@@ -104,7 +104,7 @@ class ScopeAdmin(Door):
         if not _may_pause(conversation_id, actor):
             return Refused("not_allowed")
         if found.refused:
-            return Refused("refused", found.why)
+            return Refused("refused", found)
         asked = Pause(found.name or PUBLIC.name, self.parts.clock(), until)
         paused = await self.parts.paused_conversations.pause(conversation_id, asked)
         await self.parts.unread.review()

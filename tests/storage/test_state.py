@@ -164,7 +164,7 @@ async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold
                 assert codes >= {"state_unavailable", "map_damaged"}
                 service = rig.engine.service
                 report = await service.describe(conversation_id=group(777))
-                assert report.resolution.why.code is WhyCode.MAP_WITHHELD
+                assert report.resolution.code is WhyCode.MAP_WITHHELD
                 await service.meet(group(777), person(1))
     assert path.read_bytes() == before
 
@@ -173,7 +173,7 @@ async def whys(rig: Rig) -> list[WhyCode]:
     """Why two groups and a private chat, none of them in the map, have their scopes."""
     places = (group(777), group(999), private(5))
     reports = [await rig.engine.service.describe(conversation_id=where) for where in places]
-    return [report.resolution.why.code for report in reports]
+    return [report.resolution.code for report in reports]
 
 
 UNKNOWN = [WhyCode.MAP_WITHHELD] * 3

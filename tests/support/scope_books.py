@@ -63,4 +63,4 @@ class Restarts:
 def says(book: ScopeBook, where: ConversationId) -> str:
     """The scope of a conversation, or in brackets why it has none of its own."""
     found = book.resolve(where)
-    return found.name or f"<{found.why.code}>"
+    return found.name or f"<{found.code}>"

@@ -27,7 +27,7 @@ def judge_map(
         folders: The scopes with a folder that only a map can name.
         accounts: The bot accounts that exist now, None where they are unknown: then none is gone.
     """
-    named = private_scopes(scope_map)
+    named = _private_scopes(scope_map)
     past = replace(past, released=past.released.difference(accounts or ()))
     alive = None if accounts is None else accounts | past.released
     gone = frozenset(
@@ -45,23 +45,13 @@ def judge_map(
     back = past.named.intersection(named.values()) or _anywhere(past.keys) & _anywhere(named)
     lost = not back and bool(past.keys | past.named)
     withheld = lost or (bool(private) and private <= gone)
-    judged = replace(scope_map, gone=gone, withheld=withheld)
-    return judged, past if lost else _remembered(past, named)
+    if not lost:
+        names = frozenset(named.values())
+        past = replace(past, keys=frozenset(named), scopes=past.scopes | names, named=names)
+    return replace(scope_map, gone=gone, withheld=withheld), past
 
 
-def _remembered(past: MapPast, named: dict[str, str]) -> MapPast:
-    names = frozenset(named.values())
-    return replace(past, keys=frozenset(named), scopes=past.scopes | names, named=names)
-
-
-def confirmed(scope_map: ScopeMap, past: MapPast, folders: Set[str]) -> MapPast:
-    """The past once an admin has said that the map is meant as it is."""
-    past = _remembered(past, private_scopes(scope_map))
-    released = past.released.union(map(account_of, scope_map.gone))
-    return replace(past, scopes=past.scopes | folders, released=released)
-
-
-def private_scopes(scope_map: ScopeMap) -> dict[str, str]:
+def _private_scopes(scope_map: ScopeMap) -> dict[str, str]:
     """The keys that map to a private scope, with its name."""
     entries = scope_map.entries.items()
     return {key: one.name for key, one in entries if isinstance(one, Scope) and one != PUBLIC}
@@ -82,7 +72,7 @@ def map_notices(scope_map: ScopeMap, folders: Set[str]) -> Iterator[Notice]:
         if key in odd:
             yield Notice("map_odd_key", key, params)
     if scope_map.withheld:
-        missing = folders - {*private_scopes(scope_map).values()}
+        missing = folders - {*_private_scopes(scope_map).values()}
         lists = {"scopes": missing, "accounts": {*map(account_of, scope_map.gone)}}
         params = {name: "、".join(sorted(some)) or "-" for name, some in lists.items()}
         yield Notice("map_damaged", params=params, error=True)

@@ -69,37 +69,29 @@ def place_of(seen: SeenSender) -> ConversationId:
 def complete(
     parsed: ConversationId, adapter: str | None, seen: Sequence[SeenSender]
 ) -> ConversationId:
-    """What an origin's string tells, with adapter, group and peer; ``hidden`` where they cannot be
-    told for certain.
+    """What an origin's string tells, with adapter, group and peer, as all tell them who have spoken
+    under it; ``hidden`` where they differ, or nobody has. ``adapter``: the type of its account,
+    None where it is unknown."""
+    found = {_as_told(parsed, one) for one in seen if adapter in (None, one.adapter)}
+    hidden = replace(parsed, adapter=adapter, peer=None, hidden=True)
+    return found.pop() if len(found) == 1 else hidden
 
-    Args:
-        adapter: The type of the origin's account, None where it is unknown.
-        seen: Who has spoken under this origin.
-    """
-    seen = [one for one in seen if adapter in (None, one.adapter)]
-    places = {(one.adapter, one.group) for one in seen}
-    private = parsed.kind is ConversationKind.PRIVATE and not any(one.group for one in seen)
-    peers = {one.peer for one in seen if private}
-    if len(places) != 1 or len(peers) > 1:
-        return replace(parsed, adapter=adapter, peer=None, hidden=True)
-    ((platform, group),) = places
-    kind, peer = parsed.kind, "".join(peers) or None
-    if kind is ConversationKind.PRIVATE and not private:
+
+def _as_told(parsed: ConversationId, seen: SeenSender) -> ConversationId:
+    kind, peer = parsed.kind, None
+    if kind is ConversationKind.PRIVATE and seen.group:
         kind = ConversationKind.OTHER  # as for a person's own message
-    return replace(parsed, adapter=platform, kind=kind, peer=peer, group=group or None)
+    elif kind is ConversationKind.PRIVATE:
+        peer = seen.peer or None
+    return replace(parsed, adapter=seen.adapter, kind=kind, peer=peer, group=seen.group or None)
 
 
 def on_behalf_of(
     conversation_id: ConversationId, seen: Sequence[SeenSender], sender: str
 ) -> SeenSender | None:
-    """The person for whom an agent acts in a completed conversation: whom the job names, else whose
-    private chat it is; None where that cannot be told.
-
-    Args:
-        seen: Who has spoken under its origin.
-        sender: Who set the timer, as the job says. A job that a woken agent has made itself names
-            the session instead of a person.
-    """
+    """The person for whom an agent acts in a completed conversation: whom the job names as its
+    ``sender``, else whose private chat it is; None where that cannot be told. A job that a woken
+    agent has made itself names the session instead of a person."""
     adapter = conversation_id.adapter
     spoke = {one.peer: one for one in seen if one.peer and one.adapter == adapter}
     named = sender in spoke or sender != conversation_id.session

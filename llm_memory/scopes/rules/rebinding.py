@@ -17,8 +17,8 @@ from .scope_map import account_of, entries_of, is_conversation_key, without_acco
 def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | None:
     """Why ``new`` cannot take the place of ``old``. ``accounts``: the bot accounts that exist now,
     None where they are unknown."""
-    there = accounts is None or account_of(new) in accounts
-    if old == new or not there or not _kind_of(old) == _kind_of(new) != "":
+    there, kind = accounts is None or account_of(new) in accounts, _kind_of(old)
+    if old == new or not (there and kind) or kind != _kind_of(new):
         return Refused("not_alike")
     return Refused("account_lives", detail=old) if old in (accounts or ()) else None
 

@@ -103,12 +103,10 @@ def canonical_key(key: str) -> str:
 
 
 def account_of(key: str) -> str:
-    """The bot account that a conversation key names."""
     return key.partition(":")[0]
 
 
 def without_account(key: str) -> str:
-    """What a conversation key names beside the bot account."""
     return key.partition(":")[2]
 
 

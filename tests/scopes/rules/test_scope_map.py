@@ -129,7 +129,7 @@ def test_a_key_means_the_conversation_whose_number_stands_in_it_which_reads_publ
     settings = Policies()
     found = resolve(where, read_scope_map({key: "家人"}, ()), settings)
     assert (found.scope is None) is means
-    assert (found.why.key == key) is means
+    assert (found.key == key) is means
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def said(resolution: Resolution) -> str:
     if name := resolution.name:
         return "own" if name.startswith(("dm-", "group-")) else name
     reads = "refused" if resolution.refused else "reads public"
-    return f"<{reads}: {resolution.why.code}>"
+    return f"<{reads}: {resolution.code}>"
 
 
 EVERY = (SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA)
@@ -97,7 +97,7 @@ def test_the_most_exact_key_decides(first: int, code: WhyCode) -> None:
     raw = {key: f"s{number}" for number, key in enumerate(EVERY) if number >= first}
     found = resolve(group(SPLIT, "-100#7", "猫娘"), *settings(raw))
     assert scope_of(found).name == (f"s{first}" if raw else "public")
-    assert found.why.code is code
+    assert found.code is code
 
 
 THREAD_MAP = {
@@ -176,7 +176,7 @@ def test_who_shares_a_scope(
     assert (scope_of(resolve(one, *panel)) == scope_of(resolve(two, *panel))) is same
 
 
-NO_ID, NO_ADAPTER = f"<refused: {WhyCode.MALFORMED_ID}>", f"<refused: {WhyCode.NO_ADAPTER}>"
+NO_ID = f"<refused: {WhyCode.MALFORMED_ID}>"
 UNMAPPED = f"<reads public: {WhyCode.AGENT_UNMAPPED}>"
 BAD_POLICY = f"<reads public: {WhyCode.UNKNOWN_POLICY}>"
 NO_PERSONA = f"<reads public: {WhyCode.UNKNOWN_ORIGIN}>"
@@ -236,8 +236,8 @@ MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
         (UNTOLD, settings({PERSONA: "别", "qq:FriendMessage:2": "家人"}), "家人"),
         # Without a person, or a platform, nothing is public where a policy isolates.
         *((private(None), settings(dm=policy), "own") for policy in ISOLATING),
-        *((private("1", adapter=None), settings(dm=policy), NO_ADAPTER) for policy in ISOLATING),
-        (group("tg:GroupMessage:1", "1", adapter=None), GROUPS, NO_ADAPTER),
+        *((private("1", adapter=None), settings(dm=policy), NO_ID) for policy in ISOLATING),
+        (group("tg:GroupMessage:1", "1", adapter=None), GROUPS, NO_ID),
         # An unknown kind is public only where everything is.
         (other(), settings(), "public"),
         *((other(), settings(dm=policy), "own") for policy in (DmScope.MAIN, *ISOLATING, None)),
@@ -288,7 +288,7 @@ def test_a_derived_name_never_changes(
 
 def test_a_bad_policy_of_an_account_is_named() -> None:
     bad = resolve(private("1", account="bad"), *BY_ACCOUNT)
-    assert bad.why.key == "advanced.dm_scope_by_account"
+    assert bad.key == "advanced.dm_scope_by_account"
 
 
 NAMES = st.text(min_size=1, max_size=30).filter(lambda text: bool(text.strip()))
