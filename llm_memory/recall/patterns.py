@@ -13,9 +13,14 @@ from typing import Final
 from ..text.lazy_pattern import PatternFile
 
 PATTERNS: Final = PatternFile("recall/patterns.txt")
-HEADS: Final[dict[str, dict[str, str]]] = json.loads(
+_HEADS: Final[dict[str, dict[str, str]]] = json.loads(
     Path(__file__).with_name("heads.json").read_text("utf-8")
 )
+CHINESE_HEADS, ENGLISH_HEADS = (
+    {word: kind for kind, words in kinds.items() for word in words.split()}
+    for kinds in (_HEADS["zh"], _HEADS["en"])
+)
+"""The kind of each head: a topic, "days", "person", "done", empty for what says nothing."""
 
 
 def says(kind: str, text: str) -> bool:

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from itertools import count, islice
-from operator import itemgetter
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
@@ -29,13 +27,13 @@ from .question import Ask
 from .rules.asked import EVERYTHING, Asked, OfDays
 from .rules.order import HOLDS, in_time, is_of, salience, tells_of
 
-READ: Final = 1000
+_READ: Final = 1000
 """Of a topic's files so many are looked at: those that came last."""
-LOOKED_AT: Final = 400
+_LOOKED_AT: Final = 400
 """Memories of each scope, the newest ones of the days that are asked for."""
 _OF_TOPIC, _OF_DAYS = 50, 100
 """Of both so many take part."""
-_IN_TIME: Final = frozenset({MemoryKind.EVENT, MemoryKind.TASK})
+_IN_TIME: Final = {MemoryKind.EVENT, MemoryKind.TASK}
 """What was on one day, or is to be done: it comes after what holds."""
 _OF_A_TIME: Final = 2
 """What lies on days no more directly, see ``lying``, was merely said on them."""
@@ -43,13 +41,9 @@ _OF_A_TIME: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What answers all of a question.
-
-    Attributes:
-        best: It, in this order, ahead of the others, whatever their texts say.
-        beside: What else is of the topic or the days that were asked for beside the query.
-        limit: How many of them are the answer to a question about days; None for any other.
-    """
+    """What answers all of a question: ``best``, in this order, ahead of the others, whatever their
+    texts say; of a question about days the first ``limit`` of them, which is None for any other.
+    ``beside``: what else is of the topic or the days that were asked for beside the query."""
 
     best: Sequence[StoredMemory] = ()
     beside: Sequence[StoredMemory] = ()
@@ -67,66 +61,67 @@ class WholeAnswers:
     _naming: Callable[[Ask, Iterable[str]], Awaitable[list[StoredMemory]]]
 
     async def of(self, ask: Ask) -> Whole:
-        """An empty one for a question that asks for nothing whole, or for what nobody knows by that
-        name."""
-        asked, of_days, topic = ask.whole, ask.of_days, ask.request.topic
-        if topic is None and of_days is not None and of_days.all:
-            whole = self._of_days(ask, of_days)
-            if whole.best or not (of_days.left or asked):
+        """Empty where nothing whole is asked for, or what nobody knows by that name."""
+        asked, days, topic = ask.whole, ask.of_days, ask.request.topic
+        if topic is None and days is not None and days.all:
+            whole = self._of_days(ask, days)
+            if whole.best or not (days.left or asked):
                 return whole
         best: Sequence[StoredMemory] = ()
-        if asked is not None:
-            if asked.topic is not None:
-                best = self._of_topic(ask, asked.topic, asked)
-            else:
-                best = await self._of_person(ask, asked)
+        if asked is not None and asked.topic is not None:
+            best = self._of_topic(ask, asked, asked.topic)
+        elif asked is not None:
+            best = await self._of_person(ask, asked)
         if topic is not None:
             return Whole(best, self._heaviest(ask, self._files(ask, topic)))
         if ask.request.on:
             return Whole(best, self._of_days(ask, EVERYTHING).best)
-        if of_days is None or best:
+        if days is None or best:
             return Whole(best)
-        there = [one for one, at in self._lying(ask) if at[0] <= 1]
-        return Whole(beside=[one for one in there if of_days.own or self._is_of(one, of_days)])
+        there = [one for at, one in self._lying(ask) if at[0] <= 1]
+        return Whole(beside=[one for one in there if days.own or self._is_of(one, days)])
 
     def said_on(self, ask: Ask) -> Iterator[StoredMemory]:
         """What the catalogue knows of the days asked for, some of it twice."""
         # Each span by itself: 昨天和去年五月 must not be all that lies between.
         for span in ask.times:
             of_days = span.start, span.end, ask.request.scope_filter
-            yield from self._catalogue.of_days(*of_days, ask.now.tzinfo, LOOKED_AT)
-            yield from self._catalogue.telling_of_days(*of_days, LOOKED_AT)
+            yield from self._catalogue.of_days(*of_days, ask.now.tzinfo, _LOOKED_AT)
+            yield from self._catalogue.telling_of_days(*of_days, _LOOKED_AT)
 
-    def _of_topic(self, ask: Ask, topic: Topic, asked: Asked) -> list[StoredMemory]:
-        is_tasks, read = topic is Topic.TASKS, self._files(ask, topic)
-        if is_tasks:  # what is done is no answer to what is left, nor the other way round
+    def _of_topic(self, ask: Ask, asked: Asked, topic: Topic) -> list[StoredMemory]:
+        read, names, of_tasks = self._files(ask, topic), set[str](), topic is Topic.TASKS
+        if of_tasks:  # what is done is no answer to what is left, nor the other way round
             read = [one for one in read if is_done(one) == asked.done]
-        if not (asked.name or (is_tasks and ask.asker)):
-            return self._heaviest(ask, read)
-        (names, persons), folded = _called(ask, asked.name), self._passages.folded
-        theirs = [one for one in read if tells_of(one, folded(one), names, persons)]
-        return self._heaviest(ask, theirs if asked.name else theirs or read, names)
+        if asked.name or (of_tasks and ask.asker):
+            (names, persons), folded = _called(ask, asked.name), self._passages.folded
+            theirs = [one for one in read if tells_of(one, folded(one), names, persons)]
+            read = theirs if asked.name else theirs or read
+        return self._heaviest(ask, read, names)
 
     def _files(self, ask: Ask, topic: Topic) -> list[StoredMemory]:
-        return [*islice(self._passages.of_topics({topic}, ask.request.scope_filter), READ)]
+        return [*islice(self._passages.of_topics({topic}, ask.request.scope_filter), _READ)]
 
     def _heaviest(
-        self, ask: Ask, read: Iterable[StoredMemory], names: Collection[str] = ()
+        self,
+        ask: Ask,
+        read: Iterable[StoredMemory],
+        names: Collection[str] = (),
+        most: int | None = _OF_TOPIC,
     ) -> list[StoredMemory]:
-        return heapq.nlargest(_OF_TOPIC, read, key=lambda one: self._weight(ask, one, names))
+        """What no text orders: first what is of the days asked for, of the person of these names
+        rather than said by that person, said by the asker, strong, new."""
 
-    def _weight(
-        self, ask: Ask, stored: StoredMemory, names: Collection[str] = ()
-    ) -> tuple[float, ...]:
-        """What no text orders: of the days asked for, of the person of these names rather than said
-        by that person, said by the asker, strong, new."""
-        return (
-            in_time(stored, ask.times, ask.now.tzinfo),
-            tells_of(stored, self._passages.folded(stored), names) >= HOLDS,
-            is_of(stored, ask.asker),
-            salience(stored, self._uses.of(stored)),
-            stored.memory.created_at.timestamp(),
-        )
+        def weight(stored: StoredMemory) -> tuple[float, ...]:
+            return (
+                in_time(stored, ask.times, ask.now.tzinfo),
+                tells_of(stored, self._passages.folded(stored), names) >= HOLDS,
+                is_of(stored, ask.asker),
+                salience(stored, self._uses.of(stored)),
+                stored.memory.created_at.timestamp(),
+            )
+
+        return sorted(read, key=weight, reverse=True)[:most]
 
     async def _of_person(self, ask: Ask, asked: Asked) -> list[StoredMemory]:
         """What tells of a person: facts first, then as ``tells_of``, then the newest. Nothing for a
@@ -138,23 +133,20 @@ class WholeAnswers:
         speaks = any(fold(one.memory.who) in names for one in found)
         if not (persons or speaks or any(how != HOLDS for how in found.values())):
             return await self._of_each(ask, asked.name) if asked.each and not ask.times else []
-
-        def order(one: StoredMemory) -> tuple[bool, int, datetime]:
-            return one.memory.kind not in _IN_TIME, found[one], one.memory.created_at
-
-        return sorted(found, key=order, reverse=True)
+        return sorted(
+            found,
+            key=lambda one: (one.memory.kind not in _IN_TIME, found[one], one.memory.created_at),
+            reverse=True,
+        )
 
     async def _of_each(self, ask: Ask, words: str) -> list[StoredMemory]:
         """Whatever holds the noun, in any of its forms: who of all has or is what it says."""
-        noun = words.split()[-1]
-
-        def holds_it(stored: StoredMemory) -> bool:
-            text = simplified(fold(stored.memory.judgment))
-            if noun.isascii():
-                return stem(noun) in map(stem, PATTERNS["latin"].findall(text))
-            return noun in text
-
-        return [one for one in await self._naming(ask, [words]) if holds_it(one)]
+        noun, found = words.split()[-1], await self._naming(ask, [words])
+        said = {one: simplified(fold(one.memory.judgment)) for one in found}
+        if not noun.isascii():
+            return [one for one, text in said.items() if noun in text]
+        latin, asked = PATTERNS["latin"], stem(noun)
+        return [one for one, text in said.items() if asked in map(stem, latin.findall(text))]
 
     def _of_days(self, ask: Ask, asked: OfDays) -> Whole:
         ahead = any(span.end >= ask.now.date() for span in ask.times)
@@ -163,9 +155,8 @@ class WholeAnswers:
         return self._gone_by(ask)
 
     def _gone_by(self, ask: Ask) -> Whole:
-        """The digests of the days, then what was said on them, then what names one of them. Where
-        ``request.days`` are to be told each, one for each of up to so many of these is the
-        answer."""
+        """The digests of the days, then what was said on them, then what names one of them; one for
+        each of up to ``request.days`` is the answer."""
         request = ask.request
         read = (dated(one, ask.times, ask.now.tzinfo) for one in self._weighed(ask))
         of_these = [one for one in read if one is not None]
@@ -177,28 +168,26 @@ class WholeAnswers:
     def _to_come(self, ask: Ask, asked: OfDays) -> Whole:
         """What lies on the days, first what holds a word of the question, and one of each day
         before the second of any; all of it is the answer where ``request.days`` are to be told."""
-        plans = [
-            ((not self._is_of(one, asked), at), one)
-            for one, at in self._lying(ask)
-            if not (is_task(one) and is_done(one))
-        ]
+        lying = (some for some in self._lying(ask) if not (is_task(some[1]) and is_done(some[1])))
+        plans = [(not self._is_of(one, asked), at, one) for at, one in lying]
+        plans = sorted(plans, key=lambda plan: plan[:2])[:_OF_DAYS]
         before = defaultdict[date, Iterator[int]](count)
         order = [
-            ((other, at[0] > _OF_A_TIME, next(before[at[2]])), one)
-            for (other, at), one in sorted(plans, key=itemgetter(0))[:_OF_DAYS]
+            (other, how > _OF_A_TIME, next(before[day]), one) for other, (how, _, day), one in plans
         ]
-        there = sum(not vague for (_, vague, _), _ in order) if ask.request.days else 0
-        best = [one for _, one in sorted(order, key=itemgetter(0))]
+        there = sum(not vague for _, vague, *_ in order) if ask.request.days else 0
+        best = [plan[-1] for plan in sorted(order, key=lambda plan: plan[:3])]
         return Whole(best, limit=max(ask.request.limit, there))
 
-    def _lying(self, ask: Ask) -> list[tuple[StoredMemory, tuple[int, bool, date]]]:
+    def _lying(self, ask: Ask) -> list[tuple[tuple[int, bool, date], StoredMemory]]:
+        """See the function of that name."""
         today, zone = ask.now.date(), ask.now.tzinfo
-        found = ((one, lying(one, ask.times, zone, today)) for one in self._weighed(ask))
-        return [(one, at) for one, at in found if at is not None]
+        found = ((lying(one, ask.times, zone, today), one) for one in self._weighed(ask))
+        return [(at, one) for at, one in found if at is not None]
 
     def _weighed(self, ask: Ask) -> list[StoredMemory]:
-        found = {key_of(one): one for one in self.said_on(ask)}.values()
-        return sorted(found, key=lambda one: self._weight(ask, one), reverse=True)
+        found = {key_of(one): one for one in self.said_on(ask)}
+        return self._heaviest(ask, found.values(), most=None)
 
     def _is_of(self, stored: StoredMemory, asked: OfDays) -> bool:
         return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))

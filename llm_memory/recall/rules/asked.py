@@ -1,20 +1,18 @@
 """What a message asks for, by its words alone: all of something, what lies on days, several things,
 or nothing. Pure.
 
-What is left of it without times, small words and a head noun: 任务 in 还有哪些任务没做,
-"preferences" in "what are my preferences". Where nothing is left beside such a noun, all that it
-names is asked for. Where something is left (任务栏, the rules of chess), the message is a question
-as any other. 明天有什么安排, 周五忙不忙, "what's on tomorrow" ask for all that lies on a day;
-1号要交什么 for what holds a word of the question, too; 明天见 and 今天好累 for nothing.
+Where beside times, small words and a head noun (任务 in 还有哪些任务没做) nothing is left, all that
+the noun names is asked for; where something is (任务栏), it is a question as any other.
+明天有什么安排 and "what's on tomorrow" ask for all that lies on a day; 1号要交什么 for what holds
+a word of the question, too; 明天见 and 今天好累 for nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from typing import Final
 
 from ...models.data_models import Topic
@@ -23,12 +21,10 @@ from ...text.scripts import fold
 from ...text.stated import asks
 from ...text.stop_words import CHINESE, ENGLISH
 from ...text.traditional import simplified
-from ..patterns import HEADS, PATTERNS, says
+from ..patterns import CHINESE_HEADS, ENGLISH_HEADS, PATTERNS, says
 
 MOST: Final = 3
 """Things of one message: each costs a search of its own."""
-_PLANS: Final = "days"
-"""The kind of words that ask for what lies on days."""
 _LONGEST: Final = 80
 """Characters: who asks for all of something asks shortly."""
 _LONGEST_NAME, _NAME_WORDS = 8, 3
@@ -59,8 +55,9 @@ class OfDays:
     """What is asked of the days.
 
     Attributes:
-        all: All that lies on them; else what holds a word of ``left``.
-        left: The words beside those that ask, folded and simplified: whose days, or what.
+        all: All that lies on them; else what holds one of ``left``.
+        left: Of the words beside those that ask, folded and simplified: whose days, or what. Where
+            not all is asked for, characters and beginnings.
         own: The asker asks of his own days: whatever lies on the very day may matter.
     """
 
@@ -69,14 +66,10 @@ class OfDays:
     own: bool = False
 
     def holds(self, text: str) -> bool:
-        """Whether a text, folded and simplified, holds one of the words, or a part of one where
-        not all is asked for."""
-        parts: Iterable[str] = self.left
-        if not self.all:
-            parts = chain(*([one[:4]] if one.isascii() else one for one in self.left))
+        """Whether a text, folded and simplified, holds one of ``left``."""
         return any(
             re.search(rf"(?<![^\W_]){re.escape(part)}", text) if part.isascii() else part in text
-            for part in parts
+            for part in self.left
         )
 
 
@@ -104,24 +97,20 @@ def asked_for(subject: str) -> Asked | None:
     """What a message asks for, given without the times that it names; None where it asks for
     something of its own. Of a name it is not known here whether anybody has it."""
     text = _plain(subject)
-    if not text or len(text) > _LONGEST:
-        return None
     found, left = _parted(text)
     name, own, is_person = " ".join(left), says("own", text), "person" in found
     of_another = own and not is_person if name else says("of_others", text)
-    if of_another or not _may_be_name(left):
+    if not text or len(text) > _LONGEST or of_another or not _may_be_name(left):
         return None
     topics = [one for one in Topic if one in found]
     if len(topics) == 1:
         (topic,) = topics
         of_bot = topic is Topic.TASKS and says("to_the_bot", text)
-        if not (name or own) and (of_bot or topic is Topic.PREFERENCES):
-            return None
-        return Asked(topic, _is_done(found, text), name)
+        is_nobodys = not (name or own) and (of_bot or topic is Topic.PREFERENCES)
+        return None if is_nobodys else Asked(topic, _is_done(found, text), name)
     each = bool(name) and says("each", text)
-    if topics or not (each or is_person) or not (name or own) or says("negated", text):
-        return None
-    return Asked(None, name=name, each=each)
+    of_people = (each or is_person) and (name or own) and not says("negated", text)
+    return Asked(None, name=name, each=each) if of_people and not topics else None
 
 
 def asked_of_days(
@@ -148,19 +137,20 @@ def asked_of_days(
         return None
     # Beside what asks for days to come stands whose they are, and little else.
     few = len(left) <= (0 if past else _WHOSE)
-    plans = few and bool(found & {_PLANS, Topic.TASKS})
-    everything = plans or (not left and says("asks", text))
-    return OfDays(everything, tuple(left), few and own) if everything or left else None
+    plans = few and not found.isdisjoint({"days", Topic.TASKS})
+    if plans or (not left and says("asks", text)):
+        return OfDays(True, tuple(left), few and own)
+    parts = (part for one in left for part in ([one[:4]] if one.isascii() else one))
+    return OfDays(False, tuple(parts), few and own) if left else None
 
 
 def _parted(text: str) -> tuple[set[str], list[str]]:
     """The kinds of the words that ask, of a folded text, and its other words but small ones."""
-    heads, english, small = _heads("zh"), _heads("en"), _small()
-    text = PATTERNS["open"].sub(" todo open ", text)
+    small, text = _small(), PATTERNS["open"].sub(" todo open ", text)
     words = PATTERNS["word"].findall(small.sub(" ", text))
-    found = {heads.get(word, "") for word in small.findall(text)}
-    found.update(english[word] for word in words if word in english)
-    known = english.keys() | ENGLISH
+    found = {CHINESE_HEADS.get(word, "") for word in small.findall(text)}
+    found |= {ENGLISH_HEADS.get(word, "") for word in words}
+    known = ENGLISH_HEADS.keys() | ENGLISH
     others = [one for one in words if one not in known and one.partition("'")[0] not in ENGLISH]
     return found, [word.removesuffix("'s") for word in others]
 
@@ -205,17 +195,9 @@ def _may_be_name(words: list[str]) -> bool:
 
 
 @cache
-def _heads(language: str) -> dict[str, str]:
-    """The kind of each head noun: its topic, ``_PLANS``, "person", "done", empty for what says
-    nothing beside them."""
-    return {word: kind for kind, words in HEADS[language].items() for word in words.split()}
-
-
-@cache
 def _small() -> re.Pattern[str]:
     """Small words and heads, the longest first; of 你知道 and 吃什么 the verb is heard."""
-    heads = _heads("zh")
-    small = (word for word in CHINESE if not any(head in word for head in heads))
-    words = sorted({*heads, *small} - {"吃什么"}, key=len, reverse=True)
+    small = (word for word in CHINESE if not any(head in word for head in CHINESE_HEADS))
+    words = sorted({*CHINESE_HEADS, *small} - {"吃什么"}, key=len, reverse=True)
     # 过敏 and 过期 are words of their own.
     return re.compile("|".join(map(re.escape, words)).replace("|过|", "|过(?![敏期年节户程])|"))

@@ -55,20 +55,18 @@ class Statement:
     @classmethod
     def of(cls, memory: Memory, names: frozenset[str]) -> Statement:
         """``names``: of all speakers."""
-        text, own = memory.judgment[:_READ], speaks_of_own(memory.judgment[:_READ])
-        named = {name for name in names if name in text}
-        rest = PATTERNS["value"].sub(" ", text)
+        text, found = memory.judgment[:_READ], PATTERNS["value"]
+        own, named = speaks_of_own(text), {name for name in names if name in text}
+        rest = found.sub(" ", text)
         for name in sorted(named, key=len, reverse=True):
             rest = rest.replace(name, " ")
         if own:
             named |= {memory.provenance.who} - {""}
         values = defaultdict[str, set[str]](set)
-        for one in PATTERNS["value"].finditer(text):
-            if day := one["day"] or one["weekday"]:
-                values["day"].add(day.casefold())
-            else:
-                said = one["count"] or one["word"]
-                values[(one["unit"] or one["of"] or "").casefold()].add(str(number(said) or said))
+        for one in found.finditer(text):
+            day, said = one["day"] or one["weekday"], one["count"] or one["word"]
+            unit = "day" if day else (one["unit"] or one["of"] or "").casefold()
+            values[unit].add(day.casefold() if day else str(number(said) or said))
         which = (one.strip().casefold().rstrip("的") for one in PATTERNS["which"].findall(text))
         return cls(
             memory,
@@ -85,17 +83,15 @@ class Statement:
 
 def features(old: Statement, new: Statement) -> dict[str, float]:
     """What tells whether ``new`` says how it stands now with what ``old`` says: ``FEATURES``."""
-    both, sizes = old.about & new.about, (weight(old.about), weight(new.about))
-    shared = weight(both)
-    cosine = shared / max(math.sqrt(sizes[0] * sizes[1]), 1.0)
+    both, shared = old.about & new.about, weight(old.about & new.about)
+    of_both = shared / max(weight(old.about | new.about), 1)
+    cosine = shared / max(math.sqrt(weight(old.about) * weight(new.about)), 1.0)
     pairs = zip(old.beginning, new.beginning, strict=False)
     begun = content(" ".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
     rest = math.sqrt(weight(old.about - begun) * weight(new.about - begun))
     past = (new.memory.created_at - old.memory.created_at).total_seconds() / 86_400
-    names = old.named | new.named
-    counted = old.values.keys() & new.values.keys()
+    names, counted = old.named | new.named, old.values.keys() & new.values.keys()
     differs = any(old.values[unit].isdisjoint(new.values[unit]) for unit in counted)
-    of_both = shared / max(sum(sizes) - shared, 1)
     return {
         "shared": of_both,
         "cosine": cosine,
@@ -135,8 +131,8 @@ def newer_first(
         is_unread: Tells what was not compared yet with what it corrects: it comes along, too.
         stands: As in ``RecallRequest``: what does not corrects nothing that does.
     """
-    near = sorted(below, key=lambda one: not is_unread(one.passage))[:_LOOKED_AT]
-    known = _read([*best[:_LOOKED_AT], *near])
+    near = sorted(below, key=lambda one: not is_unread(one.passage))
+    known = _read([*best[:_LOOKED_AT], *near[:_LOOKED_AT]])
 
     def follows(before: Candidate, after: Candidate) -> bool:
         """Whether ``after`` says how it stands now with what ``before`` says: the log-odds of that
@@ -154,7 +150,7 @@ def newer_first(
             and model.score(features(old, new)) > max(before.score - after.score, 0.0)
         )
 
-    first, rest = ([one for one in some if id(one) in known] for some in (best, near))
+    first, rest = ([one for one in some if id(one) in known] for some in (best, below))
     comes = [one for one in rest if any(follows(it, one) for it in first)]
     first = sorted([*first, *comes], key=lambda one: known[id(one)].memory.created_at, reverse=True)
     newer = {id(one): [it for it in first if follows(one, it)] for one in first}
@@ -169,8 +165,7 @@ def newer_first(
         one.earlier = bool(newer.get(id(one)))
         order.setdefault(id(one), one)
 
-    coming = {id(one) for one in comes}
-    for one in (*best, *(one for one in below if id(one) in coming)):
+    for one in (*best, *comes):
         put(one)
     return [*order.values()]
 
@@ -197,9 +192,8 @@ def may_follow(old: Statement, new: Statement) -> bool:
         return True
     if old.memory.provenance.vouched and not new.memory.provenance.vouched:
         return False
-    if _same_voice(old.memory, new.memory):
-        return True
-    if old.own and new.own:
-        return False
     pairs = ((old, new), (new, old))
-    return all(not one.own or one.memory.provenance.who in other.named for one, other in pairs)
+    return _same_voice(old.memory, new.memory) or (
+        not (old.own and new.own)
+        and all(not one.own or one.memory.provenance.who in other.named for one, other in pairs)
+    )

@@ -56,8 +56,8 @@ def asks_of_talk(query: str, subject: str) -> bool:
     query, subject = simplified(query), simplified(subject)
     if not names_nothing(subject) or says("small_talk", query) or not asks(query):
         return False
-    empty, names_time = is_empty(subject), subject.strip() != query.strip()
-    person = says("person", query)
+    empty, person = is_empty(subject), says("person", query)
+    names_time = subject.strip() != query.strip()
     points = empty and (person or (not names_time and says("refers", query)))
     if ASKS_FOR.search(query) or (says("attribute_asked", query) and not says("yes_or_no", query)):
         return points or person or not (names_time or (empty and says("of_talkers", query)))
@@ -67,8 +67,8 @@ def asks_of_talk(query: str, subject: str) -> bool:
 def names_nothing(text: str) -> bool:
     """True for words that name nothing, or ask for some property of what was spoken of, by anybody
     but it."""
-    of_it = PATTERNS["asks_of_it"]
-    return is_empty(text) or (not says("of_one", text) and is_empty(of_it.sub("", text)))
+    left = PATTERNS["asks_of_it"].sub("", text)
+    return is_empty(text) or (not says("of_one", text) and is_empty(left))
 
 
 def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
@@ -82,21 +82,16 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
         if line.voice is Voice.QUOTED or abs(now - line.at) <= LONGEST_AGO:
             heard[line.voice].append(one_line(spoken(line.text)))
     own = _newest(heard[Voice.ASKER])
-    bot, quoted = ("".join(heard[voice][-1:]) for voice in (Voice.BOT, Voice.QUOTED))
-    texts = (" ".join(own), bot[:MOST_ANSWER], quoted[:MOST_CHARS])
-    parts = {voice: text for voice, text in zip(heard, texts, strict=True) if text}
-    said = (texts[2], *reversed(own))
-    before = next((text for text in said if not names_nothing(simplified(text))), "")
+    quoted = "".join(heard[Voice.QUOTED][-1:])[:MOST_CHARS]
+    texts = (" ".join(own), "".join(heard[Voice.BOT][-1:])[:MOST_ANSWER], quoted)
+    parts = {voice: text for voice, text in zip(Voice, texts, strict=True) if text}
+    named = (one for one in (quoted, *reversed(own)) if not names_nothing(simplified(one)))
+    before = next(named, "")
     if carried and not before:  # where nothing was named either, there is nothing to ask for
         return Talk()
-    points = carried or (says("person", query) and asks(query))
-    return Talk(
-        topic=before if carried else "",
-        pointed=before[-MOST_POINTED:] if points else "",
-        around=" ".join(parts.values()),
-        voices=tuple(parts),
-        carried=carried,
-    )
+    pointed = before[-MOST_POINTED:] if carried or (says("person", query) and asks(query)) else ""
+    around = " ".join(parts.values())
+    return Talk(before if carried else "", pointed, around, tuple(parts), carried)
 
 
 def _newest(lines: Sequence[str]) -> list[str]:

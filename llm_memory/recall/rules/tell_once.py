@@ -8,7 +8,7 @@ their names: the entries stay apart, for who said what, and who vouches for it, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -43,12 +43,12 @@ def stored_instead(
     """Without the turns of which something was stored that answers about as well: a turn that is
     not read yet may say more. ``copied`` tells the ids of what was stored of one."""
     scores = {one.key.memory_id: one.score for one in reversed(best)}
-
-    def is_told(one: Candidate) -> bool:
+    left: list[Candidate] = []
+    for one in best:
         others = {*copied(one.passage)} & scores.keys() - {one.key.memory_id}
-        return any(scores[name] > one.score - _AS_WELL for name in others)
-
-    return [one for one in best if not is_told(one)]
+        if all(scores[name] <= one.score - _AS_WELL for name in others):
+            left.append(one)
+    return left
 
 
 def closed_last(
@@ -59,12 +59,8 @@ def closed_last(
 ) -> list[Candidate]:
     """What was settled or rejected comes behind all that holds; in a memory's place stands what has
     settled it, and in that of an accepted proposal its record, which is what was decided.
-
-    Args:
-        known: Every candidate, relevant or not.
-        find: Tells what lives at a place under an id.
-        record: The record of a proposal, by its key, if the reader sees it.
-    """
+    ``known``: every candidate, relevant or not. ``find`` tells what lives at a place under an id,
+    and ``record`` the record of a proposal, by its key, if the reader sees it."""
     ordered: dict[Key, Candidate] = {}
     behind: dict[Key, Candidate] = {}
     for one in best:
@@ -124,24 +120,22 @@ def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
 def standing_first(best: Sequence[Candidate], stands: Callable[[Passage], bool]) -> list[Candidate]:
     """Where several people tell of one matter, what stands comes before what does not, and what a
     speaker has said of it again behind all others."""
-    first = best[:_FIRST]
+    first, again = best[:_FIRST], list[Candidate]()
     if all(stands(one.passage) for one in first):
         return [*best]
-    turns: dict[int, Iterator[Candidate]] = {}
-    again: list[Candidate] = []
-    for told in _grouped(first, lambda *_: True):
-        turns |= dict.fromkeys(map(id, told), iter(told))
-        told.sort(key=lambda one: not stands(one.passage))
-        if not stands(told[-1].passage):
-            said = [one.memory for one in told if one.memory]
-            again += [
-                one
-                for at, one in enumerate(told)
-                if any(same_speaker(said[at], before) for before in said[:at])
-            ]
+    places: dict[int, Candidate] = {}
+    for group in _grouped(first, lambda *_: True):
+        told = sorted(group, key=lambda one: not stands(one.passage))
+        places |= zip(map(id, group), told, strict=True)
+        said = [one.memory for one in told if one.memory and not stands(told[-1].passage)]
+        again += [
+            told[at]
+            for at, memory in enumerate(said)
+            if any(same_speaker(memory, before) for before in said[:at])
+        ]
     behind = {id(one) for one in again}
-    ordered = [next(turns[id(one)]) for one in first]
-    return [*(one for one in ordered if id(one) not in behind), *again, *best[_FIRST:]]
+    ordered = [places[id(one)] for one in first if id(places[id(one)]) not in behind]
+    return [*ordered, *again, *best[_FIRST:]]
 
 
 def _grouped(
@@ -166,19 +160,17 @@ def _tell_one_fact(one: Memory, other: Memory) -> bool:
     """Whether two speakers do. What reads like an order, or speaks of 我, is nobody else's line."""
     if one.memory_id == other.memory_id or same_speaker(one, other) or one.kind is not other.kind:
         return False
-    for memory in (one, other):
-        if memory.quoted or is_digest(memory) or speaks_of_own(memory.judgment):
-            return False
+    if any(it.quoted or is_digest(it) or speaks_of_own(it.judgment) for it in (one, other)):
+        return False
     if _noted(one) != _noted(other):
         return False  # one is settled, or done, and the other is not
-    said = statement(one.judgment, one.created_at)
-    again = statement(other.judgment, other.created_at)
+    said, again = (statement(it.judgment, it.created_at) for it in (one, other))
     return not (said.vague or again.vague or not said.words) and agree(said.words, again.words)
 
 
 def _noted(memory: Memory) -> set[str]:
-    worded = (MODEL_WORDED, REWORDED_BY)
-    return {one for one in without_anchor(memory).extra if not one.startswith(worded)}
+    extra = without_anchor(memory).extra
+    return {one for one in extra if not one.startswith((MODEL_WORDED, REWORDED_BY))}
 
 
 def speaks_of_own(text: str) -> bool:
@@ -194,8 +186,8 @@ def replacing(reasoning: str, old_id: str) -> str:
 def claiming_nothing(reasoning: str) -> str:
     """What a reader gives as reasons, without lines that say whose place it took: that is told by
     what was done."""
-    lines = reasoning.splitlines()
-    return "\n".join(line for line in lines if not _REPLACED.fullmatch(line.strip())).strip()
+    lines = (one for one in reasoning.splitlines() if not _REPLACED.fullmatch(one.strip()))
+    return "\n".join(lines).strip()
 
 
 def predecessor(memory: Memory) -> str:
