@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from ...llm_memory import EngineOff, Refused, StoredMemory
+from ...llm_memory import GIVEN_UP, EngineOff, Refused, StoredMemory, Told
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe, safe_line
-from ..replies.memory_line import primed_text, why_text
+from ...llm_memory.texts import Texts
+from ..replies.memory_line import place_text
 from ..replies.outcome_text import WHOLE, error_text, found_text
 from ..replies.status_text import loop_lines
 from .call import Call, Reply
@@ -22,6 +24,7 @@ _BACK = re.compile(r"(?:往?前|back)\s*(\d*)(?:\s.*)?|", re.IGNORECASE | re.DOT
 _TOLD = 5
 """As many recalls of a conversation as are told of."""
 _TASKS = 30
+_NEAR = 3
 
 
 async def status(call: Call) -> Reply:
@@ -117,15 +120,43 @@ async def why(call: Call) -> Reply:
     back = int(asked[1] or 1)
     if not 1 <= back <= _TOLD:
         return call.say("explain.too_far", most=_TOLD)
-    explained = await call.service.explain(**call.by)
-    primed = await call.service.last_primer(conversation_id=call.where) if back == 1 else None
-    lines = [primed_text(call.texts, primed)] if primed is not None else []
-    for one in explained[back - 1 : back]:
-        shown = await shown_lines(call, [*one.hits.values()])
-        lines.append(why_text(call.texts, one, shown))
-        dropped = {of.memory_id for of in one.trace.considered if of.dropped is not None}
-        call.list_of([name for name in one.hits if name not in dropped])
+    lines = list[str]()
+    if back == 1 and (primed := await call.service.last_primer(conversation_id=call.where)):
+        time, hours = f"{primed.at:%m-%d %H:%M}", f"{primed.away.total_seconds() / 3600:.1f}"
+        lines.append(call.say("explain.primed", time=time, hours=hours, count=primed.memories))
+    for one in (await call.service.explain(**call.by))[back - 1 : back]:
+        lines += why_lines(call.texts, one, await shown_lines(call, [*one.hits.values()]))
+        kept = {of.memory_id for of in one.trace.considered if of.dropped is None}
+        call.list_of([name for name in one.hits if name in kept])
     return lines or call.say("explain.nothing")
+
+
+def why_lines(texts: Texts, told: Told, shown: Sequence[str]) -> list[str]:
+    """A question, what was attached to it and what came close, in words that need no manual. What a
+    part that is broken says of itself may name folders. ``shown``: the lines of the candidates that
+    the conversation may still see."""
+    trace, say, count = told.trace, texts.say, 0
+    attached, near = list[str](), list[str]()
+    seen = (one for one in trace.considered if one.memory_id in told.hits)
+    for one, line in zip(seen, shown, strict=True):
+        if one.dropped is not None:
+            near.append(say("explain.near_line", text=line, why=say(f"fate.{one.dropped}")))
+            continue
+        count += 1
+        attached.append(f"{count}. {line}")
+        if gone := told.instead_of.get(one.memory_id):
+            attached.append(say("explain.instead_of", id=gone))
+    notes = ((one, "given_up" if one == GIVEN_UP else "note") for one in trace.notes)
+    return [
+        say("explain.head", query=cut(told.query), time=f"{told.at:%m-%d %H:%M}"),
+        *texts.counted("explain", talk=len(trace.talk)),
+        say("explain.looked_in", places=tuple({place_text(texts, one): 0 for one in trace.scopes})),
+        *(say(f"explain.{code}", text=safe(one.partition(":")[0])) for one, code in notes),
+        say("explain.attached" if attached else "explain.attached_none", count=count),
+        *attached,
+        *([say("explain.near"), *near[:_NEAR]] if near else []),
+        say("explain.more"),
+    ]
 
 
 async def _of_one(call: Call, words: str) -> Reply:

@@ -117,7 +117,7 @@ class CognitiveService(DecisionDesk, Turns):
             ask = self.parts.primer.at_once
             primer = await ask(conversation_id, view.seen, actor, AS_MARKDOWN, token_budget)
         sessions = await asyncio.to_thread(self._last_sessions, view)
-        told = Reader(self.parts.bylines, view).primer(primer)
+        told = Reader(self.parts, view).primer(primer)
         return Overview(told, self._shared_headings(view), sessions)
 
     @deed

@@ -245,7 +245,7 @@ class Parts(Told):
     lexical = wired(LexicalService)
     living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
     acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
-    bylines = wired(Bylines, linked="book.ids_of")
+    bylines = part(lambda p: Bylines(p))
     paused_conversations = wired(PausedConversations, folder="paths.memory")
 
     # Recall.

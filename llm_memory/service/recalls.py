@@ -1,4 +1,5 @@
-"""What a conversation reads: recall and its explanation, pointers, files, lists."""
+"""What a conversation reads: recall and its explanation, pointers, files, lists, and the turn that
+a memory came from, out of the history that AstrBot keeps."""
 
 from __future__ import annotations
 
@@ -12,21 +13,28 @@ from datetime import datetime
 
 from ..catalogue.rules.bylines import folded_name
 from ..catalogue.rules.pointers import is_note_id, pointed_id
-from ..catalogue.rules.talk_anchor import without_anchor
+from ..catalogue.rules.proposals import is_accepted, proposal_key
+from ..catalogue.rules.talk_anchor import anchor_of, without_anchor
+from ..catalogue.rules.talk_history import find_turn, turns_of
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NO_TIME, Memory, Refused, StoredMemory, Topic, absent
+from ..models.decisions import RECORD_PATHS
 from ..models.passages import NoteSection
 from ..models.recall import FileText, Hit, Recall, Told
 from ..models.scope import ROLES_FOLDER, SHARED, Scope
-from ..models.turns import ContextLine, Voice
+from ..models.turns import ContextLine, QueuedTurn, ShownTurn, Voice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE
 from ..recall.question import RecallRequest
 from ..recall.rules.choosing import Candidate, as_hit
+from ..remember.corrected_texts import EVER
+from ..remember.rules.gate import is_confidence
 from ..scopes.access import View
+from ..text.normalising import preview
 from ..text.overlap import holds
 from ..text.scripts import fold
 from ..text.third_person import third_person
+from ..vault.markdown.decision_record import records_of
 from ..vault.markdown.entry import render
 from ..vault.markdown.marked_block import content_of
 from ..vault.markdown.topic_file import parse_file
@@ -38,12 +46,12 @@ _MOST_SESSIONS = 5
 _SESSION = re.compile(r"- (\d{4}-\d\d-\d\d .*) \((\d{4}-\d\d-\d\d\.md)\)")
 """A line of a role's MEMORY.md: when, how the note begins, its file."""
 _PAGES = (MEMORY_PAGE, PRIMER_PAGE)
+_MOST_CHARS = 400
+"""Of each side of a turn."""
 
 
 class Recalls(Door):
-    """What is found and told. A path opens a file of the conversation's own scope, of ``shared/``
-    or of its role's folder, or as ``./…`` a note in a project's memory root, and no other. What
-    is absent and what is another's are answered alike."""
+    """What is absent and what is another's are answered alike."""
 
     async def recall(
         self,
@@ -72,7 +80,7 @@ class Recalls(Door):
     def _question(self, request: RecallRequest, view: View) -> RecallRequest:
         """With what is to be known of the asker, of whom he names, and of the talk before."""
         bylines, umo, asker = self.parts.bylines, view.where.umo, request.asker
-        reader, names = Reader(bylines, view), tuple[str, ...]()
+        reader, names = Reader(self.parts, view), tuple[str, ...]()
         if asker is not None and not asker.is_agent:
             names = (asker.name, *bylines.names(asker.person, view.seen))
         heard = fold(" ".join((request.query, *(one.text for one in request.context))))
@@ -96,7 +104,7 @@ class Recalls(Door):
         """The last recalls of this conversation, the newest first, as far as it may see them, and
         as it is told to ``actor``."""
         view = await self.parts.gate.open(conversation_id, actor)
-        complete = Reader(self.parts.bylines, view).complete
+        complete = Reader(self.parts, view).complete
         return [
             replace(one, hits={name: complete(hit) for name, hit in one.hits.items()})
             for one in self.parts.manager.explanations.of(view.where.umo, view.seen)
@@ -194,10 +202,12 @@ class Recalls(Door):
         their speakers and of their standing, and at most ``chars`` characters of each."""
         view = await self.parts.gate.open(conversation_id, actor)
         hits = (as_hit(Candidate(stored, 0.0), chars) for stored in found if view.sees(stored))
-        return list(Reader(self.parts.bylines, view).told(hits))
+        return list(map(Reader(self.parts, view).complete, hits))
 
     async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused:
-        """What a pointer or a path leads to, without what the conversation may not see."""
+        """What a pointer or a path leads to, without what the conversation may not see. A path is
+        of a file of its own scope, of ``shared/`` or of its role's folder, or as ``./…`` of a note
+        in a project's memory root."""
         view = await self.parts.gate.open(conversation_id)
         if pointed_id(where) is None:
             path = unicodedata.normalize("NFC", where.strip())
@@ -210,15 +220,13 @@ class Recalls(Door):
         return FileText(found.path, "\n".join(_as_read(found.memory)))
 
     async def _file(self, path: str, view: View) -> FileText | None:
-        seen = view.looked_up
-        pieces = (one for one in self.parts.note_book.visible(seen) if one.place.is_shelf)
-        piece = next((one for one in pieces if one.file == path), None)
-        if piece is not None:
-            text = await self.parts.note_book.text(piece.place, piece.path)
-            return None if text is None else FileText(path, text.rstrip("\n"))
-        if not seen.scopes:
-            return None
-        return await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
+        seen, book = view.looked_up, self.parts.note_book
+        for one in book.visible(seen):
+            if one.place.is_shelf and one.file == path:
+                text = await book.text(one.place, one.path)
+                return None if text is None else FileText(path, text.rstrip("\n"))
+        own = seen.scopes[:1]
+        return await asyncio.to_thread(self._of_scope, own[0], path, view) if own else None
 
     def _of_scope(self, own: Scope, path: str, view: View) -> FileText | None:
         """Blocks."""
@@ -255,6 +263,62 @@ class Recalls(Door):
                     found += (f"{line[1]} ({role.folder}/{line[2]})" for line in lines)
         return tuple(found[:_MOST_SESSIONS])
 
+    # The talk behind a memory, of which nothing is stored
+
+    async def talk_of(self, pointer: str, *, conversation_id: ConversationId) -> str | Refused:
+        """The id of the chat history that holds the talk which a memory or a decision came from,
+        for ``transcript``. Only in the conversation and the scope in which it was said."""
+        found = await self._talk(pointer, await self.parts.gate.open(conversation_id))
+        return found if isinstance(found, Refused) else found[1]
+
+    async def transcript(
+        self, pointer: str, kept: str, *, conversation_id: ConversationId
+    ) -> ShownTurn | Refused:
+        """The turn in which it was said, out of the history of ``talk_of``: JSON text as AstrBot
+        keeps it, empty where it has none. Without what is corrected, private or said in
+        confidence."""
+        found = await self._talk(pointer, await self.parts.gate.open(conversation_id))
+        if isinstance(found, Refused):
+            return found
+        stored, _, digest = found
+        return await asyncio.to_thread(self._shown, kept, digest, stored)
+
+    async def _talk(self, pointer: str, view: View) -> tuple[StoredMemory, str, str] | Refused:
+        """The entry, the history and the turn in it."""
+        found = await self._expand(pointer, view)
+        if isinstance(found, NoteSection):  # a record names no talk: it is that of its proposal
+            in_record = found.chunk.file in RECORD_PATHS
+            seen = tuple(self.parts.catalogue.visible(view.seen)) if in_record else ()
+            found = await asyncio.to_thread(_proposal_of, found.text, seen)
+        if isinstance(found, Refused):
+            return found
+        umo, scope = view.where.umo, found.scope.name
+        origin, noted = found.memory.provenance.conversation, anchor_of(found.memory)
+        if origin and origin != umo:
+            return Refused("elsewhere")
+        if not origin or noted is None:
+            return Refused("never_kept")
+        if view.scope_in_use != scope or not await self.parts.histories.is_of(umo, noted[0], scope):
+            return Refused("other_scope")
+        return found, *noted
+
+    def _shown(self, history: str, digest: str, stored: StoredMemory) -> ShownTurn | Refused:
+        """Blocks."""
+        memory, origin, turns = stored.memory, stored.memory.provenance, turns_of(history)
+        said_at = None if memory.undated else memory.created_at.replace(tzinfo=None)
+        place = find_turn(turns, digest, said_at)
+        if place is None:
+            return Refused("gone")
+        said, replied = self.parts.hide(turns[place].said), self.parts.hide(turns[place].replied)
+        refused = self.parts.book.no_confidence(stored.scope)
+        if refused and any(map(is_confidence, (said, replied))):
+            said = replied = ""
+        where, by = (stored.scope.name, origin.conversation, ""), (origin.person, origin.who)
+        turn = QueuedTurn("", *where, memory.created_at, *by, said, replied)
+        left = self.parts.corrected.texts.cleared(turn, EVER)
+        said, replied = (preview(one, _MOST_CHARS) for one in (left.user_text, left.reply_text))
+        return ShownTurn(said, replied, origin.who, turns[place].at)
+
 
 def _as_read(memory: Memory) -> list[str]:
     """An entry's lines without its person, conversation and talk: a reader sees names. And without
@@ -266,3 +330,12 @@ def _as_read(memory: Memory) -> list[str]:
 def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
     """To the second, as the file has it; within one, ids grow with time."""
     return stored.memory.created_at.replace(microsecond=0), stored.memory.memory_id
+
+
+def _proposal_of(record: str, entries: Sequence[StoredMemory]) -> StoredMemory | Refused:
+    """The entry that became the record with this text, for those who see it."""
+    keys = {found.record.proposal for found in records_of(record)[:1]} - {""}
+    for one in entries:
+        if is_accepted(one.memory) and proposal_key(one.memory.memory_id) in keys:
+            return one
+    return Refused("never_kept")

@@ -27,8 +27,8 @@ from ..texts import Texts
 from .bylines import Reader
 from .corrections import Corrections
 from .door import deed
+from .recalls import Recalls
 from .scope_admin import ScopeAdmin
-from .transcripts import Transcripts
 
 _LATE: Final = "deadline"
 _JUST_NOW: Final = timedelta(minutes=30)
@@ -83,7 +83,7 @@ class TurnStart:
     faults: tuple[Exception, ...] = ()
 
 
-class Turns(Transcripts, Corrections, ScopeAdmin):
+class Turns(Recalls, Corrections, ScopeAdmin):
     """Resolves a turn's scope once, and gives everything that the turn asks the same view."""
 
     async def begin_turn(
@@ -141,7 +141,7 @@ class Turns(Transcripts, Corrections, ScopeAdmin):
         if not request.primed or view.silence:
             return Primer()
         await self.parts.life.ready()
-        reader = Reader(self.parts.bylines, view)
+        reader = Reader(self.parts, view)
         primer = await self.parts.primer.prime(
             view.where,
             view.seen,

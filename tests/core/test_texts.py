@@ -14,7 +14,7 @@ import yaml
 
 from astrbot_plugin_scoped_memory import llm_memory as memory
 from astrbot_plugin_scoped_memory.core import ROOT
-from astrbot_plugin_scoped_memory.core.replies.memory_line import why_text
+from astrbot_plugin_scoped_memory.core.commands.look_commands import why_lines
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, Hit, Told, Trace
@@ -255,7 +255,7 @@ def test_places_are_said_in_words_and_a_broken_part_names_no_folder(language: st
     trace.considered = (Considered(home, "m-3", 0.8, None),)
     told = Told("c", "q", NOW, trace, {"m-3": hit}, {"m-3": "m-5"})
     texts = Texts(language)
-    said = why_text(texts, told, ["x"])
+    said = "\n".join(why_lines(texts, told, ["x"]))
     assert said.splitlines()[1].endswith(PLACES[language])
     assert texts.say("explain.given_up") in said
     assert all(word in said for word in ("m-5", "lexical", "1. x"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.memory_line import why_text
+from astrbot_plugin_scoped_memory.core.commands.look_commands import why_lines
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     MemoryDraft,
@@ -220,7 +220,7 @@ async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_b
         texts = Texts(language)
         line = texts.say("explain.instead_of", id=old_id)
         shown = [""] * len(explained.hits)
-        assert line in why_text(texts, explained, shown).split("\n")
+        assert line in why_lines(texts, explained, shown)
     await bot.restore(old_id, FAMILY, person(9, admin=True))
     assert texts_of(bot) == {"家人": ["小明住在上海", "小明住在北京"]}
 
