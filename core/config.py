@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ..llm_memory import (
@@ -27,14 +27,6 @@ from ..llm_memory.models.workflow import Workflow
 from ..llm_memory.storage.workflow_file import read_workflow
 from ..llm_memory.texts import LANGUAGES, Said
 from . import ROOT
-
-
-class ConfigWarning(NamedTuple):
-    """A value that was not usable. ``used`` is what stands in for it."""
-
-    name: str
-    value: str
-    used: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +48,7 @@ class PluginConfig:
     observe_groups: bool
     mcp_share: str | None
     engine: EngineSettings
-    warnings: tuple[ConfigWarning, ...]
+    warnings: tuple[Said, ...]
 
 
 def read_config(raw: object = None) -> PluginConfig:
@@ -108,7 +100,7 @@ class _Panel:
     value, of a number the nearest that the schema allows; else of the default."""
 
     def __init__(self, raw: object) -> None:
-        self.warnings: list[ConfigWarning] = []
+        self.warnings: list[Said] = []
         self._raw: dict[Any, Any] = dict(raw) if isinstance(raw, Mapping) else {}
         self._raw |= self["advanced"]
 
@@ -121,9 +113,10 @@ class _Panel:
         return {one.name: self[one.name] for one in fields(made) if one.name in _schema()}
 
     def warn(self, name: str, shown: str, used: object = "-") -> None:
-        """``shown``: what the warning tells of the value."""
+        """``shown``: what the warning tells of the value; ``used``: what stands in for it."""
         dotted = f"advanced.{name}" if name in _schema()["advanced"]["items"] else name
-        self.warnings.append(ConfigWarning(dotted, shown[:300], str(used)))
+        warning = Said("log.config_value", name=dotted, value=shown[:300], used=str(used))
+        self.warnings.append(warning)
 
     def __getitem__(self, name: str) -> Any:
         item, value = _schema()[name], self.raw(name)

@@ -24,11 +24,11 @@ from ..llm_memory import (
     build_engine,
 )
 from ..llm_memory import log as engine_log
-from ..llm_memory.texts import Texts
+from ..llm_memory.texts import Said, Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from . import plugin_version
 from .background_initializer import own
-from .config import ConfigWarning, read_config
+from .config import read_config
 from .host.bot import AstrBotChat, AstrBotReranker, PersonaReader, bot_accounts, clock_of, is_admin
 from .host.panel_map import PanelMap
 from .latest import RecentTalk, TypingRate
@@ -99,10 +99,11 @@ class PluginContext:
         """Settings that are not usable and packages that are not there, as texts."""
         say, named = self.texts.say, [*self.config.warnings]
         if self._reranker and self._reranker.provider is None:
-            named.append(ConfigWarning("advanced.rerank_provider", self._reranker.label, "-"))
+            name, value = "advanced.rerank_provider", self._reranker.label
+            named.append(Said("log.config_value", name=name, value=value, used="-"))
         code = {True: "log.package_installing", False: "log.package_missing"}
         return [
-            *(say("log.config_value", **one._asdict()) for one in named),
+            *(one.text(self.texts.spoken) for one in named),
             *(say(code[coming], name=name) for name, coming in self._installs.missing.items()),
         ]
 

@@ -138,7 +138,7 @@ def _read_as(name: str, value: int) -> int:
     if "." in name:
         raw = {name.split(".", 1)[0]: raw}
     (warning,) = read_config(raw).warnings
-    return int(warning.used)
+    return int(str(dict(warning.params)["used"]))
 
 
 def _english(name: str) -> Mapping[str, Any]:

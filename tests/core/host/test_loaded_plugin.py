@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, loaded
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -77,40 +77,36 @@ async def test_a_plugin_that_cannot_open_has_all_keys_and_its_warnings(tmp_path:
     assert list(tmp_path.iterdir()) == [data]
 
 
-async def test_an_engine_counts_by_scope_and_folder_and_answers_when_closed(tmp_path: Path) -> None:
+async def test_an_engine_counts_what_is_stored_and_what_waits_and_names_nobody(
+    tmp_path: Path,
+) -> None:
     for folder in ("scopes/家人", "shared", "roles/猫娘"):
         note = tmp_path / "memory" / folder / "旅行.md"
         note.parent.mkdir(parents=True)
         note.write_text("# 京都\n\n住在四条\n\n# 大阪\n\n住在难波\n", "utf-8")
     async with running(tmp_path) as rig:
         await rig.engine.scan_notes()
+        service, plugin = rig.engine.service, FakePlugin(rig)
         for number in (777, 888, 999):
             await rig.remember(f"一件事{number}", group(number))
+            turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+            await service.observe(turn, conversation_id=group(number))
+        await service.pause(conversation_id=group(888), actor=person(9, admin=True))
         await rig.until_indexed()
-        answer = await status(FakePlugin(rig))
+        answer = await status(plugin)
         by_scope = {"家人": 1, "公司": 1, "public": 1}
         assert answer["memories"] == {"total": 3, "by_scope": by_scope}
         assert answer["notes"] == {"scopes/家人": 2, "shared": 2, "roles/猫娘": 2}
-        state = [answer[name] for name in ("ready", "index", "backlog", "embedder")]
-        assert state == [True, "ready", 0, "fake"]
+        state = [answer[name] for name in ("ready", "index", "backlog", "queue", "embedder")]
+        assert state == [True, "ready", 0, 3, "fake"]
+        loop, queue = answer["loop"], answer["loop"]["queue"]
+        assert (queue["waiting"], queue["dead"], loop["paused"]) == (3, 0, 1)
+        assert queue["oldest"].startswith("2026-11-21T18:00")
+        assert (loop["spent"]["tokens"], loop["budget"]) == (0, 50_000)
+        told = json.dumps(loop, ensure_ascii=False)
+        assert not [words for words in ("GroupMessage", "花生") if words in told]
         await rig.engine.close()
-        assert (await status(FakePlugin(rig)))["ready"] is False
-
-
-async def test_the_queue_counts_vectors_and_turns_to_be_read_and_names_nobody(rig: Rig) -> None:
-    service, plugin = rig.engine.service, FakePlugin(rig)
-    await rig.remember("窗台上有猫", group(777))
-    for where in (group(777), group(888)):
-        turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
-        await service.observe(turn, conversation_id=where)
-    await service.pause(conversation_id=group(888), actor=person(9, admin=True))
-    answer = await status(plugin)
-    loop, queue = answer["loop"], answer["loop"]["queue"]
-    assert (answer["queue"], answer["backlog"], queue["waiting"], queue["dead"]) == (3, 1, 2, 0)
-    assert queue["oldest"].startswith("2026-11-21T18:00")
-    assert (loop["spent"]["tokens"], loop["budget"], loop["paused"]) == (0, 50_000, 1)
-    for words in ("GroupMessage", "花生"):
-        assert words not in json.dumps(loop, ensure_ascii=False)
+        assert (await status(plugin))["ready"] is False
 
 
 async def test_what_breaks_behind_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

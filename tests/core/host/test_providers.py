@@ -168,19 +168,15 @@ async def test_a_provider_is_looked_up_at_every_call_and_fails_while_it_is_gone(
     assert (sum(provider.sizes), max(provider.sizes)) == (25, 10)
 
 
-async def test_another_model_is_prepared_anew_and_a_provider_that_is_gone_is_none() -> None:
+async def test_another_model_is_prepared_anew() -> None:
     provider = FakeProvider("one")
-    context = FakeContext(provider)
-    embedder = ProviderEmbedder(AstrBotEmbedding(context, "one"))
+    embedder = ProviderEmbedder(AstrBotEmbedding(FakeContext(provider), "one"))
     before = await embedder.prepare()
     provider.model = "second"
     for call in (embedder.embed_documents(["abc"]), embedder.embed_query("abc")):
         with pytest.raises(EmbeddingFailed, match="model_changed"):
             await call
     assert await embedder.prepare() != before
-    context.held = []
-    with pytest.raises(LookupError):
-        await embedder.embed_documents(["abc"])
 
 
 @pytest.mark.parametrize("other", [ProviderType.CHAT_COMPLETION, ProviderType.EMBEDDING, None, ""])
@@ -309,9 +305,6 @@ def test_what_is_switched_on_or_runs_is_an_account_and_the_web_chat_always_is() 
     assert bot_accounts(made) == {"qq", "telegram", "webchat"}
     platforms[0] = {"id": "xiaobao", "enable": True}  # a renamed account is seen at once
     assert bot_accounts(made) == {"xiaobao", "telegram", "webchat"}
-
-
-@pytest.mark.parametrize("platforms", [None, ["qq"], 7, [{"enable": True}]])
-def test_what_cannot_be_read_tells_nothing_or_no_account(platforms: Any) -> None:
-    assert bot_accounts(context(platforms)) in (None, {"webchat"})
+    for unreadable in (None, ["qq"], 7):
+        assert bot_accounts(context(unreadable)) is None
     assert bot_accounts(SimpleNamespace()) is None
