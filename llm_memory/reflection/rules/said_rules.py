@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...remember.rules.gate import OrderLike, order_like
+from ...remember.rules.gate import order_like
 from ...text.stated import SENTENCE
 
 _LONGEST: Final = 120
@@ -43,4 +43,4 @@ def _is_rule(words: str) -> bool:
         return False
     if _REPORTED.search(words) or _OPEN.search(words):
         return False
-    return order_like(words) is OrderLike.STANDING
+    return order_like(words) == "standing"

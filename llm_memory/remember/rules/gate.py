@@ -14,8 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from ...models.data_models import (
     MAX_STRENGTH,
@@ -40,6 +39,8 @@ MAX_TAG = 40
 MAX_ASKS = 3
 MAX_ASK = 80
 MAX_NAME = 64
+type Order = Literal["takeover", "standing"]
+_ORDERS: Final[tuple[Order, ...]] = ("takeover", "standing")
 _LEAST: Final = 4
 """A Han character, kana or Hangul syllable counts two, any other letter or digit one."""
 _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
@@ -78,12 +79,14 @@ def says_nothing(text: str) -> bool:
     itself. A line of code that somebody asks to have remembered is kept."""
     folded = fold(text).replace("’", "'")
     words = "".join(c if c.isalnum() or c == "'" else " " for c in folded).split()
-    if GATE["chatter"].fullmatch(" ".join(words)) or _is_data(text.strip()):
-        return True
     letters = "".join(words).replace("'", "")
     lines = (line for line in text.split("\n") if line.strip())
-    too_short = len(letters) + len(WIDE.findall(letters)) < _LEAST
-    return too_short or all(map(GATE["title"].fullmatch, lines))
+    return bool(
+        GATE["chatter"].fullmatch(" ".join(words))
+        or _is_data(text.strip())
+        or len(letters) + len(WIDE.findall(letters)) < _LEAST
+        or all(map(GATE["title"].fullmatch, lines))
+    )
 
 
 def _is_data(text: str) -> bool:
@@ -171,19 +174,12 @@ def _seen(text: str) -> str:
     return _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
 
 
-class OrderLike(StrEnum):
-    """What a text is trying."""
-
-    TAKEOVER = "takeover"
-    """To override rules, assume another role, forge our marks or extract secrets: never a rule."""
-    STANDING = "standing"
-    """To be obeyed from now on: it is a rule if a trusted speaker says it."""
-
-
-def order_like(text: str) -> OrderLike | None:
-    """Returns what the text is trying, None if it does not read like an order."""
+def order_like(text: str) -> Order | None:
+    """Returns what the text is trying, None if it does not read like an order. ``takeover``: to
+    override rules, assume another role, forge our marks or extract secrets, which is never a rule.
+    ``standing``: to be obeyed from now on, which is a rule if a trusted speaker says it."""
     seen = _seen(text)
-    return next((one for one in OrderLike if GATE[one].search(seen)), None)
+    return next((one for one in _ORDERS if GATE[one].search(seen)), None)
 
 
 def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
@@ -193,7 +189,7 @@ def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
     said = "\n".join(texts)
     unquoted = said if trusted else GATE["reported"].sub(" ", said)
     like = order_like(unquoted if unquoted.strip() else said)
-    return like is OrderLike.TAKEOVER or (like is OrderLike.STANDING and not trusted)
+    return like == "takeover" or (like == "standing" and not trusted)
 
 
 _YEAR = re.compile("[0-9]{4}")
@@ -213,13 +209,9 @@ _BY_WORDS = {
 
 
 def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
-    """Returns the topic for a memory. Only a trusted speaker reaches the instructions.
-
-    Tasks, skills and feelings are routed by kind. Events are routed to the journal unless they
-    state a decision or a recurring time. Knowledge is routed by its words; without a more specific
-    word it describes a lasting state of a person or a thing and is routed to the entities, unless
-    it has a day. A text that would override existing rules is no rule, with any speaker.
-    """
+    """Returns the topic for a memory. Only a trusted speaker reaches the instructions, and nobody
+    with a text that would override existing rules. Knowledge without a more specific word is a
+    lasting state of a person or a thing, unless it has a day."""
     if kind in _BY_KIND:
         return _BY_KIND[kind]
     if kind is MemoryKind.EVENT:
@@ -227,9 +219,9 @@ def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
             return Topic.DECISIONS
         return Topic.ENTITIES if GATE["schedule"].search(text) else Topic.JOURNAL
     like = order_like(text)
-    plain = len(text) <= _LONGEST and like is not OrderLike.TAKEOVER
+    plain = len(text) <= _LONGEST and like != "takeover"
     asks = "?" in text or "？" in text
-    orders = like is OrderLike.STANDING and len(text) <= _LONGEST_ORDER
+    orders = like == "standing" and len(text) <= _LONGEST_ORDER
     rules = plain and not asks and GATE["instruction"].search(text)
     if trusted and (orders or rules):
         return Topic.INSTRUCTIONS

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from ...models.soul import Finding
-from ...remember.rules.gate import OrderLike, order_like
+from ...remember.rules.gate import order_like
 from ...remember.rules.private import find as find_private
 from ...text.normalising import estimate_tokens, normalise
 from ...text.scripts import fold
@@ -152,7 +152,7 @@ def manner(old: str, new: str) -> Iterator[Finding]:
     """What is about anything but manner."""
     found: dict[Said, list[int]] = {}
     for line in _new_rules(old, new):
-        takeover = order_like(line.text) is OrderLike.TAKEOVER
+        takeover = order_like(line.text) == "takeover"
         why = ORDERS if takeover else objection(line.text)
         if why is not None:
             found.setdefault(why, []).append(line.number)
