@@ -26,8 +26,7 @@ import checkout  # noqa: E402
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import PrivateKind  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import Span, find  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import HIDDEN, Span, find  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "privacy.jsonl"
 _MARKED = re.compile(r"⟦([a-z_]+)\|([^⟧]*)⟧")
@@ -75,14 +74,14 @@ def _line(lang: str, marked: str) -> Line:
     for match in _MARKED.finditer(marked):
         text += marked[at : match.start()]
         value = match[2].replace(_SPLIT, "")
-        private.append((PrivateKind(match[1]), len(text), len(text) + len(value)))
+        private.append((match[1], len(text), len(text) + len(value)))
         text, at = text + value, match.end()
     return Line(lang, text + marked[at:], tuple(private))
 
 
-def score(lines: Iterable[Line]) -> dict[PrivateKind, Score]:
+def score(lines: Iterable[Line]) -> dict[str, Score]:
     """Recall and precision by kind."""
-    scores = {kind: Score() for kind in PrivateKind}
+    scores = {kind: Score() for kind in HIDDEN}
     for line in lines:
         found = find(line.text)
         for kind, start, end in line.private:

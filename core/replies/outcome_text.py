@@ -9,7 +9,6 @@ from ...llm_memory import (
     DeedKind,
     EngineClosed,
     EngineOff,
-    PrivateKind,
     Recall,
     Refused,
     RememberOutcome,
@@ -80,7 +79,7 @@ def _words(stored: StoredMemory | None) -> str:
     return cut(stored.memory.judgment, _SHOWN) if stored else ""
 
 
-def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
+def redacted_text(texts: Texts, redacted: Sequence[str]) -> str:
     """What was hidden, empty if nothing was."""
     return texts.say("outcome.redacted", kinds=private_words(redacted)) if redacted else ""
 

@@ -225,18 +225,7 @@ class MemoryDraft:
     day: date | None = None
     proposed: bool = False
     talk: str = ""
-    hidden: tuple[PrivateKind, ...] = ()
-
-
-class PrivateKind(StrEnum):
-    """What is not kept in plain words. Each has a text in the i18n files."""
-
-    PRIVATE_KEY = "private_key"
-    TOKEN = "token"  # noqa: S105  (a kind of secret, not one)
-    PASSWORD = "password"  # noqa: S105
-    CARD = "card"
-    ID_NUMBER = "id_number"
-    PHONE = "phone"
+    hidden: tuple[str, ...] = ()
 
 
 class How(StrEnum):
@@ -258,7 +247,7 @@ class Stored:
     how: How = How.NEW
     former: StoredMemory | None = None
     conflict: StoredMemory | None = None
-    hidden: tuple[PrivateKind, ...] = ()
+    hidden: tuple[str, ...] = ()
     missed: bool = False
 
 
@@ -288,7 +277,7 @@ class Refused:
     reason: str
     why: Resolution | None = None
     detail: str = ""
-    private: tuple[PrivateKind, ...] = ()
+    private: tuple[str, ...] = ()
     who: str = field(default="", compare=False)
     scope: str = field(default="", compare=False)
     left: tuple[Remainder, ...] = ()
@@ -326,7 +315,7 @@ class Changed:
     memory: StoredMemory
     undone: bool = False
     before: str = ""
-    hidden: tuple[PrivateKind, ...] = ()
+    hidden: tuple[str, ...] = ()
     more: int = 0
     unfinished: str = ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .data_models import PrivateKind, Refused, StoredMemory
+from .data_models import Refused, StoredMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class TaskOutcome:
     fate: TaskFate
     stored: StoredMemory | None = None
     rejected: Refused | None = None
-    redacted: tuple[PrivateKind, ...] = ()
+    redacted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

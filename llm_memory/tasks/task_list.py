@@ -20,7 +20,6 @@ from ..models.data_models import (
     Memory,
     MemoryDraft,
     MemoryKind,
-    PrivateKind,
     Provenance,
     Refused,
     Source,
@@ -61,7 +60,7 @@ class _Words:
     title: str
     progress: str
     next_step: str
-    hidden: tuple[PrivateKind, ...]
+    hidden: tuple[str, ...]
 
 
 _NO_WORDS: Final = _Words("", "", "", ())
@@ -165,7 +164,7 @@ class TaskList:
         made: Callable[[Memory], Memory],
         by: TaskRequester,
         fate: TaskFate,
-        hidden: tuple[PrivateKind, ...],
+        hidden: tuple[str, ...],
     ) -> TaskOutcome:
         amended = await self._editor.annotate(known, made, by.requester)
         match amended:

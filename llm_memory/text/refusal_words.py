@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..models.data_models import PrivateKind, Refused
+from ..models.data_models import Refused
 from ..models.transfer import RefusedLine
 from ..texts import Said
 from .safe_text import cut, safe
@@ -36,6 +36,6 @@ def line_words(line: RefusedLine) -> Said:
     return Said("transfer.line", line=line.number, why=why)
 
 
-def private_words(kinds: Sequence[PrivateKind]) -> tuple[Said, ...]:
+def private_words(kinds: Sequence[str]) -> tuple[Said, ...]:
     """Returns the names of kinds of private things."""
     return tuple(Said(f"private.{kind}") for kind in kinds)

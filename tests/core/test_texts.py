@@ -25,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import HIDDEN
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 from astrbot_plugin_scoped_memory.llm_memory.vault.scan import OUTGROWN
@@ -86,7 +87,7 @@ def given(group: str, *callees: str) -> set[str]:
 
 CODES: dict[str, tuple[Iterable[str], bool]] = {
     "reject": (given("reject", "Refused", "Stopped"), True),
-    "private": (memory.PrivateKind, True),
+    "private": (HIDDEN, True),
     "why": (memory.WhyCode, True),
     "notice": (given("notice", "Notice", "stands", "_keep_only", "EngineOff"), True),
     "index": (memory.IndexState, True),

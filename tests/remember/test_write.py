@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     MemoryDraft,
     PrivacyMode,
-    PrivateKind,
     Refused,
     Stored,
     Ticket,
@@ -76,7 +75,7 @@ async def test_each_door_checks_first(tmp_path: Path) -> None:
         said = await rig.remember(PHONE, HERE, reasoning="昨天起密码是hunter2", tags=("房东",))
         assert said.memory.memory.judgment == HIDDEN
         assert said.memory.memory.reasoning == "昨天（2026-11-20）起密码是[密码已隐藏]"
-        assert set(said.hidden) == {PrivateKind.PHONE, PrivateKind.PASSWORD}
+        assert set(said.hidden) == {"phone", "password"}
         unseen = await rig.remember("房东的电话是138\u200b0013\u20608000", HERE, person(7))
         assert unseen.memory.memory.judgment == HIDDEN
         ticket = await rig.engine.service.observe(
@@ -88,7 +87,7 @@ async def test_each_door_checks_first(tmp_path: Path) -> None:
         )
         learned_, refused = report.outcomes
         assert isinstance(learned_, Stored)
-        assert learned_.hidden == (PrivateKind.PHONE,)
+        assert learned_.hidden == ("phone",)
         assert refused == Refused("empty")
         await rig.until_indexed()
     kept = vault_text(tmp_path)
@@ -100,7 +99,7 @@ async def test_each_door_checks_first(tmp_path: Path) -> None:
 async def test_a_persons_own_file_may_hold_what_the_bot_refuses(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False, settings=STRICT) as rig:
         outcome = await rig.tell(PHONE, HERE)
-        assert outcome == Refused("private", private=(PrivateKind.PHONE,))
+        assert outcome == Refused("private", private=("phone",))
         assert "房东" not in vault_text(rig.root)
         file = rig.root / "memory" / "scopes" / "家人" / "entities.md"
         file.parent.mkdir(parents=True)

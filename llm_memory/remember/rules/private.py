@@ -10,34 +10,34 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ...models.data_models import MemoryDraft, PrivateKind, Refused
+from ...models.data_models import MemoryDraft, Refused
 from ...models.settings import PrivacyMode
 from ...text.numerals import narrowed
 from . import GATE
 
-Span = tuple[PrivateKind, int, int]
+Span = tuple[str, int, int]
 """The kind, and the range ``[start, end)``."""
 
 HIDDEN = {
-    PrivateKind.PRIVATE_KEY: ("[私钥已隐藏]", "[private key hidden]"),
-    PrivateKind.TOKEN: ("[密钥已隐藏]", "[token hidden]"),
-    PrivateKind.PASSWORD: ("[密码已隐藏]", "[password hidden]"),
-    PrivateKind.CARD: ("[银行卡号已隐藏]", "[card number hidden]"),
-    PrivateKind.ID_NUMBER: ("[身份证号已隐藏]", "[ID number hidden]"),
-    PrivateKind.PHONE: ("[电话号码已隐藏]", "[phone number hidden]"),
+    "private_key": ("[私钥已隐藏]", "[private key hidden]"),
+    "token": ("[密钥已隐藏]", "[token hidden]"),
+    "password": ("[密码已隐藏]", "[password hidden]"),
+    "card": ("[银行卡号已隐藏]", "[card number hidden]"),
+    "id_number": ("[身份证号已隐藏]", "[ID number hidden]"),
+    "phone": ("[电话号码已隐藏]", "[phone number hidden]"),
 }
-"""The placeholder of each kind, in Chinese and in English."""
+"""The placeholder of each kind, in Chinese and in English; the gravest kind first."""
 _HAN = re.compile("[\u3400-\u9fff]")
 
 
 def find(text: str) -> tuple[Span, ...]:
     """Returns the private data in a text, from left to right, without overlaps: of two the graver
-    kind is taken (see PrivateKind), over the range of both."""
+    kind is taken (see HIDDEN), over the range of both."""
     merged: list[Span] = []
     for kind, start, end in sorted(_found(text), key=lambda span: span[1]):
         if merged and start < merged[-1][2]:
             known, since, until = merged.pop()
-            kind, start, end = min(known, kind, key=[*PrivateKind].index), since, max(until, end)
+            kind, start, end = min(known, kind, key=[*HIDDEN].index), since, max(until, end)
         merged.append((kind, start, end))
     return tuple(merged)
 
@@ -61,7 +61,7 @@ def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
     nothing else."""
     if mode is PrivacyMode.OFF:
         return draft
-    kinds: dict[PrivateKind, None] = {}
+    kinds: dict[str, None] = {}
 
     def without(text: str) -> str:
         found = find(text)
@@ -107,7 +107,7 @@ def _found(text: str) -> Iterator[Span]:
         for match in (match for name in names for match in GATE[name].finditer(text)):
             if is_one(match):
                 start, end = match.span(match.lastindex or 0)
-                if kind is PrivateKind.PASSWORD:
+                if kind == "password":
                     end = start + len(text[start:end].rstrip(_EDGE))
                 yield kind, start, end
 
@@ -181,18 +181,18 @@ def _before(match: re.Match[str]) -> str:
     return re.split(r"[。！!？?；;\n]", match.string[max(at - 16, 0) : at])[-1]
 
 
-_FORMS: tuple[tuple[PrivateKind, tuple[str, ...], Callable[[re.Match[str]], bool]], ...] = (
-    (PrivateKind.PRIVATE_KEY, ("private_key",), bool),
-    (PrivateKind.TOKEN, ("token", "named_key", "key_inside"), bool),
-    (PrivateKind.PASSWORD, ("password_said", "password_named"), _is_said),
-    (PrivateKind.PASSWORD, ("password_beside", "pin", "cvv", "pin_beside"), bool),
-    (PrivateKind.PASSWORD, ("pass_phrase", "login"), bool),
-    (PrivateKind.ID_NUMBER, ("identity",), _is_identity),
-    (PrivateKind.ID_NUMBER, ("ssn",), _is_own),
-    (PrivateKind.ID_NUMBER, ("document",), bool),
-    (PrivateKind.CARD, ("iban",), _is_iban),
-    (PrivateKind.CARD, ("card",), _is_card),
-    (PrivateKind.PHONE, ("mobile", "landline", "abroad"), _is_own),
-    (PrivateKind.PHONE, ("number",), _is_phone),
+_FORMS: tuple[tuple[str, tuple[str, ...], Callable[[re.Match[str]], bool]], ...] = (
+    ("private_key", ("private_key",), bool),
+    ("token", ("token", "named_key", "key_inside"), bool),
+    ("password", ("password_said", "password_named"), _is_said),
+    ("password", ("password_beside", "pin", "cvv", "pin_beside"), bool),
+    ("password", ("pass_phrase", "login"), bool),
+    ("id_number", ("identity",), _is_identity),
+    ("id_number", ("ssn",), _is_own),
+    ("id_number", ("document",), bool),
+    ("card", ("iban",), _is_iban),
+    ("card", ("card",), _is_card),
+    ("phone", ("mobile", "landline", "abroad"), _is_own),
+    ("phone", ("number",), _is_phone),
 )
 """Of each kind the patterns, and what tells whether a match is one."""

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MemoryDraft,
     MemoryKind,
-    PrivateKind,
     Refused,
     Topic,
 )
@@ -38,7 +37,12 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     tidy,
     topic_for,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import find, hide, protect
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import (
+    HIDDEN,
+    find,
+    hide,
+    protect,
+)
 from astrbot_plugin_scoped_memory.tests.support.memories import memory
 from astrbot_plugin_scoped_memory.tests.support.sentences import sentences
 
@@ -142,7 +146,7 @@ def test_what_is_private_is_found_and_little_else_as_the_page_for_owners_tells()
     rows = re.findall(r"^\| (\S+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
     scores = score(LINES)
     everything = over_all(scores.values())
-    measured = [*(scores[kind] for kind in PrivateKind), everything]
+    measured = [*(scores[kind] for kind in HIDDEN), everything]
     assert len(rows) == len(measured)
     for (name, *told), one in zip(rows, measured, strict=True):
         assert min(one.recall, one.precision) >= 0.97, one.misses
@@ -185,7 +189,7 @@ def test_every_part_of_a_draft_is_hidden_alike() -> None:
     assert passed.tags == ("房东", "手机[电话号码已隐藏]")
     assert passed.context == "上一句：我的密码是[密码已隐藏]"
     assert passed.actor == Actor("aiocqhttp:10001", "老王 [电话号码已隐藏]")
-    assert set(passed.hidden) == {PrivateKind.PHONE, PrivateKind.TOKEN, PrivateKind.PASSWORD}
+    assert set(passed.hidden) == {"phone", "token", "password"}
     assert protect(DRAFT, PrivacyMode.OFF) == DRAFT
     english = protect(MemoryDraft("call Dad at +1 415-555-2671"), PrivacyMode.REDACT)
     assert isinstance(english, MemoryDraft)
@@ -193,7 +197,7 @@ def test_every_part_of_a_draft_is_hidden_alike() -> None:
 
 
 def test_one_secret_anywhere_refuses_the_draft_but_in_a_name_it_is_hidden() -> None:
-    refused = Refused("private", private=(PrivateKind.PHONE,))
+    refused = Refused("private", private=("phone",))
     assert protect(MemoryDraft("房东姓王", tags=(PHONE,)), PrivacyMode.REJECT) == refused
     draft = MemoryDraft("房东姓王", actor=Actor("qq:1", "老王13912345678"))
     hidden = replace(draft, actor=Actor("qq:1", "老王[电话号码已隐藏]"))
@@ -217,7 +221,7 @@ ISSUED = (  # others stand among the lines above
 
 @pytest.mark.parametrize("token", ISSUED)
 def test_what_an_issuer_forms_so_is_a_token(token: str) -> None:
-    assert [kind for kind, _, _ in find(f"记住 {token} 这个")] == [PrivateKind.TOKEN]
+    assert [kind for kind, _, _ in find(f"记住 {token} 这个")] == ["token"]
 
 
 @pytest.mark.parametrize("marked", [*sentences("secrets"), *sentences("no_secrets")])

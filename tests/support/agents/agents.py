@@ -12,7 +12,6 @@ from pathlib import Path
 from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,
     IndexState,
-    PrivateKind,
     Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
@@ -44,7 +43,7 @@ def pointer_in(text: str) -> str:
     return found[0]
 
 
-def refusal(reason: str, detail: str = "", *private: PrivateKind) -> str:
+def refusal(reason: str, detail: str = "", *private: str) -> str:
     """What an agent is told of a refusal."""
     return refusal_words(Refused(reason, detail=detail, private=private)).text("en")
 
