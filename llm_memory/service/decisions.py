@@ -145,7 +145,7 @@ class DecisionDesk(Door):
 def _private(record: Record) -> str:
     """Returns the kind of private data in what would be published, empty for none."""
     text = f"{record.title}\n{record.body}\n{record.by}"
-    return next((kind.value for kind, _, _ in find(text)), "")
+    return next((kind for kind, _, _ in find(text)), "")
 
 
 def _is_open(stored: StoredMemory) -> bool:
