@@ -126,8 +126,7 @@ class Trace:
     Attributes:
         considered: The best candidates, best first.
         notes: What could not answer, and why.
-        chance: The probability that any candidate answers, None where days were asked for; it was
-            decided by the ``values``.
+        chance: The probability that any answers, by the ``values``; None for days.
         holding: How many visible memories hold every word of the question, as far as is known.
     """
 

@@ -41,9 +41,8 @@ _MOST_QUERY: Final = 200
 
 @dataclass(eq=False)
 class UseCounts:
-    """How often memories were shown and found useful: read once, when the state is open, and
-    counted up with it, so that no recall waits for it; and in the loop's book the evidence by which
-    they are weighed at night."""
+    """How often memories were shown and found useful: read once, and counted up with the state, so
+    that no recall waits for it; and in the loop's book, by what they are weighed at night."""
 
     _passages: Passages
     _state: SqliteStateStore
@@ -124,8 +123,6 @@ class Explanations:
 
     def note(self, conversation: str, query: str, trace: Trace) -> None:
         """Keep for a while how a recall went."""
-        if not (trace.notes or trace.milliseconds):  # nothing was looked for
-            return
         self._log.append(Told(conversation, preview(query, _MOST_QUERY), self._clock(), trace))
         of = Counter(one.conversation for one in self._log)
         if of[conversation] > SHOWN:
@@ -136,10 +133,7 @@ class Explanations:
 
     def of(self, conversation: str, scope_filter: ScopeFilter) -> list[Told]:
         """The newest first: recalls of a conversation whose every scope the reader may see now,
-        with the words of what still lives and is visible.
-
-        A map that changed meanwhile hides what was recalled under the old one.
-        """
+        with the words of what lives and is visible: a map that changed meanwhile hides the rest."""
         here = (one for one in reversed(self._log) if one.conversation == conversation)
         seen = (one for one in here if all(map(scope_filter.admits, one.trace.scopes)))
         return [self._shown(one, scope_filter) for one in seen]

@@ -35,8 +35,7 @@ _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """What an examination told of an embedder in one language. See "Similarity" in
-    ``docs/dev/recall.md``.
+    """What was told of an embedder in one language: "Similarity" in ``docs/dev/recall.md``.
 
     Attributes:
         weight: How far it is trusted, 0 to 1.
@@ -67,9 +66,8 @@ def probes() -> dict[Language, list[tuple[str, str]]]:
 
 @dataclass(eq=False)
 class EmbedderTrust:
-    """What an examination told of an embedder, kept in a file, which is a cache. No trust before
-    it: until then words alone decide on the order. ``model`` is the name of the embedder that was
-    examined."""
+    """What an examination told of a ``model``, kept in a file, which is a cache. No trust before
+    it: until then words alone decide on the order."""
 
     _path: Path
     _pace: Pace

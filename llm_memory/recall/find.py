@@ -53,8 +53,6 @@ SHORTLIST: Final = 200
 """Passages that a scan compares: those that share the most with the query."""
 SCAN_LIMIT: Final = 10_000
 """The newest that a scan looks at, those of the reader's own scope first."""
-_SOONER: Final = 0.45
-"""Of the floor."""
 _ARMS: Final = ((Arm.SCAN, Arm.DENSE), (Arm.LEXICAL, Arm.HYBRID))
 """By whether the index of words answered, and that of vectors."""
 
@@ -82,8 +80,7 @@ class Found:
 
 @dataclass(eq=False)
 class CandidateFinder:
-    """Asks the indexes, reads files and days, or scans. ``_least``: the probability at which
-    something is said, where the owner has set one."""
+    """Asks the indexes, reads files and days, or scans."""
 
     _catalogue: Catalogue
     _passages: Passages
@@ -93,13 +90,11 @@ class CandidateFinder:
     _trust: EmbedderTrust
     _uses: UseCounts
     _weights: RecallWeights
-    _least: float | None
     scope_check_drops: int = 0
     """How many records the indexes have named that their filter should have kept back."""
 
     def __post_init__(self) -> None:
         self._whole = WholeAnswers(self._catalogue, self._passages, self._uses, self._naming)
-        self._floor = self._weights.floor if self._least is None else self._least
 
     async def find(self, asks: Sequence[Ask]) -> list[Found]:
         """Of days alone by their dates, else what the indexes name, with what answers all of the
@@ -154,7 +149,7 @@ class CandidateFinder:
         self.scope_check_drops += neighbours.dropped
 
     async def _described(self, found: Found, lag: Lag) -> None:
-        """Leaves as candidates what may answer, with what is known of each, and its score."""
+        """Leaves as candidates what may answer, with its score."""
         ask, whole = found.ask, found.whole
         found.trace.arm = _ARMS[found.words is not None][found.similarities is not None]
         covered = await self._covered(found, lag)
@@ -219,10 +214,9 @@ class CandidateFinder:
         return [*filter(None, seen)]
 
     def _answers(self, ask: Ask, passage: Passage) -> bool:
-        """False for what is no answer, whatever it says. What a digest repeats answers by itself,
-        and says more; what was asked answers nothing; where tasks are asked for, what is done is no
-        answer to what is left; and what is of no topic or day that was asked for beside the
-        query."""
+        """False for what is no answer, whatever it says: what a digest repeats, which answers by
+        itself; what was asked; a task done, where those left are asked for, or the other way round;
+        what is of another topic or day than was asked for beside the query."""
         request, whole = ask.request, ask.whole
         unread = request.in_talk and self._passages.is_unread(passage)
         if repeats_entries(passage) or (unread and only_asks(shown_text(passage))):
@@ -239,7 +233,7 @@ class CandidateFinder:
     ) -> Callable[[Passage], dict[str, float]]:
         """What is known of each, as numbers: see ``order.FEATURES``."""
         ask, near = found.ask, found.similarities or {}
-        asked_at, question, zone = ask.now.timestamp(), fold(ask.text), ask.now.tzinfo
+        question, zone = fold(ask.text), ask.now.tzinfo
         words = {one.key: one.score for one in found.words.found} if found.words else covered
         far = min(near.values(), default=0.0)
         mean, deviation = self._trust.chance(ask.language, found.vector)
@@ -258,7 +252,7 @@ class CandidateFinder:
                 "verbatim": float(question in self._passages.folded(one)),
                 "time": float(order.in_time(one, ask.times, zone)),
                 "speaker": float(order.is_of(one, ask.asker)),
-                "recent": order.recency((asked_at - moment_of(one).timestamp()) / 86_400),
+                "recent": order.recency(ask.now.timestamp() - moment_of(one).timestamp()),
                 "salient": order.salience(one, self._uses.of(one)),
                 "stated": order.stated(shown_text(one)),
             }
@@ -282,14 +276,7 @@ class CandidateFinder:
             "length": 1.0 if carried else min(length, 1.0),
             "probe": self._weights.probe(self._trust.model, found.vector),
         }
-        asks_how = says("how", simplified(fold(ask.text)))
-        how = content(ask.text) if asks_how else frozenset[str]()
-
-        def floor_of(one: Candidate) -> float:
-            """Who asks how to do a thing is told sooner what speaks of doing it, though each says
-            it in words of his own: 晚饭怎么做, 做饭少放盐."""
-            return self._floor * (_SOONER if order.speaks_of(shown_text(one.passage), how) else 1.0)
-
+        how = content(ask.text) if says("how", simplified(fold(ask.text))) else frozenset[str]()
         trace.chance, trace.values = order.decide(
             self._weights,
             self._trust.weight(ask.language) if found.similarities else 0.0,
@@ -297,7 +284,7 @@ class CandidateFinder:
             candidates,
             places=ask.request.limit,
             in_talk=ask.request.in_talk,
-            floor_of=floor_of,
+            how=how,
         )
         for one in candidates:
             one.weak = one.weak and not order.says_all(shown_text(one.passage), ask.request.query)

@@ -36,8 +36,7 @@ TRACED: Final = 30
 TOP: Final = 20
 """Candidates that it is shown: hits are few, and each text costs time, or money."""
 REST: Final = 60.0
-"""Seconds that one that has failed is left alone: one that keeps timing out would make every recall
-wait for nothing."""
+"""Seconds that one that has failed is left alone: else every recall would wait for nothing."""
 
 
 class Reranker(Protocol):
@@ -55,8 +54,7 @@ class Reranker(Protocol):
 
 @dataclass(eq=False)
 class Reranking:
-    """Whatever the reranker does, the recall has an order, in time. ``_reranker``: None where the
-    owner wants none."""
+    """Whatever the reranker does, or where the owner wants none, there is an order, in time."""
 
     _reranker: Reranker | None
     _settings: EngineSettings
@@ -66,8 +64,7 @@ class Reranking:
     async def order(
         self, query: str, best: list[Candidate], spent: float, notes: list[str]
     ) -> list[Candidate]:
-        """The first ``TOP`` ordered anew; or as they were, and ``notes`` says why. Never raises for
-        what the reranker does.
+        """The first ``TOP`` ordered anew; or as they were, and ``notes`` says why.
 
         Args:
             best: Relevant and visible to the asker: their texts go out of the house.
@@ -75,15 +72,15 @@ class Reranking:
         """
         if self._reranker is None or len(best) < 2:
             return best
-        left = self._settings.rerank_within_seconds - spent
-        if left <= 0 or self._clock() < self._rests_until:
+        within = self._settings.rerank_within_seconds - spent
+        seconds = min(self._settings.rerank_seconds, within)
+        if seconds <= 0 or self._clock() < self._rests_until:
             notes.append(f"rerank {self._reranker.label}: not_asked")
             return best
         hits = (as_hit(one, self._settings.preview_chars, query) for one in best[:TOP])
         about = ((HEADING_SEPARATOR.join(hit.headings) or hit.who, hit.preview) for hit in hits)
         texts = ["：".join(filter(None, one)) for one in about]
         try:
-            seconds = min(self._settings.rerank_seconds, left)
             return reordered(best, await _scores(self._reranker, query, texts, seconds))
         except RerankFailed as error:
             self._rests_until = self._clock() + REST
@@ -218,8 +215,7 @@ def _order(one: Candidate) -> tuple[float, float, float]:
 
 
 def _names_past_date(ask: Ask) -> bool:
-    """Whether the question is about what was so on a date: 昨天, 9月份; a bare weekday is as often
-    that of a plan."""
+    """Whether it asks what was so on a date: 昨天, 9月份; a bare weekday is as often a plan's."""
     return any(
         not span.vague
         and span.end < ask.now.date()
@@ -254,12 +250,9 @@ async def _scores(
 
 
 def reordered(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
-    """``best``, the first of them, one a score, ordered anew: probability times what time, speaker
-    and salience make of the odds, for a reranker knows none of these. Among equals the order stays.
-
-    Scores from 0 to 1 are probabilities; others are logits, and become what such a model is trained
-    to give.
-    """
+    """The first of ``best``, one a score, by probability times what time, speaker and salience make
+    of the odds, for a reranker knows none of these. Among equals the order stays. Scores beyond 0
+    to 1 are logits, and become what such a model is trained to give."""
     if not all(0.0 <= score <= 1.0 for score in scores):
         # 1 / (1 + e^-x), without overflow.
         scores = [(1.0 + math.tanh(score / 2.0)) / 2.0 for score in scores]

@@ -45,8 +45,7 @@ class RecallRequest:
 
     Attributes:
         asker: Who asks: 我 is that person.
-        days: A question about days alone may be answered by one memory for each of so many of
-            them, whatever the limit is. The budget holds.
+        days: Of a question about days alone so many are told each, whatever the limit is.
         context: What was said before, the earliest first, in the view that the filter is of.
         in_talk: The query is a person's message, not a search: it may ask for nothing.
         topic: Only what stands in its files.
@@ -188,8 +187,7 @@ def _of_days(
 
 
 def _times_of_talk(before: str, query: str, now: datetime) -> tuple[TimeSpan, ...]:
-    """The days for which plans were asked before, or those after them; none where something else
-    was asked."""
+    """The days for which plans were asked before, or those after them; none for anything else."""
     spans = find_times(before, now, towards(before))
     asked = asked_of_days(without_times(before, spans), asks=True)
     if not spans or asked is None or not asked.all:

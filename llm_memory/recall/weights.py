@@ -59,8 +59,7 @@ class RecallWeights:
         within: What is shown unasked has at least the best score less this.
         unknown: Standard deviations, ``a + b * covered``, that stand for the similarity of what the
             embedder's index does not hold yet.
-        probes: By the name of the embedder's model one linear layer over a message's vector, and
-            its bias: does it ask for something remembered?
+        probes: By the embedder's model: layer over a message's vector, bias. Does it ask?
         newer: Of ``newer.features`` of a pair; above 0 the later one says how it stands now.
     """
 
@@ -74,7 +73,7 @@ class RecallWeights:
     newer: Linear
 
     def probe(self, model: str, message: Sequence[float]) -> float:
-        """In log-odds; 0 where there is none for this model, or not of this length."""
+        """Log-odds that a message asks for something remembered; 0 for another model or length."""
         layer, bias = self.probes.get(model, ((), 0.0))
         return math.sumprod(message, layer) + bias if len(message) == len(layer) else 0.0
 
@@ -88,8 +87,8 @@ class RecallWeights:
 
 
 @cache
-def shipped() -> RecallWeights:
-    """The weights of the file, read once. Blocks."""
+def shipped(floor: float | None = None) -> RecallWeights:
+    """The weights of the file, with the floor that an owner has set. Blocks at the first call."""
     found = json.loads(PATH.read_text("utf-8"))
     order, speak = (
         Pair(*(Linear(**found[name][of]) for of in ("words", "both")))
@@ -97,4 +96,5 @@ def shipped() -> RecallWeights:
     )
     probes = {name: (probe["vector"], probe["bias"]) for name, probe in found["probes"].items()}
     known = {name: found[name] for name in ("beside", "floor", "within", "unknown")}
+    known |= {} if floor is None else {"floor": floor}
     return RecallWeights(order, speak, **known, probes=probes, newer=Linear(**found["newer"]))

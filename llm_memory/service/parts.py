@@ -223,7 +223,7 @@ class Parts(Told):
     words = part(lambda p: SqliteLexicalIndex(p.paths.index / "lexical.sqlite", p.tokenizer))
     scanner = part(lambda _: LexicalScan(Tokenizer(use_jieba=False)))
     """Answers where no index can, from the first moment on: it must load no dictionary."""
-    weights = part(lambda _: shipped())
+    weights = part(lambda p: shipped(p.settings.relevance_floor))
     bundled = part(lambda p: indexes.bundled_embedder(p.worker, p.settings) if p.worker else None)
     """The model that comes as a package."""
     local = part(
@@ -251,7 +251,7 @@ class Parts(Told):
     # Recall.
     trust = part(lambda p: EmbedderTrust(p.paths.index / "trust.json", p.settings.pace))
     uses = part(lambda p: UseCounts(p.passages, p.state, p.loop_book))
-    finder = wired(CandidateFinder, least="settings.relevance_floor")
+    finder = wired(CandidateFinder)
     explanations = wired(Explanations)
     manager = wired(MemoryManager, reranking=lambda p: Reranking(p.reranker, p.settings))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, EngineSettings, Recall
+from astrbot_plugin_scoped_memory.llm_memory import Actor, Recall
 from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import (
@@ -47,10 +47,12 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 @contextlib.asynccontextmanager
-async def reading(root: Path, **options: Any) -> AsyncIterator[Rig]:
-    """An engine that finds by words alone."""
+async def reading(root: Path, *texts: str, **options: Any) -> AsyncIterator[Rig]:
+    """An engine that finds by words alone, and knows the texts."""
     async with running(root, trust=FixedTrust(0.0), **options) as rig:
         await rig.until_words()
+        for text in texts:
+            await rig.remember(text, HERE)
         yield rig
 
 
@@ -89,9 +91,7 @@ COOKS = {
 
 
 async def test_who_asks_how_is_told_what_bears_on_it(tmp_path: Path) -> None:
-    async with reading(tmp_path) as rig:
-        for rule in (*filter(None, COOKS), "洗衣服深浅要分开"):
-            await rig.remember(rule, HERE, XIAOHONG)
+    async with reading(tmp_path, *filter(None, COOKS), "洗衣服深浅要分开") as rig:
         for told, queries in COOKS.items():
             for query in queries.split("|"):
                 recall = await rig.recall(query, HERE, 3, actor=XIAOMING, in_talk=True)
@@ -266,25 +266,9 @@ ALLERGIES = ["小明对猫毛过敏", "小明对花粉也过敏，春天少出�
 BEST = [Candidate(stored(f"第{n}件事", n), 1.0) for n in range(4)]
 
 
-@contextlib.asynccontextmanager
-async def asking(
-    root: Path,
-    reranker: FakeReranker,
-    texts: Sequence[str] = ALLERGIES,
-    settings: EngineSettings = PATIENT,
-) -> AsyncIterator[Rig]:
-    """An engine that finds by words alone, and can, and knows the texts."""
-    parts = {"reranker": reranker, "trust": FixedTrust(0.0)}
-    async with running(root, settings=settings, follow=False, **parts) as rig:
-        await rig.until_words()
-        for text in texts:
-            await rig.remember(text, HERE)
-        yield rig
-
-
 async def test_what_is_below_the_floor_is_neither_shown_to_it_nor_let_in(tmp_path: Path) -> None:
     reranker = FakeReranker(lambda text: 1.0 if "红烧" in text else 0.1)
-    async with asking(tmp_path, reranker) as rig:
+    async with reading(tmp_path, *ALLERGIES, settings=PATIENT, reranker=reranker) as rig:
         await rig.remember("红烧带鱼过敏的人也能吃", HERE, person(2, "阿红"))
         for query, shown in ((ALLERGIC, True), ("过敏了", False)):
             reranker.calls.clear()
@@ -299,7 +283,7 @@ async def test_it_is_shown_the_first_few_and_the_others_follow_behind_them(tmp_p
     texts = [f"小明对{n}号植物过敏" for n in range(TOP + 5)]
     settings = replace(PATIENT, relevance_floor=0.0)
     reranker = FakeReranker(lambda text: int(text.partition("对")[2].partition("号")[0]) / 100)
-    async with asking(tmp_path, reranker, texts, settings) as rig:
+    async with reading(tmp_path, *texts, settings=settings, reranker=reranker) as rig:
         found = await rig.texts(ALLERGIC, HERE, limit=TOP + 5)
     assert sorted(found) == sorted(texts)
     assert [query for query, _ in reranker.calls] == [ALLERGIC]
@@ -311,11 +295,12 @@ async def test_it_is_shown_the_first_few_and_the_others_follow_behind_them(tmp_p
 async def test_what_is_forgotten_while_it_thinks_is_not_shown(tmp_path: Path) -> None:
     reranker = FakeReranker(lambda text: len(text) / 100)
     reranker.release.clear()
-    async with asking(tmp_path, reranker, ALLERGIES[1:]) as rig, asyncio.timeout(30):
-        gone = await rig.remember(ALLERGIES[0], HERE)
+    asked = {"settings": PATIENT, "reranker": reranker}
+    async with reading(tmp_path, *ALLERGIES[1:], **asked) as rig, asyncio.timeout(30):
+        gone = await rig.stored_id(ALLERGIES[0], HERE)
         task = asyncio.create_task(rig.recall(ALLERGIC, HERE))
         await reranker.asked.wait()
-        await rig.forget(gone.memory.memory.memory_id, HERE, person(1, admin=True))
+        await rig.forget(gone, HERE, person(1, admin=True))
         reranker.release.set()
         recall = await task
     assert {hit.preview for hit in recall.hits} == {*ALLERGIES[1:]}

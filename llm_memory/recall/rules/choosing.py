@@ -35,8 +35,7 @@ class Candidate:
     Attributes:
         relevance: 0 to 1, the probability that it answers; negative for what is not shown.
         score: What it is ordered by, the greater the sooner: the sum of the ``terms``.
-        place: In the answer to a question for all of something, from 0; None for what is only
-            like the question, and comes behind.
+        place: In the answer to a question for all of something; None for what comes behind.
         features: See ``order.FEATURES``.
         also, earlier, weak: See ``Hit``.
         dropped: Why it is no hit; None once it is chosen.
@@ -79,8 +78,7 @@ def choose(
     Args:
         cost: Estimated tokens of what is told of a hit.
         query: What was asked: of a long piece of a note the part that answers it is shown.
-        each_day: Where the journals do not fit, all are told more briefly rather than some of them
-            not at all.
+        each_day: Where journals do not fit, all are told more briefly, down to a bound.
     """
     while True:
         hits, left = list[Hit](), token_budget
@@ -149,10 +147,8 @@ def _preview(passage: Passage, limit: int, query: str) -> str:
 
 
 def excerpt(text: str, query: str, limit: int) -> str:
-    """At most ``limit`` characters of ``text`` on one line, from the beginning of a sentence on:
-    the first place that shows most of the query, and what follows on it. The beginning of the
-    text, where nothing in it has to do with the query.
-    """
+    """At most ``limit`` characters on one line, from the beginning of a sentence on: the first
+    place that shows most of the query, or the beginning of the text where nothing of it does."""
     whole = one_line(text[:_MOST])
     if len(whole) <= limit:
         return preview(text, limit)

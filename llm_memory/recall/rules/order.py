@@ -45,6 +45,8 @@ _READ: Final = 4 * LONG
 """Characters that hold as many tokens at least."""
 BEYOND_CHANCE: Final = 2.5
 """Standard deviations: the nearest of a hundred memories is so near by chance alone."""
+_SOONER: Final = 0.45
+"""Of the floor."""
 _MILDER: Final = 1.0
 """Log-odds by which the gap is wider while places are free."""
 _LITTLE: Final = 0.2
@@ -113,9 +115,9 @@ def salience(passage: Passage, uses: int = 0) -> float:
     return (strength + access) / 2
 
 
-def recency(age_days: float) -> float:
-    """``1 / (1 + ln(1 + age))``: 1 for now, 0.5 for 1.7 days, 0.22 for a month."""
-    return 1.0 / (1.0 + math.log1p(max(age_days, 0.0)))
+def recency(seconds: float) -> float:
+    """``1 / (1 + ln(1 + days))``: 1 for now, 0.5 for 1.7 days, 0.22 for a month."""
+    return 1.0 / (1.0 + math.log1p(max(seconds / 86_400, 0.0)))
 
 
 def stated(text: str) -> float:
@@ -132,7 +134,7 @@ def decide(
     *,
     places: int = 0,
     in_talk: bool = False,
-    floor_of: Callable[[Candidate], float],
+    how: frozenset[str] = frozenset(),
 ) -> tuple[float, dict[str, float]]:
     """Gives each candidate its score, and a relevance that is negative for what is not shown:
     unasked what is weak, to who searches what has nothing to do with the question. Returns the
@@ -142,10 +144,11 @@ def decide(
         trust: How far the embedder is trusted, 0 to 1.
         of_question: ``asks``, 1 for a question or a request by its form; its ``length``, 0 to 1;
             and ``probe``, how much its vector is like that of a question, in log-odds.
-        places: How many can be shown. While some are free, what speaks of as much as half of what
-            the best does may lie further behind.
+        places: While some are free, what speaks of half of what the best does may lie further
+            behind.
         in_talk: Nobody has searched.
-        floor_of: The least probability at which one is shown unasked; with 0 none is weak.
+        how: What is asked how it is done: who asks so is told sooner what speaks of doing it,
+            though each says it in words of his own, 晚饭怎么做, 做饭少放盐.
     """
     model = weights.order.at(trust)
     for one in candidates:
@@ -158,7 +161,8 @@ def decide(
     values = {**of_question, **most, "covered_by_first": first}
     chance = weights.chance(trust, values) if ordered else 0.0
     for place, one in enumerate(ordered):
-        share, floor = math.exp(one.score - ordered[0].score), floor_of(one)
+        share = math.exp(one.score - ordered[0].score)
+        floor = weights.floor * (_SOONER if speaks_of(shown_text(one.passage), how) else 1.0)
         is_free = place < places and covered[place] >= max(first / 2, _LITTLE)
         far = floor > 0 and share < math.exp(-weights.within - _MILDER * is_free)
         one.weak = chance < floor or far

@@ -66,7 +66,7 @@ def decided(
 ) -> list[Candidate]:
     """The candidates of such features."""
     found = [Candidate(stored("话", n), features=NOTHING | row) for n, row in enumerate(rows)]
-    decide(weights or shipped(), trust, QUESTION, found, floor_of=lambda _: floor, **more)
+    decide(replace(weights or shipped(), floor=floor), trust, QUESTION, found, **more)
     return found
 
 
@@ -112,7 +112,7 @@ def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
 
 
 def test_every_weight_is_of_something_that_is_known_and_speaks_for_an_answer() -> None:
-    chance, told = decide(shipped(), 1.0, QUESTION, [], floor_of=lambda _: 0.5)
+    chance, told = decide(shipped(), 1.0, QUESTION, [])
     assert chance == 0.0
     for pair, known in ((shipped().order, FEATURES), (shipped().speak, told)):
         assert pair.words.weights.keys() | pair.both.weights.keys() <= set(known)
