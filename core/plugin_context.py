@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from .deepmind import DeepMind
     from .plugin import Plugin
 
+_RECALLS = 20
+
 
 class PluginContext:
     """Everything that one load of the plugin holds. Nothing here raises because of a config value.
@@ -148,6 +150,12 @@ class PluginContext:
                 for one in status.left
             ],
             "warnings": self.warnings(status),
+            # The newest first: no word of a memory or a question.
+            "recalls": [
+                {"conversation": one.conversation, "at": one.at.isoformat()}
+                | to_jsonable_python(one.trace)
+                for one in self.engine.parts.explanations.log[: -_RECALLS - 1 : -1]
+            ],
         }
 
     async def news(self, actor: Actor, umo: str = "") -> str:

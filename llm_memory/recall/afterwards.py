@@ -114,27 +114,27 @@ class UseCounts:
 @dataclass(eq=False)
 class Explanations:
     """Of the last recalls, bounded; gone with the engine. Their words are looked up when an
-    explanation is asked for, within the asker's view."""
+    explanation is asked for, within the asker's view. The ``log`` is for the owner alone."""
 
     _passages: Passages
     _settings: EngineSettings
     _clock: Callable[[], datetime]
-    _log: list[Told] = field(default_factory=list)
+    log: list[Told] = field(default_factory=list)
 
     def note(self, conversation: str, query: str, trace: Trace) -> None:
         """Keep for a while how a recall went."""
-        self._log.append(Told(conversation, preview(query, _MOST_QUERY), self._clock(), trace))
-        of = Counter(one.conversation for one in self._log)
+        self.log.append(Told(conversation, preview(query, _MOST_QUERY), self._clock(), trace))
+        of = Counter(one.conversation for one in self.log)
         if of[conversation] > SHOWN:
-            self._log.remove(next(one for one in self._log if one.conversation == conversation))
-        elif len(self._log) > KEPT:
-            several = (one for one in self._log if of[one.conversation] > 1)
-            self._log.remove(next(several, self._log[0]))
+            self.log.remove(next(one for one in self.log if one.conversation == conversation))
+        elif len(self.log) > KEPT:
+            several = (one for one in self.log if of[one.conversation] > 1)
+            self.log.remove(next(several, self.log[0]))
 
     def of(self, conversation: str, scope_filter: ScopeFilter) -> list[Told]:
         """The newest first: recalls of a conversation whose every scope the reader may see now,
         with the words of what lives and is visible: a map that changed meanwhile hides the rest."""
-        here = (one for one in reversed(self._log) if one.conversation == conversation)
+        here = (one for one in reversed(self.log) if one.conversation == conversation)
         seen = (one for one in here if all(map(scope_filter.admits, one.trace.scopes)))
         return [self._shown(one, scope_filter) for one in seen]
 

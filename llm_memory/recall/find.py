@@ -181,7 +181,7 @@ class CandidateFinder:
             # Of what was said on the days asked for, all may stand behind newer words alike.
             others = (one for one in self._whole.said_on(ask) if key_of(one) not in covered)
         elif found.similarities is not None:
-            near = filter(None, map(self._passages.get, found.similarities))
+            near = [one for key in found.similarities if (one := self._passages.get(key))]
             others = (one for one in chain(near, lag.living()) if seen.admits(place_name(one)))
         else:
             others = self._passages.visible(seen)
@@ -211,7 +211,7 @@ class CandidateFinder:
         named = [(key, self._passages.get(key)) for key in dict.fromkeys(keys)]
         seen = [one for key, one in named if admits(key.scope if one is None else place_name(one))]
         self.scope_check_drops += len(named) - len(seen)
-        return [*filter(None, seen)]
+        return [one for one in seen if one is not None]
 
     def _answers(self, ask: Ask, passage: Passage) -> bool:
         """False for what is no answer, whatever it says: what a digest repeats, which answers by

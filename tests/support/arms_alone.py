@@ -57,7 +57,7 @@ class _ArmsAlone(MemoryManager):
         vars(self).update(vars(manager))
         self._finder = _FinderBy(self._finder, arms)
         self._reranking = Reranking(None, self._settings)
-        self.explanations = replace(manager.explanations, _log=[])
+        self.explanations = replace(manager.explanations, log=[])
         self.uses = replace(manager.uses, _counts=Counter(), _unwritten=Counter())
 
 

@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, loaded
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -40,7 +40,7 @@ EMPTY: dict[str, Any] = {
     "version": plugin_version(), "ready": False, "embedder": "", "index": "off", "words": "waiting",
     "memories": {"total": 0, "by_scope": {}}, "notes": {}, "migration": MIGRATION,
     "queue": 0, "loop": LOOP, "backlog": 0, "leaving": 0,
-    "scope_check_drops": 0, "left_behind": [], "warnings": [],
+    "scope_check_drops": 0, "left_behind": [], "warnings": [], "recalls": [],
 }  # fmt: skip
 OF_A_RECALL = {"conversation", "at", "scopes", "arm", "milliseconds", "notes", "chance"}
 OF_A_CANDIDATE = {"scope_name", "memory_id", "score", "terms"}
@@ -107,6 +107,19 @@ async def test_an_engine_counts_what_is_stored_and_what_waits_and_names_nobody(
         assert not [words for words in ("GroupMessage", "花生") if words in told]
         await rig.engine.close()
         assert (await status(plugin))["ready"] is False
+
+
+async def test_each_recall_is_there_with_its_way_and_no_word_of_a_memory(rig: Rig) -> None:
+    memory_id = await rig.stored_id("小明对猫毛过敏", group(777))
+    await rig.recall("谁对猫毛过敏", group(777))
+    await rig.recall("猫在哪里", group(888))
+    newest, oldest = (await status(FakePlugin(rig)))["recalls"]
+    assert (newest["scopes"], newest["considered"]) == (["公司", "public", "@shared"], [])
+    (first,) = oldest["considered"]
+    assert (first["memory_id"], first["scope_name"], first["dropped"]) == (memory_id, "家人", None)
+    assert (oldest.keys() >= OF_A_RECALL, first.keys() >= OF_A_CANDIDATE) == (True, True)
+    told = json.dumps([newest, oldest], ensure_ascii=False)
+    assert not [words for words in ("小明对", "猫毛", "猫在哪") if words in told]
 
 
 async def test_what_breaks_behind_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
