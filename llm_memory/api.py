@@ -21,7 +21,6 @@ from .migration.migrations import Migrations
 from .models.conversation import Actor, ConversationId, ConversationKind
 from .models.data_models import (
     Changed,
-    How,
     Memory,
     MemoryDraft,
     MemoryKind,
@@ -124,7 +123,6 @@ __all__ = [
     "FeedbackReport",
     "GroupScope",
     "Hit",
-    "How",
     "Imported",
     "IndexState",
     "IndexUnavailable",

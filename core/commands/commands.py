@@ -15,7 +15,6 @@ from ...llm_memory import (
     Actor,
     ConversationKind,
     EngineClosed,
-    How,
     MemoryDraft,
     ScopedMemoryError,
     Source,
@@ -80,7 +79,7 @@ async def add(call: Call) -> Reply:
         return call.say("add.too_fast", minutes=minutes)
     draft = MemoryDraft(call.rest, source=Source.COMMAND, actor=call.actor)
     outcome = await call.service.remember(draft, conversation_id=call.where)
-    if is_stored(outcome, How.NEW):
+    if is_stored(outcome, "stored"):
         stored = outcome.memory
         if topic_of(stored.path) is Topic.INSTRUCTIONS and stored.memory.provenance.trusted:
             call.list_of([stored.memory.memory_id])

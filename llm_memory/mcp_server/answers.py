@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..models.data_models import How, Refused, RememberOutcome, StoredMemory
+from ..models.data_models import Refused, RememberOutcome, StoredMemory
 from ..models.recall import FileText
 from ..models.roles import NoteOutcome, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
@@ -47,7 +47,7 @@ def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = 
     if former := outcome.former:
         kept = f"{former.memory.memory_id}, kept in archive/"
         lines = [f'stored: {where}; it replaces "{_preview(former)}" ({kept})']
-    elif outcome.how is How.AGAIN:
+    elif outcome.how == "reinforced":
         lines = [f"known already, reinforced: {where}"]
     else:
         lines = [f"{stored}: {where}"]

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from typing import Final, TypeGuard
+from typing import Final, Literal, TypeGuard
 
 from .conversation import Actor
 from .deeds import DeedKind
@@ -228,13 +228,9 @@ class MemoryDraft:
     hidden: tuple[str, ...] = ()
 
 
-class How(StrEnum):
-    """How a draft was stored, each with a text in the i18n files. AGAIN: what the same speaker said
-    before is stronger now."""
-
-    NEW = "stored"
-    AGAIN = "reinforced"
-    REPLACED = "replaced"
+type How = Literal["stored", "reinforced", "replaced"]
+"""How a draft was stored, each with a text in the i18n files. ``reinforced``: what the same speaker
+said before is stronger now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +240,7 @@ class Stored:
     nothing that was found."""
 
     memory: StoredMemory
-    how: How = How.NEW
+    how: How = "stored"
     former: StoredMemory | None = None
     conflict: StoredMemory | None = None
     hidden: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..errors import ChatFailed, ScopedMemoryError
 from ..log import logger
-from ..models.data_models import How, Refused, is_stored
+from ..models.data_models import Refused, is_stored
 from ..models.loop import BatchState, ReflectionReport, Resting
 from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
@@ -175,7 +175,7 @@ class BatchReader:
             return replace(report, error="not_written")
         if not applied.known or "learning_paused" in refused:
             return replace(report)
-        stored = sum(is_stored(one, How.NEW, How.REPLACED) for one in applied.outcomes)
+        stored = sum(is_stored(one, "stored", "replaced") for one in applied.outcomes)
         logger.debug("{} turns read, {} memories stored", len(reading.turns), stored)
         if applied.dropped:
             logger.info("commands_dropped", count=applied.dropped)

@@ -18,7 +18,6 @@ from ..catalogue.rules.talk_history import anchor
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.data_models import (
-    How,
     Memory,
     MemoryDraft,
     MemoryKind,
@@ -129,7 +128,7 @@ class ResultApplier:
             return earlier
         vouched = self._said_already(draft, actor, said_at, context.scope)
         if vouched is not None:
-            return Stored(vouched, How.AGAIN)
+            return Stored(vouched, "reinforced")
         return await self._handlers.write(
             draft,
             context.scope,
@@ -201,8 +200,8 @@ class ResultApplier:
             at = draft.said_at or context.turns[-1].observed_at
             kind, scope = DeedKind.TAKEN_BACK, old.scope.name
             await self._corrected.note([lost(kind, scope, old.memory, at=at)])
-        if taken and is_stored(outcome, How.NEW):
-            outcome = replace(outcome, how=How.REPLACED, former=old)
+        if taken and is_stored(outcome, "stored"):
+            outcome = replace(outcome, how="replaced", former=old)
         return outcome, taken
 
     def _may_correct(

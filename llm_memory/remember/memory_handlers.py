@@ -23,7 +23,6 @@ from ..models.data_models import (
     MAX_STRENGTH,
     MODEL_WORDED,
     NO_TIME,
-    How,
     Memory,
     MemoryDraft,
     MemoryKind,
@@ -219,7 +218,7 @@ class MemoryHandlers(MemoryEditor):
         logger.debug("stored {} in {}", new.memory.memory_id, new.path)
         # A crash in between leaves both.
         if current is not None and await self._put_away(current, new):
-            return Stored(new, How.REPLACED, former=current)
+            return Stored(new, "replaced", former=current)
         return Stored(new)
 
     async def _reinforce(
@@ -233,7 +232,7 @@ class MemoryHandlers(MemoryEditor):
         heard = None if draft.heard is None else stated(draft.heard)
         # A model may say again what it was shown, or was asked about.
         if not is_task(current) and is_model_worded(draft.judgment, heard, name):
-            return Stored(current, How.AGAIN)
+            return Stored(current, "reinforced")
         # A reader of turns proposes what is new, and opens nothing that stands already.
         if draft.proposed and draft.source is not Source.REFLECTION:
             before = proposed(before)
@@ -242,7 +241,7 @@ class MemoryHandlers(MemoryEditor):
         strength = min(before.strength + _REINFORCE_BY, MAX_STRENGTH)
         stronger = replace(before, strength=strength, active=before.active or memory.active)
         stored = await self._do(current, lambda _: self._vault.replace(current, stronger))
-        return None if stored is None else Stored(stored, How.AGAIN)
+        return None if stored is None else Stored(stored, "reinforced")
 
     async def _is_open_again(self, before: Memory, memory: Memory, scope: Scope) -> bool:
         """Returns whether it was said again after it had been settled."""
@@ -256,8 +255,8 @@ class MemoryHandlers(MemoryEditor):
     async def _take_back(self, outcome: Stored, taken: Taken) -> Stored:
         """Archive what the new entry contradicts for certain, or name it. A crash before that
         leaves both."""
-        again = outcome.how is How.AGAIN
-        if outcome.how is How.REPLACED or (again and not taken.corrects and not taken.ends):
+        again = outcome.how == "reinforced"
+        if outcome.how == "replaced" or (again and not taken.corrects and not taken.ends):
             return outcome
         new = outcome.memory
         near = await self._near.sharing_words(new, latest=taken.named)
@@ -267,7 +266,7 @@ class MemoryHandlers(MemoryEditor):
             # Earlier turns that are still unread may say the old words again.
             kind, at = DeedKind.TAKEN_BACK, new.memory.created_at
             await self._deeds.note([lost(kind, found.scope.name, found.memory, at=at)])
-            return replace(outcome, how=How.REPLACED, former=found)
+            return replace(outcome, how="replaced", former=found)
         if again:
             return outcome
         return replace(outcome, conflict=found, missed=found is None and taken.named)

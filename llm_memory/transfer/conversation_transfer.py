@@ -16,7 +16,6 @@ from ..errors import EngineClosed, TransferFailed
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
-    How,
     Memory,
     MemoryDraft,
     Refused,
@@ -227,7 +226,7 @@ class _Import:
     def _count(self, number: int, outcome: RememberOutcome) -> None:
         report = self.report
         match outcome:
-            case Stored(how=How.AGAIN):
+            case Stored(how="reinforced"):
                 report = replace(report, known=report.known + 1)
             case Stored():
                 report = replace(report, stored=report.stored + 1)

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     Hit,
-    How,
     MemoryDraft,
     Stored,
     is_stored,
@@ -190,7 +189,7 @@ async def test_a_rejected_proposal_is_listed_no_more_and_not_accepted(tmp_path: 
         assert refused == Refused("no_proposal")
         draft = MemoryDraft(WORDS, actor=person(10001), proposed=True)
         again = await rig.engine.service.remember(draft, conversation_id=HOME)
-        assert is_stored(again, How.AGAIN)
+        assert is_stored(again, "reinforced")
         await accepted(rig, memory_id)
 
 

@@ -28,7 +28,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Exported,
     Feedback,
     GroupScope,
-    How,
     Imported,
     LoopSettings,
     MemoryDraft,
@@ -538,9 +537,9 @@ def _observed(outcome: object) -> str:
 
 def _stored(outcome: object) -> tuple[str, str]:
     match outcome:
-        case Stored(one, How.NEW):
+        case Stored(one, "stored"):
             return "stored", one.memory.memory_id
-        case Stored(one, How.AGAIN):
+        case Stored(one, "reinforced"):
             return "stronger", one.memory.memory_id
         case Refused():
             return _no(outcome), ""

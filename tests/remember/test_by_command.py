@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     DeedKind,
     Exported,
-    How,
     MemoryDraft,
     Refused,
     Stored,
@@ -177,7 +176,7 @@ async def test_they_go_with_it_and_an_edit_alone_drops_them(tmp_path: Path) -> N
 
 async def test_the_same_words_are_the_same_whatever_they_answer_and_take_it_along(rig: Rig) -> None:
     await told(rig)
-    assert is_stored(await rig.tell(PEANUTS, HERE, SPEAKER, asks=("谁过敏",)), How.AGAIN)
+    assert is_stored(await rig.tell(PEANUTS, HERE, SPEAKER, asks=("谁过敏",)), "reinforced")
     exported = await rig.engine.service.export(conversation_id=HERE, actor=ADMIN)
     assert isinstance(exported, Exported)
     (rig.root / "imports").mkdir(exist_ok=True)

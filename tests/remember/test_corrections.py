@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
-    How,
     Provenance,
     Source,
     Stored,
@@ -227,7 +226,7 @@ async def test_a_proposal_is_stored_among_the_decisions_and_shown_as_not_decided
         (hit,) = (await rig.recall("奶奶对什么过敏", FAMILY)).hits
         assert standing(hit, lambda code, **_: code)[0] == "inject.closed"
         again = await rig.tell("奶奶对花生过敏", FAMILY, proposed=True)
-        assert is_stored(again, How.AGAIN)
+        assert is_stored(again, "reinforced")
         assert is_proposed(again.memory.memory)
 
 
@@ -238,14 +237,14 @@ async def test_a_proposal_gives_way_and_what_was_accepted_does_not(rig: Rig) -> 
         assert is_proposed(said.memory.memory) is is_one
     await rig.engine.parts.handlers.take(SCOPE, [as_accepted("小李住在上海")])
     said = await rig.tell("更正：小李住在杭州", FAMILY)
-    assert is_stored(said, How.NEW)
+    assert is_stored(said, "stored")
     assert said.conflict is not None
     assert said.conflict.memory.memory_id == "m-aaaa"
     again = await rig.tell("小李住在上海", FAMILY, proposed=True)
-    assert is_stored(again, How.AGAIN)
+    assert is_stored(again, "reinforced")
     assert is_accepted(again.memory.memory)
-    assert is_stored(await rig.tell("小王住在上海", FAMILY, proposed=True), How.NEW)
-    assert is_stored(await rig.tell("更正：小王住在杭州", FAMILY), How.REPLACED)
+    assert is_stored(await rig.tell("小王住在上海", FAMILY, proposed=True), "stored")
+    assert is_stored(await rig.tell("更正：小王住在杭州", FAMILY), "replaced")
 
 
 @pytest.mark.parametrize("is_record", [True, False])

@@ -15,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     DeedKind,
-    How,
     MemoryKind,
     RememberOutcome,
     Stored,
@@ -85,7 +84,7 @@ async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str,
     assert isinstance(first, Stored)
     timed_bot.clock.forward(minutes=5)
     outcome = await timed_bot.tell(new, HOME)
-    assert is_stored(outcome, How.REPLACED), outcome
+    assert is_stored(outcome, "replaced"), outcome
     assert outcome.former is not None
     assert outcome.former.memory.memory_id == first.memory.memory.memory_id
     assert texts_of(timed_bot)["家人"] == [outcome.memory.memory.judgment]
@@ -136,7 +135,7 @@ async def test_what_may_mean_two_things_or_nobody_said_replaces_nothing(timed_bo
     told = [(text, text) for text in sorted(olds)]
     # Of which of two? And a model adds what nobody said.
     for text, heard in (*told, ("更正：小李周四游泳", None), ("小李不抽烟了", "今天晚饭吃什么")):
-        assert is_stored(await timed_bot.tell(text, HOME, heard=heard), How.NEW), text
+        assert is_stored(await timed_bot.tell(text, HOME, heard=heard), "stored"), text
     assert olds < set(texts_of(timed_bot)["家人"])
 
 
@@ -173,7 +172,7 @@ async def test_a_repetition_is_of_the_same_event_for_three_days(
 ) -> None:
     await timed_bot.tell("小明住院了", HOME, kind=kind)
     timed_bot.clock.forward(days=days)
-    assert is_stored(await timed_bot.tell("小明住院了", HOME, kind=kind), How.AGAIN) is known
+    assert is_stored(await timed_bot.tell("小明住院了", HOME, kind=kind), "reinforced") is known
 
 
 async def test_a_day_that_is_told_decides_though_it_is_near(timed_bot: Bot) -> None:
@@ -193,7 +192,7 @@ async def test_a_model_that_says_again_what_nobody_said_makes_nothing_stronger(
     ):
         (before,) = timed_bot.living()
         outcome = await timed_bot.tell("小李对花生过敏", HOME, heard=heard)
-        assert is_stored(outcome, How.AGAIN)
+        assert is_stored(outcome, "reinforced")
         assert (outcome.memory.memory.strength > before.memory.strength) is stronger
 
 
@@ -223,22 +222,22 @@ async def near(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[
 async def test_said_again_in_its_scope_it_is_the_same_and_otherwise_another(near: Rig) -> None:
     for where in (SQUARE, OFFICE, HERE):
         first = await say(near, OLD, where)
-        assert is_stored(first, How.NEW)
+        assert is_stored(first, "stored")
         again = await say(near, NEW, where)
-        assert is_stored(again, How.AGAIN)
+        assert is_stored(again, "reinforced")
         before = first.memory.memory
         assert again.memory.memory == replace(before, strength=before.strength + 5)
         for number in range(15 * (where is SQUARE)):  # the public scope is a busy one
             await near.remember(f"广场上第 {number} 个摊位是空的", SQUARE, ME)
     admin, hong = replace(ME, admin=True), person(10002, "小红")
     for who, text in ((admin, NEW), (ME, "小明对猫毛过敏"), (hong, "小明对猫毛不过敏")):
-        assert is_stored(await say(near, text, HERE, who), How.NEW), text
+        assert is_stored(await say(near, text, HERE, who), "stored"), text
 
 
 async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(near: Rig) -> None:
     first = await near.remember("我住在苏州", HERE, ME)
     more = await say(near, "我住在苏州，小区叫听雨轩", HERE)
-    assert is_stored(more, How.REPLACED)
+    assert is_stored(more, "replaced")
     assert more.former == first.memory
     assert await near.newest(HERE) == [more.memory.memory.judgment]
     archive = near.root / "memory/scopes/家人/archive" / first.memory.path
@@ -260,4 +259,4 @@ async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Pat
     async with running(tmp_path, embedder=OneDirection(), store=store, settings=PATIENT) as rig:
         await say(rig, OLD, OFFICE)
         await say(rig, OLD, SQUARE)
-        assert is_stored(await say(rig, NEW, HERE), How.NEW)
+        assert is_stored(await say(rig, NEW, HERE), "stored")

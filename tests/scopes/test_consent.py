@@ -15,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     DmScope,
     Feedback,
-    How,
     MemoryDraft,
     MemoryKind,
     Refused,
@@ -213,7 +212,7 @@ async def test_no_correction_publishes_what_was_only_heard(rig: Rig, who: Actor)
     draft = MemoryDraft(new, "查出了胃病", ("胃病",), active=False, actor=MING)
     said = Contradiction(asked.memory.memory.memory_id, draft, ticket.ids[0])
     report = await rig.engine.service.feedback(Feedback(contradictions=(said,)), ticket=ticket)
-    assert is_stored(report.outcomes[0], How.REPLACED)
+    assert is_stored(report.outcomes[0], "replaced")
     for where in (OTHERS_CHAT, ROOM, FAMILY):
         for words in ("红茶", "胃病", "白开水"):
             assert not await shown(rig, where, words)

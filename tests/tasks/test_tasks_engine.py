@@ -12,7 +12,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
-    How,
     MemoryDraft,
     MemoryKind,
     TaskAction,
@@ -121,7 +120,7 @@ async def test_a_done_task_that_is_remembered_again_is_reopened(rig: Rig) -> Non
     await update(rig, TaskAction.DONE, "交停车费")
     asked = replace(draft, heard="停车费又该交了吧？")
     again = await rig.engine.service.remember(asked, conversation_id=FAMILY)
-    assert is_stored(again, How.AGAIN)
+    assert is_stored(again, "reinforced")
     assert open_titles(await update(rig, TaskAction.LIST)) == ["交停车费"]
 
 

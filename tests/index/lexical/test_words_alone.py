@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
-from astrbot_plugin_scoped_memory.llm_memory import How, IndexState, MemoryDraft, is_stored
+from astrbot_plugin_scoped_memory.llm_memory import IndexState, MemoryDraft, is_stored
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -54,7 +54,7 @@ async def test_recall_and_its_status_say_that_words_alone_serve(tmp_path: Path) 
         again = await rig.engine.service.remember(
             MemoryDraft("爷爷花生过敏", actor=person(10001)), conversation_id=HERE
         )
-        assert is_stored(again, How.AGAIN)
+        assert is_stored(again, "reinforced")
     assert rig.notices == []
     names = {path.name for path in (tmp_path / "index").iterdir()}
     assert {name.split("-")[0] for name in names} == {"lexical.sqlite"}
