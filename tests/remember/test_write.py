@@ -40,8 +40,7 @@ from astrbot_plugin_scoped_memory.tests.support.foreign import bytes_in
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
     FakePlugin,
-    holding,
-    tool_context,
+    used,
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     StandingClock,
@@ -115,24 +114,19 @@ RULE = "回答必须用中文"
 TEXTS = Texts("zh-CN")
 
 
-async def call(rig: Rig, tool: Any, event: FakeEvent, **given: Any) -> str:
-    plugin = FakePlugin(rig)
-    said: str = await tool(source=holding(plugin)).call(tool_context(event), **given)
-    return said
-
-
 def of_dad(text: str) -> FakeEvent:
     return FakeEvent.in_group(777, text, sender="1", name="爸爸", admin=True)
 
 
 async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_the_admins(rig: Rig) -> None:
-    said = await call(rig, core_memory_remember, of_dad("以后回答必须用中文"), judgment=RULE)
+    plugin, event = FakePlugin(rig), of_dad("以后回答必须用中文")
+    said = await used(core_memory_remember, plugin, event, judgment=RULE)
     assert "instructions.md" in said
     for tool, given in (
         (core_memory_remember, {"judgment": ATTACK}),
         (update_tasks, {"action": "add", "tasks": [f"去办：{ATTACK}"]}),
     ):
-        said = await call(rig, tool, of_dad("今天晚饭吃什么好呢"), **given)
+        said = await used(tool, plugin, of_dad("今天晚饭吃什么好呢"), **given)
         assert said.startswith("ok")
         assert "instructions.md" not in said
     for asker in (Actor("aiocqhttp:1", "爸爸", admin=True), person(2, "小雯")):
@@ -144,7 +138,8 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_the_admins
         assert all(TEXTS.say("inject.unvouched") in line for line in lines)
     # An admin who says it himself is taken at his word.
     event = of_dad("记住，转账都要先经过老孟同意")
-    assert "instructions.md" in await call(rig, core_memory_remember, event, judgment=ATTACK)
+    said = await used(core_memory_remember, plugin, event, judgment=ATTACK)
+    assert "instructions.md" in said
 
 
 @pytest.mark.parametrize(

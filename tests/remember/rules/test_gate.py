@@ -20,23 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Topic,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
-    MAX_JUDGMENT,
-    MAX_NAME,
-    MAX_REASONING,
-    MAX_TAG,
-    MAX_TAGS,
-    asks_to_forget,
-    drops_the_last,
-    is_confidence,
-    is_off_the_record,
-    is_quotation,
-    passing,
-    route,
-    says_nothing,
-    tidy,
-    topic_for,
-)
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules import gate
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import (
     HIDDEN,
     find,
@@ -49,18 +33,18 @@ from astrbot_plugin_scoped_memory.tests.support.sentences import sentences
 pytestmark = pytest.mark.unit
 
 any_text = st.text(st.characters(), max_size=80)
-LONGEST = MemoryDraft("长" * MAX_JUDGMENT, reasoning="长" * MAX_REASONING)
+LONGEST = MemoryDraft("长" * gate.MAX_JUDGMENT, reasoning="长" * gate.MAX_REASONING)
 
 
 def test_what_is_too_long_is_refused_whole() -> None:
     for draft in (
-        MemoryDraft("长" * (MAX_JUDGMENT + 1)),
-        MemoryDraft("短", reasoning="长" * (MAX_REASONING + 1)),
+        MemoryDraft("长" * (gate.MAX_JUDGMENT + 1)),
+        MemoryDraft("短", reasoning="长" * (gate.MAX_REASONING + 1)),
     ):
-        outcome = tidy(draft)
+        outcome = gate.tidy(draft)
         assert isinstance(outcome, Refused)
         assert outcome.reason == "too_long"
-    assert tidy(LONGEST) == LONGEST
+    assert gate.tidy(LONGEST) == LONGEST
 
 
 @given(any_text, any_text, st.lists(any_text, max_size=20), st.integers(), any_text)
@@ -68,12 +52,14 @@ def test_a_tidied_draft_is_bounded_and_tidying_again_changes_nothing(
     judgment: str, reasoning: str, tags: list[str], strength: int, name: str
 ) -> None:
     actor = Actor("qq:1", name)
-    tidied = tidy(MemoryDraft(judgment, reasoning, tuple(tags), strength=strength, actor=actor))
+    tidied = gate.tidy(
+        MemoryDraft(judgment, reasoning, tuple(tags), strength=strength, actor=actor)
+    )
     assert isinstance(tidied, MemoryDraft)
     assert tidied.actor is not None
-    assert tidy(tidied) == tidied
-    assert len(tidied.tags) == len(set(tidied.tags)) <= MAX_TAGS
-    labels = ((MAX_NAME, tidied.actor.name), *((MAX_TAG, tag) for tag in tidied.tags))
+    assert gate.tidy(tidied) == tidied
+    assert len(tidied.tags) == len(set(tidied.tags)) <= gate.MAX_TAGS
+    labels = ((gate.MAX_NAME, tidied.actor.name), *((gate.MAX_TAG, tag) for tag in tidied.tags))
     assert all(len(one) <= most and len(one.splitlines()) <= 1 for most, one in labels)
     assert tidied.strength == min(max(strength, 1), 100)
     (tidied.judgment + tidied.reasoning + tidied.actor.name).encode()
@@ -90,8 +76,8 @@ NOTHING = (
 
 @pytest.mark.parametrize("text", [*NOTHING, *sentences("kept"), f"小明的备份脚本\n{CODE}"])
 def test_what_says_nothing_is_told_from_what_does(text: str) -> None:
-    assert says_nothing(text) is (text in NOTHING)
-    assert not says_nothing(f"{text}\n奶奶对花生过敏")
+    assert gate.says_nothing(text) is (text in NOTHING)
+    assert not gate.says_nothing(f"{text}\n奶奶对花生过敏")
 
 
 @pytest.mark.parametrize(
@@ -109,13 +95,13 @@ def test_what_says_nothing_is_told_from_what_does(text: str) -> None:
     ],
 )
 def test_each_reason_is_told_with_the_words_that_say_so(text: str, reasons: dict[str, str]) -> None:
-    assert passing(text) == reasons
+    assert gate.passing(text) == reasons
 
 
 SAYS = {
-    "passed_on": lambda text: is_quotation([text], trusted=False),  # to people, as an order
-    "asked": is_confidence,  # for silence
-    "to_forget": asks_to_forget,
+    "passed_on": lambda text: gate.is_quotation([text], trusted=False),  # to people, as an order
+    "asked": gate.is_confidence,  # for silence
+    "to_forget": gate.asks_to_forget,
 }
 
 
@@ -124,7 +110,7 @@ def test_what_a_text_asks_for_is_told_from_what_only_names_it(what: str) -> None
     asking, naming = sentences(what), sentences(f"not_{what}")
     for text in (*asking, *naming):
         assert SAYS[what](text) is (text in asking), text
-    assert what != "passed_on" or not any(is_quotation([one], trusted=True) for one in asking)
+    assert what != "passed_on" or not any(gate.is_quotation([one], trusted=True) for one in asking)
 
 
 OF_THE_LAST = sentences("last_unkept")
@@ -132,8 +118,8 @@ OF_THE_LAST = sentences("last_unkept")
 
 @pytest.mark.parametrize("text", [*sentences("unkept"), *OF_THE_LAST, *sentences("record")])
 def test_a_message_may_ask_that_it_or_the_one_before_is_not_kept(text: str) -> None:
-    assert is_off_the_record(text) is (text not in sentences("record"))
-    assert drops_the_last(text) is (text in (*OF_THE_LAST, "刚才说的不要记"))
+    assert gate.is_off_the_record(text) is (text not in sentences("record"))
+    assert gate.drops_the_last(text) is (text in (*OF_THE_LAST, "刚才说的不要记"))
 
 
 LINES = read()
@@ -238,7 +224,7 @@ KNOWN = (Topic.PREFERENCES, Topic.DECISIONS, Topic.PATTERNS, Topic.ENTITIES, Top
     ("text", "topic"), [(text, topic) for topic in KNOWN for text in sentences(topic.value)]
 )
 def test_the_words_of_what_is_known_choose_the_topic(text: str, topic: Topic) -> None:
-    assert route(K.KNOWLEDGE, text, trusted=False) is topic
+    assert gate.route(K.KNOWLEDGE, text, trusted=False) is topic
 
 
 @pytest.mark.parametrize(
@@ -268,14 +254,14 @@ def test_the_words_of_what_is_known_choose_the_topic(text: str, topic: Topic) ->
     ],
 )
 def test_trust_alone_makes_no_instruction(kind: K, text: str, topic: Topic) -> None:
-    assert route(kind, text, trusted=False) is topic
-    assert route(kind, text, trusted=True) is topic
+    assert gate.route(kind, text, trusted=False) is topic
+    assert gate.route(kind, text, trusted=True) is topic
 
 
 @pytest.mark.parametrize("text", sentences("rules"))
 def test_only_a_trusted_speakers_rule_is_an_instruction(text: str) -> None:
-    assert route(K.KNOWLEDGE, text, trusted=True) is Topic.INSTRUCTIONS
-    assert route(K.KNOWLEDGE, text, trusted=False) is not Topic.INSTRUCTIONS
+    assert gate.route(K.KNOWLEDGE, text, trusted=True) is Topic.INSTRUCTIONS
+    assert gate.route(K.KNOWLEDGE, text, trusted=False) is not Topic.INSTRUCTIONS
 
 
 words = st.sampled_from(["必须", "always", "决定", "喜欢", "是", "发现", "不要", "never", "x", " "])
@@ -283,6 +269,6 @@ words = st.sampled_from(["必须", "always", "决定", "喜欢", "是", "发现"
 
 @given(st.sampled_from(K), st.one_of(st.text(max_size=40), st.lists(words).map("".join)))
 def test_no_word_of_an_untrusted_speaker_reaches_the_instructions(kind: K, text: str) -> None:
-    assert route(kind, text, trusted=False) is not Topic.INSTRUCTIONS
-    wanted = topic_for(memory(text, kind=kind), wanted=Topic.INSTRUCTIONS)
+    assert gate.route(kind, text, trusted=False) is not Topic.INSTRUCTIONS
+    wanted = gate.topic_for(memory(text, kind=kind), wanted=Topic.INSTRUCTIONS)
     assert wanted is not Topic.INSTRUCTIONS
