@@ -15,7 +15,7 @@ from ..catalogue.rules.talk_anchor import anchor_of
 from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Refused, StoredMemory
-from ..models.recall import Recall, Trace
+from ..models.recall import Recall
 from ..models.turns import PAUSED_VIEW, ContextLine, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.rules.opening import as_told, frame_tokens, opening
@@ -30,7 +30,6 @@ from .door import deed
 from .recalls import Recalls
 from .scope_admin import ScopeAdmin
 
-_LATE: Final = "deadline"
 _JUST_NOW: Final = timedelta(minutes=30)
 _LAST: Final = 20
 """Memories among which those of the last message are looked for."""
@@ -112,7 +111,7 @@ class Turns(Recalls, Corrections, ScopeAdmin):
             )
             question = self._question(question, view)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
-            return TurnStart(recall=_unanswered(error), contact=contact, faults=(error,))
+            return TurnStart(contact=contact, faults=(error,))
         left = deadline - clock()
         # What is noted of the history is noted, also where the turn does not wait for it.
         marking = partial(self._mark, view, request.history, empty=request.empty_history)
@@ -124,7 +123,7 @@ class Turns(Recalls, Corrections, ScopeAdmin):
         )
         faults = tuple(one for one in parts if isinstance(one, Exception))
         mark, primer = _else(parts[0], ""), _else(parts[2], Primer())
-        recall, text = _else(parts[1], _unanswered(parts[1])), ""
+        recall, text = _else(parts[1], Recall()), ""
         if primer.sections:
             text = opening(primer, recall.hits, texts, recall.left_out)
         elif recall.hits:
@@ -230,9 +229,3 @@ def _said_at(stored: StoredMemory) -> datetime:
 
 def _else[T](found: T | BaseException, instead: T) -> T:
     return instead if isinstance(found, BaseException) else found
-
-
-def _unanswered(fault: object) -> Recall:
-    """The explanation of the turn says why nothing was recalled."""
-    why = _LATE if isinstance(fault, TimeoutError) else type(fault).__name__
-    return Recall(trace=Trace(notes=[why]))
