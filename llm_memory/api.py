@@ -56,7 +56,6 @@ from .models.resolution import (
     BroughtBack,
     Remainder,
     Resolution,
-    WhyCode,
 )
 from .models.settings import (
     DmScope,
@@ -186,7 +185,6 @@ __all__ = [
     "VaultFileBroken",
     "VaultWriteFailed",
     "Voice",
-    "WhyCode",
     "build_engine",
     "find_backup",
     "is_absent",

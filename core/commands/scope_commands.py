@@ -218,11 +218,10 @@ async def join(call: Call) -> Reply:
         refused=partial(call.plugin.tell, where.umo, call.say("join.refused")),
     )
     line = call.say("join.line", scope=scope, id=safe(where.map_key))
-    links = call.plugin.config.engine.identity_links
     _, like = await asyncio.to_thread(named, call.actor.name, met, {})
-    namesakes = like - ids_of(call.actor.person, links)
+    own = ids_of(call.actor.person, call.plugin.config.engine.identity_links)
     wish = call.say("join.wish", who=who, place=place_name(call, where, called), scope=scope)
-    wish += call.say("join.namesake") if namesakes else ""
+    wish += call.say("join.namesake") if like - own else ""
     wish += f"\n{call.say('join.agree', line=line)}"
     alone = [one for one in met if is_private_chat(one.umo) and not one.group and one.person]
     admins = [one for one in alone if is_admin(call.plugin.astrbot, one.person)][:_ADMINS]

@@ -14,9 +14,6 @@ from astrbot.core.config import AstrBotConfig
 if TYPE_CHECKING:
     from ..deepmind import DeepMind
 
-_HELD = 500
-_GROUP = "GroupMessage"
-
 
 class GroupChatter(CustomFilter):
     """Lets AstrBot hand what the bot listens to to the plugin; that a chat has moved it shows to
@@ -24,14 +21,14 @@ class GroupChatter(CustomFilter):
     class who hears, and takes it back when it ends. Moves are held until there is one."""
 
     _mind: ClassVar[DeepMind | None] = None
-    _moved: ClassVar[deque[tuple[str, str]]] = deque(maxlen=_HELD)
+    _moved: ClassVar[deque[tuple[str, str]]] = deque(maxlen=500)
 
     def filter(self, event: AstrMessageEvent, cfg: AstrBotConfig) -> bool:
         """Whatever is raised here, AstrBot sends into the group: it goes into the log."""
         try:
-            if (moved := moved_chat(event)) is not None:
-                self._moved.append(moved)
-                self._hand_out()
+            self._moved.extend(moved_chats(event))
+            while self._moved and self._mind is not None:
+                self._mind.chat_moved(*self._moved.popleft())
             return self._mind is not None and self._mind.listens_to(event)
         except Exception:  # noqa: BLE001  (AstrBot would send it into the group)
             logger.exception("a group's message was not heard; if the group got another id, rebind")
@@ -41,22 +38,17 @@ class GroupChatter(CustomFilter):
     def use(cls, mind: DeepMind | None) -> None:
         """From now on; None for nobody."""
         cls._mind = mind
-        cls._hand_out()
-
-    @classmethod
-    def _hand_out(cls) -> None:
-        while cls._moved and cls._mind is not None:
-            cls._mind.chat_moved(*cls._moved.popleft())
 
 
-def moved_chat(event: AstrMessageEvent) -> tuple[str, str] | None:
+def moved_chats(event: AstrMessageEvent) -> list[tuple[str, str]]:
     """The former and the new key of a group where the platform says that it goes on under another
-    id, as Telegram does of one that becomes a supergroup; else None."""
+    id, as Telegram does of one that becomes a supergroup."""
     message = getattr(getattr(event.message_obj, "raw_message", None), "message", None)
-    account, here = event.get_platform_id(), getattr(getattr(message, "chat", None), "id", None)
-    for name, is_new in (("migrate_to_chat_id", True), ("migrate_from_chat_id", False)):
-        other = getattr(message, name, None)
-        if isinstance(other, int) and isinstance(here, int) and other != here:
-            old, new = (here, other) if is_new else (other, here)
-            return f"{account}:{_GROUP}:{old}", f"{account}:{_GROUP}:{new}"
-    return None
+    here = getattr(getattr(message, "chat", None), "id", None)
+    to, before = (getattr(message, f"migrate_{way}_chat_id", None) for way in ("to", "from"))
+    group = f"{event.get_platform_id()}:GroupMessage:"
+    return [
+        (f"{group}{old}", f"{group}{new}")
+        for old, new in ((here, to), (before, here))
+        if isinstance(old, int) and isinstance(new, int) and old != new
+    ]

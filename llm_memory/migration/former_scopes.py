@@ -14,7 +14,7 @@ from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
-from ..models.resolution import DerivedScope, Remainder, Resolution, WhyCode
+from ..models.resolution import DerivedScope, Remainder, Resolution
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..reflection.turn_store import SqliteTurnStore
 from ..scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
@@ -23,7 +23,7 @@ from ..storage.state_store import SqliteStateStore
 
 _AT_ONCE = 50
 """Conversations that are looked at before the bot has its turn."""
-_BY_POLICY = (WhyCode.DM_POLICY, WhyCode.GROUP_POLICY, WhyCode.UNKNOWN_KIND)
+_BY_POLICY = ("dm_policy", "group_policy", "unknown_kind")
 
 
 class FormerScopes:

@@ -4,42 +4,20 @@ conversation before; and that a chat or a bot account goes on under another name
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import NamedTuple
 
 from .conversation import ConversationId, ConversationKind
 from .scope import Scope
 
 
-class WhyCode(StrEnum):
-    """How a resolution came about. Each has a text in the i18n files."""
-
-    MAPPED = "mapped"
-    DM_POLICY = "dm_policy"
-    GROUP_POLICY = "group_policy"
-    UNKNOWN_KIND = "unknown_kind"
-    ILLEGAL_NAME = "illegal_name"
-    MAP_WITHHELD = "map_withheld"
-    """It would be public, and may have had a scope: see ``ScopeMap.withheld``."""
-    DOUBTFUL_KEY = "doubtful_key"
-    """A key that matches no conversation seems to mean this one."""
-    UNKNOWN_POLICY = "unknown_policy"
-    UNKNOWN_ORIGIN = "unknown_origin"
-    """Which group or person it is, or the persona, cannot be told."""
-    MALFORMED_ID = "malformed_id"
-    """Or the platform is unknown, whose persons a policy would tell apart."""
-    AGENT_UNMAPPED = "agent_unmapped"
-    """A coding agent's conversation that the map does not name."""
-    AGENT_POLICY = "agent_policy"
-
-
 @dataclass(frozen=True, slots=True)
 class Resolution:
     """A conversation reads ``scope`` and public, and writes ``scope``. Without one it writes
-    nothing, and reads public; where it is ``refused``, not even that. ``key`` is the map's key or
-    the policy's name; ``value`` what stands there."""
+    nothing, and reads public; where it is ``refused``, not even that. ``code`` says how it came
+    about, and has a text in the i18n files; ``key`` is the map's key or the policy's name,
+    ``value`` what stands there."""
 
-    code: WhyCode
+    code: str
     key: str = ""
     value: str = ""
     scope: Scope | None = None
@@ -47,7 +25,7 @@ class Resolution:
     @property
     def refused(self) -> bool:
         """Nobody can tell which conversation it is."""
-        return self.code is WhyCode.MALFORMED_ID
+        return self.code == "malformed_id"
 
     @property
     def name(self) -> str:

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeGuard
 
 from ..errors import InvalidScope
 
@@ -32,15 +32,13 @@ SOUL_FOLDER: Final = "soul"
 NO_PERSONA: Final = "%none"
 """The folder for conversations without a persona. No persona has it: its ``%`` would be escaped."""
 
-_LEGAL: Final = re.compile(r"[a-zA-Z0-9\u4e00-\u9fff_-]{1,64}", re.ASCII)
-_OURS: Final = ("dm-", "group-")
-_DEVICE: Final = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
-_SHARED: Final = "@shared"
-_ROOT: Final = "@root"
+# What a folder may be called on any disk: no device of Windows.
+_LEGAL: Final = re.compile(
+    r"(?!(?i:con|prn|aux|nul|(?:com|lpt)[0-9])$)[a-zA-Z0-9\u4e00-\u9fff_-]{1,64}", re.ASCII
+)
+_UNMAPPED: Final = re.compile("public|quarantine|(?:dm|group)-.*", re.IGNORECASE)
 _ROLE: Final = "@role:"
-_SOUL: Final = "@soul:"
-_PERSON: Final = "@person:"
-_PERSON_NAME: Final = re.compile(f"{_PERSON}[0-9a-f]{{32}}")
+_SHELF: Final = re.compile("@shared|@root|@person:[0-9a-f]{32}|@(?:role|soul):(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class Place:
     def parse(cls, name: object, *, derived: bool = False) -> Place:
         """The scope of a name. ``derived``: it is of our own making or comes from our own folders,
         and may begin with ``dm-`` or ``group-``, or be ``quarantine``. Raises InvalidScope."""
-        if not isinstance(name, str) or not _is_legal(name, derived=derived):
+        if not _is_legal(name, derived=derived):
             raise InvalidScope(name)
         return cls(name)
 
@@ -84,14 +82,11 @@ class Place:
 
     @classmethod
     def of_person(cls, person: str) -> Place:
-        """The memories that only this person may read. Raises ValueError for no person.
-
-        Args:
-            person: ``<adapter>:<id>``, or a private conversation's id where no person is known.
-        """
+        """The memories that only this person may read: ``<adapter>:<id>``, or a private
+        conversation's id where no person is known. Raises ValueError for none."""
         if not person:
             raise ValueError("no person, no shelf")
-        return cls(f"{_PERSON}{_digest(person)[:32]}")
+        return cls(f"@person:{_digest(person)[:32]}")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> object:
@@ -126,8 +121,8 @@ class Place:
             "@role": f"{ROLES_FOLDER}/{inside}",
             "@soul": f"{SOUL_FOLDER}/{inside}",
             "@person": "",
-            _SHARED: SHARED_FOLDER,
-            _ROOT: ".",
+            "@shared": SHARED_FOLDER,
+            "@root": ".",
         }
         return shelves.get(kind, f"scopes/{self.name}")
 
@@ -136,48 +131,40 @@ class Place:
         """Where the versions of a role's SOUL.md stand; nobody reads them as notes. None for what
         is no role's shelf."""
         role = self.name.removeprefix(_ROLE)
-        return None if role == self.name else Place(f"{_SOUL}{role}")
+        return None if role == self.name else Place(f"@soul:{role}")
 
     def __str__(self) -> str:
         return self.name
 
 
-def _is_legal(name: object, *, derived: bool) -> bool:
-    """True for what a folder may be called anywhere, and is neither Windows' device, nor a case
-    variant of ``public`` and ``quarantine``, nor kept for us."""
+def _is_legal(name: object, *, derived: bool) -> TypeGuard[str]:
+    """A case variant of ``public`` or ``quarantine`` is none."""
     if not isinstance(name, str) or not _LEGAL.fullmatch(name):
         return False
-    folded = name.lower()
-    clash = folded in (PUBLIC_NAME, QUARANTINE_NAME) and name != folded
-    return not (_DEVICE.fullmatch(folded) or clash or (_is_ours(folded) and not derived))
-
-
-def _is_ours(folded: str) -> bool:
-    return folded.startswith(_OURS) or folded == QUARANTINE_NAME
+    fixed = PUBLIC_NAME, QUARANTINE_NAME
+    if derived:
+        return name in fixed or name.lower() not in fixed
+    return name == PUBLIC_NAME or is_mapped_name(name)
 
 
 def _is_shelf(name: object) -> bool:
-    if not isinstance(name, str):
-        return False
-    if name in (_SHARED, _ROOT) or _PERSON_NAME.fullmatch(name):
-        return True
-    folder = name.partition(":")[2]
-    return name.startswith((_ROLE, _SOUL)) and bool(folder) and _is_role_folder(folder)
-
-
-Scope = Place
-"""What a place is called where it is no shelf."""
-PUBLIC: Final = Scope.parse(PUBLIC_NAME)
-SHARED: Final = Place(_SHARED)
-ROOT_NOTES: Final = Place(_ROOT)
-"""Markdown that lies in a project's memory root itself, as an older layout had it. People write it.
-"""
+    found = _SHELF.fullmatch(name) if isinstance(name, str) else None
+    return found is not None and (found[1] is None or _is_role_folder(found[1]))
 
 
 def is_mapped_name(name: str) -> bool:
     """True for a scope that only the owner's map can name: neither public, nor derived by a policy
     for an unmapped conversation, nor quarantine."""
-    return name.lower() != PUBLIC_NAME and not _is_ours(name.lower())
+    return not _UNMAPPED.fullmatch(name)
+
+
+Scope = Place
+"""What a place is called where it is no shelf."""
+PUBLIC: Final = Scope.parse(PUBLIC_NAME)
+SHARED: Final = Place("@shared")
+ROOT_NOTES: Final = Place("@root")
+"""Markdown that lies in a project's memory root itself, as an older layout had it. People write it.
+"""
 
 
 def may_be_given(name: str) -> bool:

@@ -13,7 +13,7 @@ from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Refused
-from ..models.resolution import Rebinding, Resolution, WhyCode
+from ..models.resolution import Rebinding, Resolution
 from ..models.scope import Place, Scope, may_be_given
 from ..models.settings import DmScope, EngineSettings, MapPast, ScopeMap
 from ..models.status import Notice
@@ -152,7 +152,7 @@ class ScopeBook:
                     self._written.add(one)
         if len(self._written) >= _WRITTEN:
             self._written.clear()
-        by_policy = (resolution.code, resolution.key) == (WhyCode.DM_POLICY, DmScope.PUBLIC)
+        by_policy = (resolution.code, resolution.key) == ("dm_policy", DmScope.PUBLIC)
         if by_policy and actor.person:
             await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
 

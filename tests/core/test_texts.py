@@ -88,7 +88,7 @@ def given(group: str, *callees: str) -> set[str]:
 CODES: dict[str, tuple[Iterable[str], bool]] = {
     "reject": (given("reject", "Refused", "Stopped"), True),
     "private": (HIDDEN, True),
-    "why": (memory.WhyCode, True),
+    "why": (given("why", "Resolution"), True),
     "notice": (given("notice", "Notice", "stands", "_keep_only", "EngineOff"), True),
     "index": (memory.IndexState, True),
     "resting": (set(memory.Resting) - {memory.Resting.NO}, True),

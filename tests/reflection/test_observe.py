@@ -27,7 +27,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     Ticket,
     Turn,
-    WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
@@ -335,13 +334,13 @@ async def test_a_draft_of_a_person_who_did_not_speak_in_the_turn_has_no_speaker(
 @pytest.mark.parametrize(
     ("scope_map", "settings", "code"),
     [
-        ({"aiocqhttp:GroupMessage:777": "家 人"}, EngineSettings(), WhyCode.ILLEGAL_NAME),
-        ({}, EngineSettings(group_scope=None), WhyCode.UNKNOWN_POLICY),
+        ({"aiocqhttp:GroupMessage:777": "家 人"}, EngineSettings(), "illegal_name"),
+        ({}, EngineSettings(group_scope=None), "unknown_policy"),
         (MAP, EngineSettings(scope_filter_enabled=False), None),
     ],
 )
 async def test_a_conversation_that_may_not_learn_queues_nothing(
-    tmp_path: Path, scope_map: dict[str, object], settings: EngineSettings, code: WhyCode | None
+    tmp_path: Path, scope_map: dict[str, object], settings: EngineSettings, code: str | None
 ) -> None:
     async with running(tmp_path, scope_map, settings=settings) as rig:
         outcome = await rig.engine.service.observe(TURN, conversation_id=group(777))

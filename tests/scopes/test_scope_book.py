@@ -14,7 +14,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     Actor,
     ConversationId,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import WhyCode
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope, EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
@@ -27,7 +26,7 @@ OLD, NEW, WEB = "aiocqhttp", "xiaobao", "webchat"
 HOME, WORK, CHAT = group(777), group(888), private(1002)
 MAP = {HOME.umo: "家人", CHAT.umo: "家人", WORK.umo: "公司"}
 CAT = {"persona:猫娘": "家人"}
-DOUBTFUL = f"<{WhyCode.DOUBTFUL_KEY}>"
+DOUBTFUL = "<doubtful_key>"
 PER_PEER = EngineSettings(dm_scope=DmScope.PER_PEER)
 
 

@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import WhyCode
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 
-WITHHELD = f"<{WhyCode.MAP_WITHHELD}>"
+WITHHELD = "<map_withheld>"
 
 
 class Restarts:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind, is_well_formed
-from ...models.resolution import Rebinding, Resolution, WhyCode
+from ...models.resolution import Rebinding, Resolution
 from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
 from ...models.settings import DmScope, GroupScope, Policies, ScopeMap
 from ...text.normalising import clean
@@ -40,7 +40,7 @@ def resolve(
     scope.
     """
     if not is_well_formed(conversation_id.umo):
-        return Resolution(WhyCode.MALFORMED_ID, value=conversation_id.umo)
+        return Resolution("malformed_id", value=conversation_id.umo)
     names = names_of(conversation_id, rebound)
     found = (
         _by_keys((key for name in names for key in _own_keys(name)), scope_map)
@@ -55,10 +55,10 @@ def resolve(
     if conversation_id.hidden or no_persona:
         # The key of its group or persona, or a policy's scope, might be its own: public would
         # publish it.
-        return Resolution(WhyCode.UNKNOWN_ORIGIN)
+        return Resolution("unknown_origin")
     found = _by_policy(names, settings)
     if scope_map.withheld and found.scope in (PUBLIC, ALL_PRIVATE_CHATS):
-        return Resolution(WhyCode.MAP_WITHHELD)
+        return Resolution("map_withheld")
     return found
 
 
@@ -67,9 +67,9 @@ def _by_keys(keys: Iterable[str], scope_map: ScopeMap) -> Resolution | None:
     for key in keys:
         entry = scope_map.entries.get(key)
         if isinstance(entry, Scope):
-            return Resolution(WhyCode.MAPPED, key, entry.name, entry)
+            return Resolution("mapped", key, entry.name, entry)
         if entry is not None:
-            return Resolution(WhyCode.ILLEGAL_NAME, key, entry)
+            return Resolution("illegal_name", key, entry)
     return None
 
 
@@ -80,7 +80,7 @@ def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> Re
     gone = (key for key in scope_map.gone if without_account(key) in own)
     unreadable = (k for k in scope_map.unreadable if any(seems_to_mean(k, one) for one in names))
     key = min(gone, default="") or min(unreadable, default="")
-    return Resolution(WhyCode.DOUBTFUL_KEY, key) if key else None
+    return Resolution("doubtful_key", key) if key else None
 
 
 def _own_keys(conversation_id: ConversationId) -> list[str]:
@@ -110,22 +110,22 @@ def _by_policy(names: Sequence[ConversationId], settings: Policies) -> Resolutio
     if where.kind is ConversationKind.OTHER:
         return _unknown_kind(where, settings)
     policy: DmScope | GroupScope | None = settings.group_scope
-    code, setting = WhyCode.GROUP_POLICY, "group_scope"
+    code, setting = "group_policy", "group_scope"
     if where.kind is ConversationKind.PRIVATE:
         accounts = settings.dm_scope_by_account or {}
         own = (name.account for name in names if name.account in accounts)
         account = next(own, where.account)
         policy = settings.dm_policy(account)
-        code, setting = WhyCode.DM_POLICY, settings.dm_setting(account)
+        code, setting = "dm_policy", settings.dm_setting(account)
     if policy is None:
-        return Resolution(WhyCode.UNKNOWN_POLICY, setting)
+        return Resolution("unknown_policy", setting)
     why = Resolution(code, policy, setting)
     if policy == PUBLIC_NAME:
         return replace(why, scope=PUBLIC)
     if policy is DmScope.MAIN:
         return replace(why, scope=ALL_PRIVATE_CHATS)
     if not where.adapter:
-        return Resolution(WhyCode.MALFORMED_ID, policy)
+        return Resolution("malformed_id", policy)
     if where.kind is ConversationKind.GROUP:
         return replace(why, scope=_of_group(where, policy))
     scope = _of_person(where, where.adapter, policy, settings.identity_links)
@@ -155,9 +155,9 @@ def _agent(conversation_id: ConversationId, settings: Policies) -> Resolution:
     """What no policy for people reaches: to a bot, public is what everybody reads."""
     _, level, name = conversation_id.umo.split(":", 2)
     if not settings.scope_per_project or level not in ("project", "global"):
-        return Resolution(WhyCode.AGENT_UNMAPPED, conversation_id.umo)
+        return Resolution("agent_unmapped", conversation_id.umo)
     scope = project_scope(name) if level == "project" else PUBLIC
-    return Resolution(WhyCode.AGENT_POLICY, scope=scope)
+    return Resolution("agent_policy", scope=scope)
 
 
 def project_scope(name: str) -> Scope:
@@ -172,7 +172,7 @@ def _unknown_kind(conversation_id: ConversationId, settings: Policies) -> Resolu
     policies = settings.dm_policy(conversation_id.account), settings.group_scope
     own = _derive("dm", "unknown", ["kind", conversation_id.umo])
     is_public = policies == (DmScope.PUBLIC, GroupScope.PUBLIC)
-    return Resolution(WhyCode.UNKNOWN_KIND, scope=PUBLIC if is_public else own)
+    return Resolution("unknown_kind", scope=PUBLIC if is_public else own)
 
 
 def _derive(prefix: str, shown: str, payload: list[str]) -> Scope:

@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     DeedKind,
     MemoryDraft,
     Refused,
-    WhyCode,
     is_changed,
 )
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import message
@@ -123,7 +122,7 @@ async def test_a_restart_knows_it_but_not_on_an_account_of_another_platform(tmp_
         bot = Bot(rig)
         await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
         report = await bot.service.describe(conversation_id=await bot.events.where(timer))
-        assert report.resolution.code is WhyCode.UNKNOWN_ORIGIN
+        assert report.resolution.code == "unknown_origin"
         assert "公园每周一闭园" in await used(core_memory_recall, bot, timer, query="公园哪天闭园")
         assert (await remembered(bot, timer, GATE)).startswith("error")
         await bot.hears(in_family())
