@@ -123,11 +123,11 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "journals-last": ("recall.rules.tell_once:journals_last", _first),
     "newer": ("recall.rules.newer:newer_first", _first),
     "brief-days": (
-        "recall.rules.choosing:choose",
+        "recall.rules.order:choose",
         lambda real: lambda *given, **named: real(*given, **named | {"each_day": False}),
     ),
     "excerpt": (
-        "recall.rules.choosing:excerpt", lambda real: lambda text, _, limit: preview(text, limit),
+        "recall.rules.order:excerpt", lambda real: lambda text, _, limit: preview(text, limit),
     ),
 })  # fmt: skip
 """By the name of the mechanism: a function of the engine, as module:name below ``llm_memory``, and

@@ -24,7 +24,7 @@ from ..runtime.shielded import shielded
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import preview
-from .rules.choosing import Candidate, as_hit
+from .rules.order import Candidate, as_hit
 from .rules.tell_once import predecessor
 
 USEFUL: Final = 2

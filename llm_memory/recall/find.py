@@ -41,7 +41,7 @@ from .patterns import says
 from .question import Ask
 from .rules import order
 from .rules.asked import only_asks
-from .rules.choosing import Candidate
+from .rules.order import Candidate
 from .weights import RecallWeights
 from .whole_answers import Whole, WholeAnswers
 

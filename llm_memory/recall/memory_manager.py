@@ -25,9 +25,8 @@ from .afterwards import Explanations, UseCounts
 from .find import CandidateFinder, Found
 from .question import Ask, RecallRequest, read
 from .rules import tell_once
-from .rules.choosing import Candidate, as_hit, choose, is_journal
 from .rules.newer import newer_first
-from .rules.order import BESIDE
+from .rules.order import BESIDE, Candidate, as_hit, choose, is_journal
 from .weights import RecallWeights
 from .whole_answers import Whole
 

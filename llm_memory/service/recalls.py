@@ -26,7 +26,7 @@ from ..models.scope import ROLES_FOLDER, SHARED, Scope
 from ..models.turns import ContextLine, QueuedTurn, ShownTurn, Voice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE
 from ..recall.question import RecallRequest
-from ..recall.rules.choosing import Candidate, as_hit
+from ..recall.rules.order import Candidate, as_hit
 from ..remember.corrected_texts import EVER
 from ..remember.rules.gate import is_confidence
 from ..scopes.access import View

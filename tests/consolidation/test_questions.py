@@ -26,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.questions impor
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import Unreadable
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat

@@ -34,7 +34,7 @@ from astrbot_plugin_scoped_memory.llm_memory.primer.rules.primer import (
     primer_markdown,
     rules,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import shown_name

@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import (
     Reranking,
     reordered,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust

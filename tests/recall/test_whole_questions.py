@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import (
     only_asks,
     parts_of,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import excerpt
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import excerpt
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteChunk, NoteSection
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, SHARED
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN, fence, hit_line
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import safe, shown_name
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts

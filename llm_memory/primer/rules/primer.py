@@ -16,7 +16,7 @@ from ...models.passages import place_name
 from ...models.recall import Hit
 from ...models.scope import PUBLIC_NAME
 from ...recall.patterns import says
-from ...recall.rules.choosing import Candidate, as_hit
+from ...recall.rules.order import Candidate, as_hit
 from ...recall.rules.tell_once import once
 from ...remember.rules.gate import order_like
 from ...text.normalising import estimate_tokens, one_line

@@ -24,7 +24,7 @@ from ...text.numerals import number
 from ...text.overlap import content
 from ..patterns import PATTERNS, says
 from ..weights import Linear
-from .choosing import Candidate
+from .order import Candidate
 from .tell_once import speaks_of_own
 
 _LOOKED_AT: Final = 10

@@ -23,7 +23,7 @@ from ...models.recall import DropReason
 from ...text.overlap import content
 from ...text.statements import agree, statement
 from ..patterns import says
-from .choosing import Candidate, is_journal
+from .order import Candidate, is_journal
 
 _HOPS: Final = 8
 """A plan is dropped, and the plan in its place, too: so often at most."""

@@ -44,7 +44,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, S
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState, Reference
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import Task
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import closed_last
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, one_line
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render

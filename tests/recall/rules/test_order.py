@@ -18,11 +18,12 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.patterns import says
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, choose
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     BEYOND_CHANCE,
     FEATURES,
     LONG,
+    Candidate,
+    choose,
     decide,
     in_time,
     salience,
