@@ -72,8 +72,6 @@ class Deeds:
             logger.warning("corrections_unread", error=error)
             self._failure = error
 
-    # What is known
-
     def removed(self, scope: str) -> list[Removed]:
         """Returns what may not return to the scope."""
         return list(self._corrections.get((scope, ""), {}).values())
@@ -92,13 +90,13 @@ class Deeds:
 
     def was_taken_out(self, scope: str, memory_id: str) -> bool:
         """True for an entry that a person has forgotten in the scope, or moved to another one."""
-        there = (one.kind for one in self._of(scope, memory_id) if one.scope == scope)
-        return any(kind in (DeedKind.FORGOTTEN, DeedKind.MOVED) for kind in there)
+        gone = (DeedKind.FORGOTTEN, DeedKind.MOVED)
+        return any(one.kind in gone and one.scope == scope for one in self._of(scope, memory_id))
 
     def is_purged(self, scope: str, memory_id: str) -> bool:
         """True if a person had an entry purged: it may not be restored."""
-        sealed = any(not deed.words for deed in self._of(scope, memory_id))
-        return sealed or (scope, memory_id) in self.unsealed()
+        words = [deed.words for deed in self._of(scope, memory_id)]
+        return not all(words) or (scope, memory_id) in self.unsealed()
 
     def _of(self, scope: str, memory_id: str) -> list[Deed]:
         return self.of_entry(scope, memory_id) + self.of_entry(scope, self.mark(memory_id))
@@ -115,8 +113,6 @@ class Deeds:
     def pseudonym(self, person: str) -> str:
         """Returns the keyed hash of a person's id, empty while the key is unknown."""
         return self.mark(f"person:{person}") if self._key else ""
-
-    # What is noted
 
     async def note(self, deeds: Iterable[Deed], requester: Requester | None = None) -> list[int]:
         """Note durably what somebody does, as one deed that one undo takes back; a correction
@@ -151,7 +147,6 @@ class Deeds:
         """Note what a person moved to another scope's folder, reworded or put back in the files:
         former scope and entry, present scope and entry."""
         made: list[Deed] = []
-        typed = self._clock() - TYPING
         async for scope, before, target, now in unhurried(changes):
             old = "" if before is None else same_words(before.judgment)
             if old != (new := same_words(now.judgment)):
@@ -160,7 +155,7 @@ class Deeds:
                 continue
             if scope != target:
                 made.append(lost(DeedKind.MOVED, scope, before, target=target))
-            known = self.of_entry(target, before.memory_id)
+            typed, known = self._clock() - TYPING, self.of_entry(target, before.memory_id)
             if not (new.startswith(old) or any(o.is_hand_edit and o.at >= typed for o in known)):
                 made.append(lost(DeedKind.EDITED, target, before))
         await self.note(made)
@@ -189,8 +184,6 @@ class Deeds:
             if (one.kind, one.memory_id, one.at) not in there
             and (persons is None or one.person in persons)
         )
-
-    # What is purged
 
     async def purged(self, scope: str, memory_ids: Collection[str]) -> None:
         """Note at once that entries are purged, though their words are needed until the night: no
@@ -226,8 +219,6 @@ class Deeds:
         others = [one for one in self._all.values() if one.kind not in kept]
         await self.drop([one.number for one in others if one.names & named])
 
-    # What can be undone
-
     def undoable(self, wanted: Callable[[Deed], bool]) -> list[list[Deed]]:
         """Returns what was done and can be undone, the last first, each with what was done together
         with it. Raises StateUnavailable where the journal could not be read."""
@@ -250,8 +241,6 @@ class Deeds:
         there = [self._all[one.number] for one in deeds if one.number in self._all]
         await self._change([replace(one, undoable=False) for one in there if one.places])
         await self.drop([one.number for one in there if not one.places])
-
-    # How it is kept
 
     async def drop(self, numbers: Sequence[int]) -> None:
         """Drop these deeds."""

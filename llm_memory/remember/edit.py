@@ -87,15 +87,15 @@ class MemoryEditor:
             quoted = is_quotation(said, trusted=memory.provenance.trusted)
             return replace(memory.with_words(words, by), quoted=quoted)
 
-        deed = lost(DeedKind.EDITED, stored.scope.name, stored.memory)
-        deed = replace(deed, after=left_words(replace(stored, memory=made(stored.memory))))
+        after = left_words(replace(stored, memory=made(stored.memory)))
+        deed = replace(lost(DeedKind.EDITED, stored.scope.name, stored.memory), after=after)
         step = self._writing(made, requester.actor)
         edited = await self._correct(stored, step, deed, requester)
         if isinstance(edited, Refused):
             return edited
         await self._deeds.stands(edited.scope.name, [edited.memory])
-        before = stored.memory.judgment
-        return Changed(DeedKind.EDITED, edited, before=before, hidden=passed.hidden)
+        said, hidden = stored.memory.judgment, passed.hidden
+        return Changed(DeedKind.EDITED, edited, before=said, hidden=hidden)
 
     async def move(
         self, stored: StoredMemory, target: Scope, requester: Requester
@@ -224,19 +224,14 @@ class MemoryEditor:
                     left = str(error)
         return left
 
-    async def archived(self, scope: Scope, memory_ids: Collection[str]) -> list[StoredMemory]:
-        """Returns those of these entries that were forgotten in the scope."""
-        found = await asyncio.to_thread(self._vault.archived, scope, memory_ids)
-        return [StoredMemory(scope, ARCHIVE, memory) for memory in found]
-
     async def restore(
         self, found: Iterable[StoredMemory]
     ) -> tuple[list[StoredMemory], Refused | None]:
         """Bring back entries of the archive, and turns that are not read yet. Returns what stands
         again, and why not all, if the vault cannot be written."""
-        back = list[StoredMemory]()
+        back, refused = list[StoredMemory](), None
         for scope, some in groupby(sorted(found, key=_FILE), _SCOPE):
-            here, refused = list(some), None
+            here = list(some)
             ids = {one.memory.memory_id for one in here if one.path == ARCHIVE}
             async with self._recallable.writing:
                 try:
@@ -250,8 +245,8 @@ class MemoryEditor:
             await self._deeds.stands(scope.name, [one.memory for one in standing])
             back += standing
             if refused is not None:
-                return back, refused
-        return back, None
+                break
+        return back, refused
 
     async def take_back(self, standing: StoredMemory, deed: Deed) -> Changed | Refused:
         """Undo an edit or a move, unless the entry was changed since."""
@@ -260,8 +255,8 @@ class MemoryEditor:
         def step(current: StoredMemory) -> StoredMemory | None:
             if home is None or left_words(current) != deed.after:
                 return None
-            moved = deed.kind is DeedKind.MOVED
-            return self._vault.move(current, home) if moved else self._vault.unedit(current)
+            edited = deed.kind is not DeedKind.MOVED
+            return self._vault.unedit(current) if edited else self._vault.move(current, home)
 
         back = await self._change(standing, step)
         if isinstance(back, Refused):
@@ -272,8 +267,6 @@ class MemoryEditor:
     async def folders(self) -> list[str]:
         """Returns the scopes that have a folder."""
         return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
-
-    # How an entry is changed
 
     async def _correct(
         self, stored: StoredMemory, step: Step, deed: Deed, requester: Requester

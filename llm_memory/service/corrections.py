@@ -69,7 +69,7 @@ class Corrections(Door):
         if stored is None:
             archived = await self._forgotten([named], view)
             if not archived or not for_good:
-                return _gone(memory_id, archived)
+                return Refused("forgotten" if archived else "not_visible", detail=memory_id)
             stored = archived[0]
         return stored if view.may_forget(stored) else view.refusal(stored)
 
@@ -118,7 +118,8 @@ class Corrections(Door):
         are not read yet."""
         found, was_taken_out = list[StoredMemory](), self.parts.corrected.was_taken_out
         for scope in view.changeable if any(ids) else ():
-            found += await self.parts.handlers.archived(scope, ids)
+            archived = await asyncio.to_thread(self.parts.vault.archived, scope, ids)
+            found += (StoredMemory(scope, ARCHIVE, memory) for memory in archived)
             turns = (self.parts.unread.waiting(Key(scope.name, one)) for one in ids)
             found += (one for one in turns if one and was_taken_out(*entry_key(one)))
         return [one for one in found if view.sees(one)]
@@ -162,10 +163,10 @@ class Corrections(Door):
         """Do what an admin may do to an entry from there."""
         view = await self.parts.gate.open(by["conversation_id"], by["actor"])
         stored = view.governed(memory_id)
-        if is_absent(stored):
-            return _gone(memory_id, await self._forgotten([pointed_id(memory_id) or ""], view))
         if isinstance(stored, Refused):
-            return stored
+            ids = [pointed_id(memory_id) or ""]
+            gone = is_absent(stored) and await self._forgotten(ids, view)
+            return Refused("forgotten", detail=memory_id) if gone else stored
         outcome = await change(stored, view)
         await self.parts.corrections.follow()
         return outcome
@@ -176,27 +177,22 @@ class Corrections(Door):
         id, the last that this person did in this conversation and that can still be undone, as a
         whole. Raises StateUnavailable, EngineClosed."""
         view = await self.parts.gate.open(by["conversation_id"], by["actor"])
-        if memory_id:
-            named = pointed_id(memory_id)
-            return await self._undo_of(named, view) if named else absent(memory_id)
-        mine = view.who.person, view.where.umo
-        for deeds in self.parts.corrected.undoable(lambda one: (one.actor, one.door) == mine):
-            outcome = await self._undo(deeds, view) if view.who.person else absent()
-            if not (is_absent(outcome) or is_denied(outcome)):
-                return outcome
-        return absent()
+        named, names = pointed_id(memory_id), {scope.name for scope in view.changeable}
 
-    async def _undo_of(self, memory_id: str, view: View) -> UndoOutcome:
-        """Of what one deed had forgotten together it alone comes back."""
-        names = {scope.name for scope in view.changeable}
-        here = self.parts.corrected.undoable(
-            lambda one: memory_id in one.names and one.scope in names
-        )
-        if here and here[0][0].kind is not DeedKind.FORGOTTEN:
-            outcome = await self._undo(here[0], view)
-            if not is_absent(outcome):
-                return outcome
-        archived = await self._forgotten([memory_id], view)
+        def is_meant(one: Deed) -> bool:
+            if memory_id:
+                return named in one.names and one.scope in names
+            mine = one.actor, one.door
+            return bool(one.actor) and mine == (view.who.person, view.where.umo)
+
+        found = self.parts.corrected.undoable(is_meant)
+        for deeds in found[:1] if memory_id else found:
+            # Of what one deed had forgotten together an id brings back one alone.
+            if not memory_id or deeds[0].kind is not DeedKind.FORGOTTEN:
+                outcome = await self._undo(deeds, view)
+                if not (is_absent(outcome) or (is_denied(outcome) and not memory_id)):
+                    return outcome
+        archived = await self._forgotten([named or ""], view)
         return await self._bring_back(archived[:1], view) if archived else absent(memory_id)
 
     async def _undo(self, deeds: Sequence[Deed], view: View) -> UndoOutcome:
@@ -223,7 +219,8 @@ class Corrections(Door):
 
     async def _swap_back(self, done: Deed, new: StoredMemory, view: View) -> UndoOutcome:
         """The new one is forgotten, and stays so whatever turn that is not read yet says it."""
-        former = await self.parts.handlers.archived(new.scope, [done.before])
+        forgotten = await self._forgotten([done.before], view)
+        former = [one for one in forgotten if one.scope == new.scope]
         if not former:
             return absent(done.memory_id)
         outcome = (
@@ -256,8 +253,3 @@ class Corrections(Door):
         if not back:
             return refused or absent(forgotten[0].memory.memory_id)
         return Changed(DeedKind.FORGOTTEN, back[0], undone=True, more=len(back) - 1)
-
-
-def _gone(memory_id: str, forgotten: Collection[StoredMemory]) -> Refused:
-    """No such memory lives here: it may have been forgotten."""
-    return Refused("forgotten" if forgotten else "not_visible", detail=memory_id)

@@ -46,7 +46,6 @@ FILE = "memory/scopes/家人/preferences.md"
 
 
 def not_for(memory_id: str) -> Refused:
-    """Who asks is not the one who may."""
     return Refused("not_allowed", detail=memory_id)
 
 
@@ -231,7 +230,7 @@ def memory(text: str, memory_id: str = MINE, **changes: object) -> Memory:
     return replace(Memory(memory_id, text, NOW, provenance=agent), **changes)
 
 
-async def written(rig: Rig, mine: Memory, newline: str = "\n") -> Path:
+async def written(rig: Rig, mine: Memory) -> Path:
     """The folder of the scope, with the entry and another one in a file, and an older rule."""
     folder = rig.root / "memory" / "scopes" / "家人"
     folder.mkdir(parents=True, exist_ok=True)
@@ -239,8 +238,7 @@ async def written(rig: Rig, mine: Memory, newline: str = "\n") -> Path:
         ("entities.md", (mine, memory("Another one", OTHER))),
         ("instructions.md", (memory("Never push to main", OLDER),)),
     ):
-        text = "# A title\n\n" + "\n".join(map(render, some))
-        (folder / name).write_bytes(text.replace("\n", newline).encode())
+        (folder / name).write_text("# A title\n\n" + "\n".join(map(render, some)), "utf-8")
     await rig.engine.reconcile()
     return folder
 
@@ -272,7 +270,8 @@ def places(rig: Rig) -> dict[str, str]:
 async def test_a_standing_instruction_moves_to_the_instructions_and_back(
     rig: Rig, text: str, *, quoted: bool, place: str
 ) -> None:
-    await written(rig, memory(text, quoted=quoted))
+    folder = await written(rig, memory(text, quoted=quoted))
+    before = {path: path.read_bytes() for path in folder.glob("*.md")}
     others = {OTHER: "entities.md", OLDER: "instructions.md"}
     for where, who in ((HERE, SPEAKER), (WORK, ADMIN)):  # who may not edit it
         refused = await rig.engine.service.vouch(MINE, conversation_id=where, actor=who)
@@ -282,21 +281,8 @@ async def test_a_standing_instruction_moves_to_the_instructions_and_back(
         assert places(rig) == {**others, MINE: place}
     assert await vouch(rig, trusted=False) is quoted
     assert places(rig) == {**others, MINE: "entities.md"}
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-async def test_only_one_word_of_the_file_changes_and_comes_back(rig: Rig, newline: str) -> None:
-    folder = await written(rig, memory(FACT, reasoning="Said in the meeting."), newline)
-    before = {path: path.read_bytes() for path in folder.glob("*.md")}
-    file = folder / "entities.md"
-    await vouch(rig)
-    said = before[file].decode().replace("可信：否", "可信：是", 1)
-    assert {path: path.read_bytes() for path in folder.glob("*.md")} == {
-        **before,
-        file: said.encode(),
-    }
-    await vouch(rig, trusted=False)
-    assert {path: path.read_bytes() for path in folder.glob("*.md")} == before
+    if text == FACT:
+        assert {path: path.read_bytes() for path in folder.glob("*.md")} == before
 
 
 async def test_what_an_editor_saves_meanwhile_is_kept(

@@ -201,8 +201,7 @@ async def test_what_was_asked_for_was_done_where_it_may_be(house: House) -> None
     for name in (*TEXTS[::30], ODD[0]):
         for call in calls(house.rig.engine.service, HARD_LINKED, name):
             await answered(call)
-    found = house.rig.living()
-    places = {stored.path for stored in found if stored.scope.name == "公司"}
+    places = {stored.path for stored in house.rig.living() if stored.scope.name == "公司"}
     assert {f"{topic.value}.md" for topic in Topic if topic is not Topic.JOURNAL} <= places
 
 

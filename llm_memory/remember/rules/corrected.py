@@ -270,16 +270,14 @@ def _holds(words: Words, removed: Words) -> bool:
 def _begins(words: Words, wanted: Words) -> bool:
     """Returns whether ``words`` begins with ``wanted``, without a word for another person in
     between."""
-    between, place = "", 0
-    for word in words:
-        if word == wanted[place]:
-            place += 1
-            if place == len(wanted):
-                return _PERSON.search(between) is None
-            between += " "
-        else:
-            between += word if not word.isascii() else f" {word}"
-    return False
+    between = ""
+    for word in wanted:
+        if word not in words:
+            return False
+        place = words.index(word)
+        between += " " + "".join(f" {one}" if one.isascii() else one for one in words[:place])
+        words = words[place + 1 :]
+    return _PERSON.search(between) is None
 
 
 def _turns(words: Words) -> list[str]:

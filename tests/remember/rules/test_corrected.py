@@ -25,10 +25,10 @@ pytestmark = pytest.mark.unit
 SAID = datetime(2026, 11, 21, 9, tzinfo=UTC)
 
 
-def removed(words: str, who: str = "小明") -> Removed:
+def removed(words: str) -> Removed:
     """A forgotten statement of a person."""
-    at = SAID + timedelta(hours=1)
-    return Removed(Deed(DeedKind.FORGOTTEN, "家人", "m-1", words, SAID, at, "p", who), str)
+    said = words, SAID, SAID + timedelta(hours=1), "p", "小明"
+    return Removed(Deed(DeedKind.FORGOTTEN, "家人", "m-1", *said), str)
 
 
 PEANUTS = "奶奶对花生过敏"
@@ -132,10 +132,6 @@ def test_a_clause_is_compared_with_no_statement_that_it_cannot_say(
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
-def held(new: str, old: str) -> bool:
-    return contradicts(memory(new, at=NOW), memory(old, at=NOW - timedelta(days=1)))
-
-
 @pytest.mark.parametrize(
     ("new", "old", "certain"),
     [
@@ -160,7 +156,8 @@ def held(new: str, old: str) -> bool:
     ],
 )
 def test_what_contradicts_another_statement_for_certain(new: str, old: str, certain: bool) -> None:
-    assert held(new, old) is certain
+    before = memory(old, at=NOW - timedelta(days=1))
+    assert contradicts(memory(new, at=NOW), before) is certain
 
 
 LISTED = "2026-11-21（周六）记下了 3 条：小明：住在北京；小红说“养狗”；老王：住在：西城"
