@@ -40,12 +40,8 @@ TELLING: Final[set[asyncio.Task[None]]] = set()
 """What is being kept of turns: it may outlive the load of the plugin that heard them."""
 
 type Step = Callable[[], Awaitable[Any]]
-type Code = tuple[
-    type[PluginContext],
-    type[DeepMind],
-    type[Commands],
-    Sequence[Callable[..., FunctionTool[Any]]],
-]
+type Tools = Sequence[Callable[..., FunctionTool[Any]]]
+type Code = tuple[type[PluginContext], type[DeepMind], type[Commands], Tools]
 """What is imported late."""
 
 

@@ -238,24 +238,12 @@ def test_the_plugins_own_module_leaves_the_engine_for_later() -> None:
 SAY = Texts("zh-CN").say
 
 
-class Loaded:
-    """Parts whose commands answer ``reply``. ``heard``: which hooks of a turn were called; then
-    ``fault`` is raised."""
-
-    def __init__(self, reply: str | None = None, fault: Exception | None = None) -> None:
-        self.mind = self
-        self.commands = SimpleNamespace(answer=AsyncMock(return_value=reply))
-        self.heard: list[str] = []
-        self.close = AsyncMock()
-        self._fault = fault
-
-    def __getattr__(self, name: str) -> Any:
-        async def hook(*_: Any) -> None:
-            self.heard.append(name)
-            if self._fault is not None:
-                raise self._fault
-
-        return hook
+def loaded(reply: str | None = None, fault: Exception | None = None) -> SimpleNamespace:
+    """Parts whose commands answer ``reply``, and whose hooks raise ``fault``."""
+    mind = AsyncMock()
+    mind.finished.side_effect = mind.sent.side_effect = fault
+    commands = SimpleNamespace(answer=AsyncMock(return_value=reply))
+    return SimpleNamespace(mind=mind, commands=commands, close=AsyncMock())
 
 
 class Bot(Plugin):
@@ -280,7 +268,7 @@ class Bot(Plugin):
 
 
 async def test_a_command_waits_for_what_comes_and_says_so_where_it_finds_a_closed_engine() -> None:
-    bot = Bot(Loaded(), Loaded("好"))
+    bot = Bot(loaded(), loaded("好"))
     await bot.begin()
     assert await bot.answer(bot.event, "list") == SAY("outcome.reloaded")
     again = await bot.is_made_anew()
@@ -292,8 +280,8 @@ async def test_a_message_waits_once_for_what_is_made_and_what_is_kept_of_it_behi
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(main, "LOADING_SECONDS", 0.01)
-    mind, goes_on = Loaded(fault=RuntimeError("whatever it was")), asyncio.Event()
-    bot = Bot(Loaded(), mind)
+    made, goes_on = loaded(fault=RuntimeError("whatever it was")), asyncio.Event()
+    bot = Bot(loaded(), made)
     await bot.begin()
     again = await bot.is_made_anew(goes_on.wait)
     star, event = bot.star, bot.event
@@ -306,16 +294,17 @@ async def test_a_message_waits_once_for_what_is_made_and_what_is_kept_of_it_behi
         (star.on_group_chatter,),
     ):
         await hook(event, *given)
-    assert mind.heard == []
+    assert made.mind.method_calls == []
     goes_on.set()
     await again
     await asyncio.gather(*late.TELLING)
-    assert mind.heard == ["finished", "finished", "sent", "finished"]
+    heard = [name for name, *_ in made.mind.method_calls]
+    assert heard == ["finished", "finished", "sent", "finished"]
     assert caplog.text.count("whatever it was") == 4
 
 
 async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:
-    bot, stays = Bot(Loaded(), Loaded()), asyncio.Event()
+    bot, stays = Bot(loaded(), loaded()), asyncio.Event()
     await bot.begin()
     again = await bot.is_made_anew(stays.wait)
     await bot.star.on_agent_done(bot.event, None, None)
