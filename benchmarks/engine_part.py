@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,
     EnginePaths,
     EngineSettings,
-    IndexState,
     MemoryDraft,
     Voice,
     build_engine,
@@ -79,8 +78,8 @@ async def _caught_up(engine: Engine) -> float:
     began = time.perf_counter()
     while True:
         status = await engine.status()
-        known = status.words if status.index is IndexState.LEXICAL else status.index
-        if known is IndexState.READY and not status.backlog:
+        known = status.words if status.index == "lexical" else status.index
+        if known == "ready" and not status.backlog:
             return time.perf_counter() - began
         await asyncio.sleep(_POLL_SECONDS)
 

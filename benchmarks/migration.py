@@ -33,8 +33,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Engine,
     EnginePaths,
     EngineSettings,
-    IndexState,
-    MigrationState,
     MigrationStatus,
     build_engine,
 )
@@ -90,7 +88,7 @@ async def ask(engine: Engine, query: str) -> float:
 async def words_are_ready(engine: Engine) -> None:
     """The dictionary is loaded: every start does that, whether or not it migrates."""
     while True:
-        if (await engine.status()).words is IndexState.READY:
+        if (await engine.status()).words == "ready":
             return
         await asyncio.sleep(BETWEEN_SECONDS)
 
@@ -118,7 +116,7 @@ async def measure(root: Path, url: str, count: int, wanted: int) -> dict[str, An
     texts = cycle(pool)
     try:
         during, stalls, seconds = await asked_until(
-            engine, texts, lambda status: status.state is MigrationState.DONE
+            engine, texts, lambda status: status.state == "done"
         )
         status = engine.migrations.status()
         left = iter(range(wanted))

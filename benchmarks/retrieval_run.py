@@ -15,7 +15,6 @@ from labelled import Library
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     EngineSettings,
-    IndexState,
     Pace,
     build_engine,
 )
@@ -94,10 +93,10 @@ async def seconds_to_fill(engine: Engine, *, patience: float = _PATIENCE_SECONDS
     last: object = None
     while True:
         status = await engine.status()
-        alone = status.index is IndexState.LEXICAL
-        near = alone or (status.index is IndexState.READY and bool(engine.parts.trust.cohorts))
+        alone = status.index == "lexical"
+        near = alone or (status.index == "ready" and bool(engine.parts.trust.cohorts))
         now = time.perf_counter()
-        if near and status.words is IndexState.READY and not status.backlog:
+        if near and status.words == "ready" and not status.backlog:
             return now - began
         troubles = "; ".join(f"{n.code}: {dict(n.params)}" for n in status.notices)
         examined = bool(engine.parts.trust.cohorts)

@@ -38,7 +38,7 @@ from .models.data_models import (
 )
 from .models.deeds import DeedKind
 from .models.loop import LoopStatus, QueueSize, ReflectionReport, Resting, Share, Spent
-from .models.migration import MigrationState, MigrationStatus, ReverseReport, Tally
+from .models.migration import MigrationState, MigrationStatus, Tally
 from .models.passages import NoteChunk, NoteSection
 from .models.recall import (
     GIVEN_UP,
@@ -159,7 +159,6 @@ __all__ = [
     "RememberOutcome",
     "Resolution",
     "Resting",
-    "ReverseReport",
     "ScopeReport",
     "ScopedMemoryError",
     "Share",

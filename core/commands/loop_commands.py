@@ -109,15 +109,15 @@ async def migrate(call: Call) -> Reply:
             await migrations.begin_again()
             return say("migrate.started")
         case "undo":
-            report = await migrations.reverse()
-            done = texts.listed("migrate", restored=report.restored, gone=report.left)
+            restored, left = await migrations.reverse()
+            done = texts.listed("migrate", restored=restored, gone=left)
             return say("migrate.reverted", done=done) if done else say("counts.nothing")
         case "take-back" if more:
             taken = await migrations.take_back(more)
             if taken is None:
                 return say("migrate.no_batch", batch=cut(more))
-            back = say("migrate.taken_back", count=taken.restored)
-            return [back, *texts.counted("undo", left=taken.left)]
+            back = say("migrate.taken_back", count=taken[0])
+            return [back, *texts.counted("undo", left=taken[1])]
     return say("migrate.usage")
 
 

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from ...llm_memory import (
     LoopStatus,
-    MigrationState,
     MigrationStatus,
     Notice,
     Resting,
@@ -75,12 +74,12 @@ def resting_text(texts: Texts, resting: Resting) -> str:
 
 def state_text(texts: Texts, status: MigrationStatus) -> str:
     """Says how far they are, and why they do not get on where they do not."""
-    if status.waiting and status.state is MigrationState.RUNNING:
+    if status.waiting and status.state == "running":
         known = (f"{group}.{status.waiting}" for group in ("cause", "migrate_cause"))
         code = next(filter(texts.knows, known), "")
         return texts.say("migrate.waiting", cause=texts.say(code) if code else status.waiting)
-    rests = status.reversed and status.state is MigrationState.IDLE
-    state = MigrationState.REVERSED if rests else status.state
+    rests = status.reversed and status.state == "idle"
+    state = "reversed" if rests else status.state
     return texts.say(f"migrate.state_{state}", detail=cut(status.detail, _LONG))
 
 

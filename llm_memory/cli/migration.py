@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from ..composition.engine import build_engine
 from ..migration.migrations import Migrations
-from ..models.migration import MigrationStatus, ReverseReport
+from ..models.migration import MigrationStatus
 from .messages import DONE, FAILED, PARTLY, fail, say, say_counts
 from .paths import BotStore, plugin_version
 
@@ -33,25 +33,25 @@ async def _do(args: argparse.Namespace, migrations: Migrations) -> int:
         say_counts("migrate", **asdict(tally))
         return DONE
     if args.reverse:
-        report = await migrations.reverse()
-        if report == ReverseReport():
+        restored, left = await migrations.reverse()
+        if not restored and not left:
             say("collection.nothing_to_reverse")
         else:
-            say("collection.reversed", count=report.restored)
-        return _tell_left(report)
+            say("collection.reversed", count=restored)
+        return _tell_left(left)
     if args.take_back:
         taken = await migrations.take_back(args.take_back)
         if taken is None:
             return fail("collection.no_batch", batch=args.take_back)
-        say("collection.taken_back", count=taken.restored)
-        return _tell_left(taken)
+        say("collection.taken_back", count=taken[0])
+        return _tell_left(taken[1])
     return _status(migrations.status())
 
 
-def _tell_left(report: ReverseReport) -> int:
-    if report.left:
-        say("collection.left", count=report.left)
-    return PARTLY if report.left else DONE
+def _tell_left(left: int) -> int:
+    if left:
+        say("collection.left", count=left)
+    return PARTLY if left else DONE
 
 
 def _status(status: MigrationStatus) -> int:

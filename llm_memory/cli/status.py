@@ -13,7 +13,7 @@ from ..errors import NoOwner, ScopedMemoryError
 from ..home.agent_stores import AgentStore, chosen_project, stores_of
 from ..home.embedder_choice import missing_package
 from ..home.workflow import role_names
-from ..models.status import EngineStatus, IndexState
+from ..models.status import EngineStatus
 from ..models.workflow import Workflow
 from ..texts import Said
 from .config import key_source
@@ -24,8 +24,8 @@ from .paths import plugin_version
 
 _CLOSED: Final = Said("state.index_closed")
 _WITHOUT: Final = {
-    IndexState.LEXICAL: Said("state.words_alone"),
-    IndexState.OFF: Said("state.index_off"),
+    "lexical": Said("state.words_alone"),
+    "off": Said("state.index_off"),
 }
 _MEANT: Final[Mapping[str, Said]] = {
     "constitution_changed": Said("state.rules_changed"),

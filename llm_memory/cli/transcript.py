@@ -12,7 +12,7 @@ from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..catalogue.rules.talk_history import find_turn, turns_of
 from ..models.data_models import Memory
-from ..models.transfer import EntryState, MemoryRecord
+from ..models.transfer import MemoryRecord
 from ..texts import at
 from ..transfer.store_reader import StoreReader
 from .messages import DONE, MISUSED, fail, say
@@ -57,5 +57,5 @@ def transcript(args: argparse.Namespace, store: BotStore) -> int:
 def _living(memories: Path, memory_id: str) -> Memory | None:
     """Returns the living entry with that id, in whatever scope."""
     entries = (one for one in StoreReader(memories).records() if isinstance(one, MemoryRecord))
-    living = (one.memory for one in entries if one.state is EntryState.LIVING)
+    living = (one.memory for one in entries if one.state == "living")
     return next((memory for memory in living if memory.memory_id == memory_id), None)

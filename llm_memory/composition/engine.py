@@ -24,7 +24,7 @@ from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.loop import LoopStatus
 from ..models.scope import folder_of
-from ..models.status import EngineStatus, IndexState, Notice
+from ..models.status import EngineStatus, Notice
 from ..models.transfer import End
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.shielded import shielded
@@ -78,7 +78,7 @@ class Engine:
             await asyncio.shield(self._opening)
         except Exception as error:
             off = self._refused(error)
-            self.parts.indexing.state = IndexState.OFF
+            self.parts.indexing.state = "off"
             self.life.failed(off)
             raise off from error
         if not self.life.is_closing:
@@ -90,7 +90,6 @@ class Engine:
         self.life.loaded()
 
     def _refused(self, error: Exception) -> EngineOff:
-        """Tells why the engine stays off."""
         notice = refusal(error)
         if notice is None:
             self._behind.tell("opening", error)
@@ -186,7 +185,7 @@ class Engine:
         try:
             await run()
         except Exception:
-            index.state = IndexState.OFF  # nothing follows the vault now
+            index.state = "off"  # nothing follows the vault now
             raise
 
     async def scan_notes(self) -> None:
@@ -226,12 +225,11 @@ class Engine:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What the owner should know now."""
         return self.parts.notices.standing()
 
     async def close(self) -> None:
-        """Wait for writes that began, release everything, whatever fails of it. Idempotent. A round
-        of ``follow`` ends by itself: its task is cancelled and awaited first."""
+        """Wait for writes that began, release everything, whatever fails of it. Idempotent. Tasks
+        of ``follow`` are cancelled and awaited first."""
         self._closing = self._closing or asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 

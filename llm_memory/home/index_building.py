@@ -13,7 +13,7 @@ from ..composition.export_restore import owned
 from ..errors import HomeError
 from ..models.conversation import ConversationId
 from ..models.settings import Pace
-from ..models.status import EngineStatus, IndexState
+from ..models.status import EngineStatus
 from ..service.paths import EnginePaths
 from ..storage.files import is_link
 from ..storage.retry import when_free
@@ -144,7 +144,7 @@ async def catch_up(engine: Engine, progress: Progress, *, vectors: bool) -> tupl
         fault = _standing(engine, _OF_VECTORS) if stalled else ""
         scanned = engine.parts.note_book.scanned
         total = sum(engine.parts.catalogue.counts().values()) + len(engine.parts.note_book)
-        none_wanted = not vectors or indexing.state is IndexState.LEXICAL
+        none_wanted = not vectors or indexing.state == "lexical"
         if not (words_fault or (scanned and words.in_step)):
             progress(WORDS, total - words.pending, total)
         elif none_wanted or fault or (scanned and indexing.in_step):

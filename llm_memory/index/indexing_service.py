@@ -77,7 +77,7 @@ class IndexingService:
         self._doubtful = False
         self._comparing = False
         self._unwanted: asyncio.Future[None] | None = None
-        self.state = IndexState.WAITING
+        self.state: IndexState = "waiting"
         unread.follow_with(self)
         note_book.follow_with(self)
 
@@ -91,7 +91,7 @@ class IndexingService:
     @property
     def words_alone(self) -> bool:
         """Whether it was decided to do without vectors."""
-        return self.state is IndexState.LEXICAL
+        return self.state == "lexical"
 
     async def prepared(self) -> Fingerprint:
         """Wait for the embedder of this ``run``: the space that its vectors lie in."""
@@ -113,7 +113,7 @@ class IndexingService:
     def in_step(self) -> bool:
         """Whether it holds just what lives, but for what the embedder cannot take: ``backlog``."""
         looks = self._doubtful or self._comparing
-        return self.state is IndexState.READY and not self._queue and not looks
+        return self.state == "ready" and not self._queue and not looks
 
     def lag(self) -> AbstractContextManager[Lag]:
         """Follows what the index may not know while it is asked."""
@@ -144,7 +144,7 @@ class IndexingService:
             IndexUnavailable: the index is not ready, so that the vector would be of no use.
             EmbeddingFailed: none for this text now.
         """
-        if self.state is not IndexState.READY or self._embedder is None:
+        if self.state != "ready" or self._embedder is None:
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         try:
             vector = await self._embedder.embed_query(text)
@@ -157,14 +157,14 @@ class IndexingService:
     @property
     def merge_thresholds(self) -> MergeThresholds | None:
         """The embedder's own, None while nothing can be compared."""
-        if self.state is not IndexState.READY or self._embedder is None:
+        if self.state != "ready" or self._embedder is None:
             return None
         return self._embedder.merge_thresholds
 
     async def vectors(self, passages: Sequence[Passage]) -> Vectors:
         """Of what is stored, or about to be: those that the index will hold, so that they are
         embedded once. Raises IndexUnavailable, EmbeddingFailed."""
-        if self.state is not IndexState.READY or not (self._embedder and self._fingerprint):
+        if self.state != "ready" or not (self._embedder and self._fingerprint):
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         return await self._writer.vectors(passages, self._embedder, self._fingerprint)
 
@@ -189,7 +189,7 @@ class IndexingService:
         return await self._ask(lambda: self._store.query(vector, scope_filter, k))
 
     async def _ask[T](self, ask: Callable[[], T], *, more: float = 0.0) -> T:
-        if self.state is not IndexState.READY:
+        if self.state != "ready":
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         try:
             found = await self._calls.query(ask, more=more)
@@ -223,7 +223,7 @@ class IndexingService:
                 await self._follow(embedder, fingerprint)
             except EmbeddingFailed as error:
                 self.faults.report_embedder(error)
-                self.state = IndexState.WAITING
+                self.state = "waiting"
                 self.faults.forget()
                 wait = self._pace.retry(failures)
                 if error.code == DIED:  # it may load each time, and die of its first query
@@ -255,7 +255,7 @@ class IndexingService:
 
         Raises IndexUnavailable: it may be there still.
         """
-        if self.state is not IndexState.READY:
+        if self.state != "ready":
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         self._unwanted = self._unwanted or asyncio.get_running_loop().create_future()
         self._queue.changed.set()
@@ -266,14 +266,14 @@ class IndexingService:
             raise IndexUnavailable("the index is busy", code=BUSY) from error
 
     async def _discard(self) -> None:
-        self.state = IndexState.BUILDING
+        self.state = "building"
         await self._calls.run(self._store.discard, WORN)
         unwanted, self._unwanted = self._unwanted, None
         if unwanted is not None and not unwanted.done():
             unwanted.set_result(None)
 
     async def _do_without(self) -> None:
-        self.state = IndexState.LEXICAL
+        self.state = "lexical"
         self._queue.clear()
         await self._comparison.open_cache(None)
         cleared = False
@@ -297,7 +297,7 @@ class IndexingService:
         """The vault answers meanwhile. A reopened store is compared with it from the start."""
         logger.debug("the vector index cannot be used for now: {}", error)
         self.faults.report_index(error)
-        self.state = IndexState.OFF
+        self.state = "off"
         with contextlib.suppress(IndexUnavailable):
             await self._calls.run(self._store.reset)
             if rebuild:
@@ -321,11 +321,11 @@ class IndexingService:
         await self._compare()
         await self._comparison.open_cache(fingerprint)
         if not complete:
-            self.state = IndexState.BUILDING
+            self.state = "building"
             await self._writer.fill(embedder, fingerprint)
             await run(self._manifest.activate, collection, fingerprint)
             await self._drop_others(collection)
-        self.state = IndexState.READY
+        self.state = "ready"
         self._notices.clear("index_off")
         self._notices.clear("index_rebuilt")
         if not self._queue:
@@ -377,7 +377,7 @@ class IndexingService:
 
     async def close(self) -> None:
         """Release the store and the embedder. ``run`` must have ended."""
-        self.state = IndexState.OFF
+        self.state = "off"
         await self._calls.close(self._cache.close)
         if self._embedder is not None:
             await self._embedder.close()

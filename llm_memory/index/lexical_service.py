@@ -79,7 +79,7 @@ class LexicalService:
         # Not the loop's own threads: what waits for a disk must not stop the bot.
         self._owner = ThreadPoolExecutor(1, "scoped-memory-words")
         self._askers = ThreadPoolExecutor(_SEARCHES, "scoped-memory-words-ask")
-        self.state = IndexState.WAITING
+        self.state: IndexState = "waiting"
         pending.follow_with(self)
         note_book.follow_with(self)
 
@@ -91,13 +91,13 @@ class LexicalService:
     @property
     def catches_up(self) -> bool:
         """Something is still to be written, and will be."""
-        return bool(self._queue) and self.state is not IndexState.OFF
+        return bool(self._queue) and self.state != "off"
 
     @property
     def in_step(self) -> bool:
         """Whether it was found to hold what lives, and nothing else."""
         looks = self._compares or self._fault is not None
-        return self.state is IndexState.READY and not self._queue and not looks
+        return self.state == "ready" and not self._queue and not looks
 
     @property
     def _compares(self) -> bool:
@@ -121,7 +121,7 @@ class LexicalService:
         self, query: LexicalQuery, scope_filter: ScopeFilter, k: int
     ) -> LexicalMatches:
         """What shares words with the query, written yet or not. Raises IndexUnavailable."""
-        if self.state not in (IndexState.READY, IndexState.BUILDING):
+        if self.state not in ("ready", "building"):
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
         fresh = self._fresh(query, self.waiting(scope_filter))
         search = partial(self._index.search, query, scope_filter, k, fresh)
@@ -187,7 +187,7 @@ class LexicalService:
                 await self._follow()
             except IndexUnavailable as error:
                 logger.debug("the word index cannot be used for now: {}", error)
-                self.state = IndexState.OFF
+                self.state = "off"
                 self._went_wrong(error)
                 if error.code not in PASSING:
                     with contextlib.suppress(IndexUnavailable):
@@ -202,10 +202,10 @@ class LexicalService:
         if cause:
             logger.info("word_index_dropped", cause=cause)
         await self._compare()
-        self.state = IndexState.BUILDING
+        self.state = "building"
         while self._queue:
             await self._write(_BULK)
-        self.state = IndexState.READY
+        self.state = "ready"
         self._went_well()
 
     async def _compare(self, *, notes_only: bool = False) -> None:
@@ -285,7 +285,7 @@ class LexicalService:
     async def checkpoint_wal(self) -> None:
         """Leave nothing on disk of what was removed. An index that is off does so when it is closed
         or begun anew. Raises IndexUnavailable, also while a removal may wait to be written."""
-        if self.state is IndexState.OFF:
+        if self.state == "off":
             return
         if self._queue:
             raise IndexUnavailable(f"{len(self._queue)} changes to write", code="busy")
@@ -296,9 +296,9 @@ class LexicalService:
 
     async def close(self) -> None:
         """Release the index. ``run`` must have ended. Idempotent."""
-        if self.state is IndexState.OFF and self._fault is not None:
+        if self.state == "off" and self._fault is not None:
             self._fault = None
-        self.state = IndexState.OFF
+        self.state = "off"
         with contextlib.suppress(RuntimeError, IndexUnavailable):
             await self._call(self._index.close)
         self._owner.shutdown(wait=False)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..catalogue.catalogue import Catalogue
 from ..index.lexical_service import LexicalService
 from ..log import logger
-from ..models.migration import Job, MigrationState, Outcome, Tally
+from ..models.migration import Job, Outcome, Tally
 from ..models.scope import QUARANTINE_NAME
 from ..models.settings import EngineSettings
 from ..models.status import Notice
@@ -62,7 +62,7 @@ class Adoption(Source):
         """What was begun goes on; then what is new in the other plugins' stores."""
         if not self._enabled:
             return
-        self.phase = MigrationState.RUNNING
+        self.phase = "running"
         await self._finish_begun()
         await self._take_in_new()
         await self._until_in_words()
@@ -70,20 +70,16 @@ class Adoption(Source):
         states = {job.state for job in jobs if job.kind == KIND}
         self._report_quarantine()
         if self.detail:  # a store that could not be read is tried again at the next start
-            self.phase = MigrationState.FAILED
-        elif MigrationState.DONE in states:
-            self.phase = MigrationState.DONE
+            self.phase = "failed"
+        elif "done" in states:
+            self.phase = "done"
         else:
-            self.phase = (
-                MigrationState.REVERSED
-                if MigrationState.REVERSED in states
-                else MigrationState.IDLE
-            )
+            self.phase = "reversed" if "reversed" in states else "idle"
 
     async def _finish_begun(self) -> None:
         for staged in await asyncio.to_thread(self._staging.batches):
             job = await self._kept_job(staged)
-            if job.state is MigrationState.RUNNING:
+            if job.state == "running":
                 await self._walk(staged, job)
 
     async def _take_in_new(self) -> None:
@@ -125,7 +121,7 @@ class Adoption(Source):
         tally = await self._walker.run(self)
         # The words go before it is done: after a crash between, they would stay for good.
         await asyncio.to_thread(self._staging.finish, staged.batch)
-        await asyncio.to_thread(self._store.put_job, replace(job, state=MigrationState.DONE))
+        await asyncio.to_thread(self._store.put_job, replace(job, state="done"))
         self._report(staged, tally)
 
     async def list(self) -> Sequence[str]:

@@ -20,7 +20,6 @@ from typing import Any, Final
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..models.data_models import Memory
-from ..models.migration import Fate
 from ..storage.files import make_file, make_folder, move, replace_durably
 from ..vault.markdown.entry import parse, render
 from .legacy_port import FoundStore, StagedBatch
@@ -202,7 +201,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 def _put_plan(database: sqlite3.Connection, plan: Plan) -> None:
     database.executemany(
         "INSERT INTO record (record_id, fate, scope, memory_id, reason) VALUES (?, ?, ?, ?, ?)",
-        ((p.record_id, str(p.fate), p.scope, p.memory_id, p.reason) for p in plan.planned),
+        ((p.record_id, p.fate, p.scope, p.memory_id, p.reason) for p in plan.planned),
     )
     database.executemany(
         "INSERT INTO memory VALUES (?, ?, ?)",
@@ -226,7 +225,7 @@ def _broken_line(planned: Planned, record: Foreign) -> str:
 
 def _planned(row: tuple[Any, ...]) -> Planned:
     record_id, fate, scope, memory_id, reason = row[:5]
-    return Planned(record_id, Fate(fate), scope, memory_id, reason)
+    return Planned(record_id, fate, scope, memory_id, reason)
 
 
 def _memory(text: str | None) -> Memory | None:

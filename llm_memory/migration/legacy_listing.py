@@ -17,7 +17,7 @@ from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..index.pending_records import PendingRecords, Waiting
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory
-from ..models.migration import Fate, Tally
+from ..models.migration import Tally
 from ..models.passages import Key
 from ..models.scope import MARKER_FIELD, SCOPE_FIELD, Scope, ScopeFilter
 from ..models.settings import MigrationMode
@@ -258,10 +258,7 @@ class LegacyListing:
         def tally() -> Tally:
             planned = ((one.lacks, listed[one.record_id].planned) for one in read)
             return counted(
-                [
-                    one.outcome(patched=lacks and one.fate is not Fate.BROKEN)
-                    for lacks, one in planned
-                ]
+                [one.outcome(patched=lacks and one.fate != "broken") for lacks, one in planned]
             )
 
         return await self._call(tally)

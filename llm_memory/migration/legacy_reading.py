@@ -14,7 +14,6 @@ from typing import Final
 
 from ..errors import InvalidConversationId
 from ..models.conversation import ConversationId, ConversationKind
-from ..models.migration import Fate
 from ..models.scope import Scope
 from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
@@ -46,7 +45,7 @@ class StoreReading:
     def broken(self) -> Iterator[tuple[Planned, Foreign]]:
         """The records that hold nothing to remember."""
         for planned in self.plan.planned:
-            if planned.fate is Fate.BROKEN:
+            if planned.fate == "broken":
                 yield planned, self.records[planned.record_id]
 
 

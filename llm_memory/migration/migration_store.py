@@ -13,7 +13,7 @@ from itertools import batched
 from pathlib import Path
 from typing import Any, Final
 
-from ..models.migration import Added, Fate, Job, MigrationState, Outcome, Tally
+from ..models.migration import Added, Job, Outcome, Tally
 from ..models.passages import Key
 from ..models.scope import PUBLIC_NAME
 from ..storage.formats.migration_schema import MIGRATION
@@ -55,7 +55,7 @@ class SqliteMigrationStore(SqliteFile):
                 kind,
                 source,
                 batch,
-                MigrationState(state),
+                state,
                 datetime.fromisoformat(begun),
                 detail,
             )
@@ -64,7 +64,7 @@ class SqliteMigrationStore(SqliteFile):
 
     def put_job(self, job: Job) -> None:
         """Add a job, or replace the one of its name."""
-        row = (*astuple(job)[:4], job.state.value, job.begun.isoformat(), job.detail)
+        row = (*astuple(job)[:4], job.state, job.begun.isoformat(), job.detail)
         self.write("INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?)", [row])
 
     def note_outcomes(self, job: str, outcomes: Sequence[Outcome]) -> None:
@@ -72,7 +72,7 @@ class SqliteMigrationStore(SqliteFile):
         self.write(
             "INSERT OR REPLACE INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (job, o.record_id, o.fate.value, o.patched, o.scope, o.memory_id, o.reason)
+                (job, o.record_id, o.fate, o.patched, o.scope, o.memory_id, o.reason)
                 for o in outcomes
             ],
         )
@@ -100,10 +100,10 @@ class SqliteMigrationStore(SqliteFile):
         rows = self.rows(
             "SELECT record_id, fate, scope, reason FROM outcome"
             " WHERE job = ? AND fate IN (?, ?) ORDER BY record_id LIMIT ?",
-            (job, Fate.BROKEN.value, Fate.QUARANTINED.value, limit),
+            (job, "broken", "quarantined", limit),
         )
         return [
-            Outcome(record_id, Fate(fate), scope=scope, reason=reason)
+            Outcome(record_id, fate, scope=scope, reason=reason)
             for record_id, fate, scope, reason in rows
         ]
 

@@ -14,7 +14,6 @@ from ..models.migration import (
     MigrationState,
     MigrationStatus,
     Outcome,
-    ReverseReport,
     Tally,
 )
 from ..models.settings import EngineSettings
@@ -118,7 +117,7 @@ class Migrations:
         """Records are being brought, or a person has what was brought undone. Not while a source is
         waited for: for how long is unknown."""
         status = self.status()
-        brings = status.state is MigrationState.RUNNING and not status.waiting
+        brings = status.state == "running" and not status.waiting
         return self._undoing > 0 or brings
 
     def status(self) -> MigrationStatus:
@@ -133,7 +132,7 @@ class Migrations:
                 remaining += progress.remaining
                 tally += Tally() if name in self._known else progress.tally
         phases = [source.phase for source in self._sources]
-        if not self._ran and set(phases) <= {MigrationState.IDLE}:  # what the last session left
+        if not self._ran and set(phases) <= {"idle"}:  # what the last session left
             phases = [job.state for job, _ in self._known.values()]
         waiting = [source.waiting for source in self._sources if source.waiting]
         details = [self._detail, *(source.detail for source in self._sources)]
@@ -141,7 +140,7 @@ class Migrations:
             state=self._state(phases),
             tally=tally,
             remaining=remaining,
-            reversed=MigrationState.REVERSED in phases,
+            reversed="reversed" in phases,
             waiting=next(iter((*waiting, *self.walker.waits())), ""),
             detail=next((text for text in details if text), ""),
             batches={job.batch: job.source for job in self._jobs()},
@@ -155,28 +154,29 @@ class Migrations:
         return [*known, *(source.at for source in self._sources if source.at is not None)]
 
     def _state(self, phases: Sequence[MigrationState]) -> MigrationState:
-        if self._detail or MigrationState.FAILED in phases:
-            return MigrationState.FAILED
-        if MigrationState.RUNNING in phases:
-            return MigrationState.PAUSED if self.walker.paused else MigrationState.RUNNING
-        if MigrationState.DONE in phases:
-            return MigrationState.RUNNING if self._bringing else MigrationState.DONE
-        return MigrationState.IDLE
+        if self._detail or "failed" in phases:
+            return "failed"
+        if "running" in phases:
+            return "paused" if self.walker.paused else "running"
+        if "done" in phases:
+            return "running" if self._bringing else "done"
+        return "idle"
 
     async def begin_again(self) -> int:
         """Let go on what was taken back, and look for more: how many jobs begin anew."""
         async with self.interrupted():
-            jobs = [job for job, _ in self._known.values() if job.state is MigrationState.REVERSED]
+            jobs = [job for job, _ in self._known.values() if job.state == "reversed"]
             for job in jobs:
                 await self.walker.run_aside(BringBack(job.batch, self._holdings))
-                running = replace(job, state=MigrationState.RUNNING)
+                running = replace(job, state="running")
                 await asyncio.to_thread(self._store.put_job, running)
             await self._refresh()
         return len(jobs)
 
-    async def reverse(self) -> ReverseReport:
+    async def reverse(self) -> tuple[int, int]:
         """Give other people's records back what they held before; the memories stay. What was
-        reversed does not begin again by itself.
+        reversed does not begin again by itself. Returns how many were restored, and how many were
+        left: changed meanwhile, or gone.
 
         Raises IndexUnavailable, StateUnavailable; the rest is done when it is called again.
         """
@@ -184,15 +184,14 @@ class Migrations:
         async with self.interrupted():
             for job, _ in list(self._known.values()):
                 for source in self._sources:
-                    report = await source.reverse(job)
-                    if report is not None:
-                        restored, left = restored + report.restored, left + report.left
+                    done = await source.reverse(job) or (0, 0)
+                    restored, left = restored + done[0], left + done[1]
             await self._refresh()
-        return ReverseReport(restored, left)
+        return restored, left
 
-    async def take_back(self, batch: str) -> ReverseReport | None:
-        """Take what a batch brought out of the vault, into the archives; None if there is no such
-        batch. It does not begin again by itself.
+    async def take_back(self, batch: str) -> tuple[int, int] | None:
+        """Take what a batch brought out of the vault, into the archives, and tell as ``reverse``
+        does; None if there is no such batch. It does not begin again by itself.
 
         Raises StateUnavailable, VaultError.
         """
@@ -203,7 +202,7 @@ class Migrations:
             walk = TakeBack(batch, self._holdings, self._clock)
             await self.walker.undo(job, walk)
             await self._refresh()
-        return ReverseReport(walk.done, walk.left)
+        return walk.done, walk.left
 
     async def dry_run(self) -> Tally:
         """What a run would do now, in numbers. Changes nothing. Raises IndexUnavailable."""

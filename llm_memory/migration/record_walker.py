@@ -18,7 +18,7 @@ from typing import Final
 
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable, VaultError
 from ..log import logger
-from ..models.migration import Fate, Job, MigrationState, Outcome, Tally
+from ..models.migration import Job, Outcome, Tally
 from ..models.settings import EngineSettings
 from .migration_store import SqliteMigrationStore
 from .ports import Walk
@@ -132,7 +132,7 @@ class RecordWalker:
         The job is REVERSED from the beginning: after a crash nothing is brought anew. Only when
         all is taken back its outcomes are forgotten.
         """
-        reversed_job = replace(job, state=MigrationState.REVERSED)
+        reversed_job = replace(job, state="reversed")
         await asyncio.to_thread(self._store.put_job, reversed_job)
         await self.run_aside(walk)
         for name in (job.name, walk.name):
@@ -187,7 +187,7 @@ class RecordWalker:
         except _NoRecordsFault as error:
             await asyncio.to_thread(self._store.forget_outcomes, walk.name, failure_streak.failed)
             raise error.cause from error
-        broken = [one for one in outcomes if one.fate is Fate.BROKEN]
+        broken = [one for one in outcomes if one.fate == "broken"]
         if broken:
             named = tuple(f"{one.record_id[:_SHOWN]} ({one.reason})" for one in broken)
             logger.warning("records_broken", walk=walk.name, count=len(broken), records=named)
@@ -215,7 +215,7 @@ class RecordWalker:
             if len(failure_streak.failed) >= _TOO_MANY:
                 raise _NoRecordsFault(error) from error
             logger.debug("{}: {} cannot be processed: {!r}", walk.name, ids[0][:_SHOWN], error)
-            return [Outcome(ids[0], Fate.BROKEN, patched=False, reason=type(error).__name__)]
+            return [Outcome(ids[0], "broken", patched=False, reason=type(error).__name__)]
         failure_streak.failed.clear()
         return outcomes
 
@@ -252,8 +252,8 @@ def counted(outcomes: Sequence[Outcome]) -> Tally:
         scanned=len(outcomes),
         patched=sum(one.patched is True for one in outcomes),
         skipped=sum(one.patched is False for one in outcomes),
-        adopted=fates.count(Fate.ADOPTED),
-        merged=fates.count(Fate.MERGED),
-        quarantined=fates.count(Fate.QUARANTINED),
-        broken=fates.count(Fate.BROKEN),
+        adopted=fates.count("adopted"),
+        merged=fates.count("merged"),
+        quarantined=fates.count("quarantined"),
+        broken=fates.count("broken"),
     )

@@ -17,7 +17,7 @@ from ..errors import IndexUnavailable
 from ..index.lexical_service import LexicalService
 from ..index.pending_records import PendingRecords
 from ..log import logger
-from ..models.migration import Fate, Job, MigrationState, Outcome, ReverseReport, Tally
+from ..models.migration import Fate, Job, Outcome, Tally
 from ..models.passages import Key
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import EngineSettings, MigrationMode
@@ -93,9 +93,9 @@ class ScopeMigration(Source):
         try:
             await super().run()
         finally:
-            if self.phase is not MigrationState.RUNNING:
+            if self.phase != "running":
                 self._listing.forget()
-        there = self._job is not None and self.phase in (MigrationState.DONE, MigrationState.IDLE)
+        there = self._job is not None and self.phase in ("done", "idle")
         if self._mode is MigrationMode.ON and there:
             self._listing.go_on_looking(await self._call(self._store.ids_with_outcome, self.name))
 
@@ -108,14 +108,14 @@ class ScopeMigration(Source):
         self._first = frozenset()
         job = await self._found()
         if job is None:
-            self.phase = MigrationState.IDLE
+            self.phase = "idle"
             return
-        if job.state is MigrationState.REVERSED:
+        if job.state == "reversed":
             if job.detail == _RESTORING:
                 await self.reverse(job)
-            self.phase = MigrationState.REVERSED
+            self.phase = "reversed"
             return
-        self.phase = MigrationState.RUNNING
+        self.phase = "running"
         for _ in range(_ROUNDS):
             before = await self._call(self._store.tally, job.name)
             after = await self._walker.run(self)
@@ -124,10 +124,10 @@ class ScopeMigration(Source):
             # What was changed while we looked at it has no outcome yet.
         await self._until_in_words()
         if (await self._call(self._store.tally, job.name)).scanned:
-            await self._call(self._store.put_job, replace(job, state=MigrationState.DONE))
-            self.phase = MigrationState.DONE
+            await self._call(self._store.put_job, replace(job, state="done"))
+            self.phase = "done"
         else:
-            self.phase = MigrationState.IDLE
+            self.phase = "idle"
 
     async def _found(self) -> Job | None:
         failures = 0
@@ -137,7 +137,7 @@ class ScopeMigration(Source):
             except IndexUnavailable as error:
                 self.waiting = error.code
                 if await self._call(self._is_begun):
-                    self.phase = MigrationState.RUNNING
+                    self.phase = "running"
                 await asyncio.sleep(self._walker.retry(failures))
                 failures += 1
             else:
@@ -147,7 +147,7 @@ class ScopeMigration(Source):
     def _is_begun(self) -> bool:
         """Whatever is there, some of it was brought, and not all. Blocks."""
         jobs = self._store.jobs()
-        return any(job.kind == KIND and job.state is MigrationState.RUNNING for job in jobs)
+        return any(job.kind == KIND and job.state == "running" for job in jobs)
 
     async def _rest(self, began: float) -> None:
         """Between two slices of a listing. What the index of words does not hold yet is looked
@@ -165,7 +165,7 @@ class ScopeMigration(Source):
         self._first = await self._listing.make(settled, self._first)
         listed = self._listing.listed
         if listed and self._job is not None:
-            self.at = replace(self._job, state=MigrationState.RUNNING)
+            self.at = replace(self._job, state="running")
             await self._call(self._store.put_job, self.at)
             logger.info("walk_begun", walk=self._collection.label, count=len(listed))
         return list(listed)
@@ -178,13 +178,13 @@ class ScopeMigration(Source):
             for one in (self._listing.listed[name].planned for name in ids if name in records)
             if mark(records[one.record_id]) == self._listing.listed[one.record_id].mark
         ]
-        kept = [one for one in same if one.fate is not Fate.BROKEN]
+        kept = [one for one in same if one.fate != "broken"]
         fates = await self._bring(kept)
         patched = await self._patch([records[one.record_id] for one in kept])
         outcomes = [
             one.outcome(fates.get(one.record_id), patched=patched.get(one.record_id, False))
             for one in same
-            if one.fate is Fate.BROKEN or one.record_id in patched
+            if one.fate == "broken" or one.record_id in patched
         ]
         self._drop_pending(ids, {one.record_id for one in outcomes})
         return outcomes
@@ -237,7 +237,7 @@ class ScopeMigration(Source):
 
     # Reverse, dry run, end
 
-    async def reverse(self, job: Job) -> ReverseReport | None:
+    async def reverse(self, job: Job) -> tuple[int, int] | None:
         """Give the collection back what it held before; None if the job is another collection's.
 
         Raises IndexUnavailable, StateUnavailable; called again it does the rest, and so does the
@@ -246,16 +246,14 @@ class ScopeMigration(Source):
         found = await self.find() if job.kind == KIND else None
         if found is None or found.name != job.name:
             return None
-        self.phase = MigrationState.REVERSED
+        self.phase = "reversed"
         self._listing.forget()
         walk = ScopeReversal(self._collection, self._store, found)
         await self._walker.undo(replace(found, detail=_RESTORING), walk)
         refused = len(await self._call(self._store.before, found.name))
         if not refused:  # else the next start tries again
-            await self._call(
-                self._store.put_job, replace(found, state=MigrationState.REVERSED, detail="")
-            )
-        return ReverseReport(walk.restored, walk.left + refused)
+            await self._call(self._store.put_job, replace(found, state="reversed", detail=""))
+        return walk.restored, walk.left + refused
 
     async def dry_run(self) -> Tally:
         """What a run would do, in numbers. Changes nothing. Raises IndexUnavailable."""
@@ -273,5 +271,5 @@ class ScopeMigration(Source):
 def _fate(planned: Planned, first: str | None) -> Fate:
     """``first``: the record that the memory came from, None if this batch did not bring it."""
     if first is None or first != planned.record_id:
-        return Fate.MERGED
-    return Fate.QUARANTINED if planned.reason else Fate.ADOPTED
+        return "merged"
+    return "quarantined" if planned.reason else "adopted"

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from ..errors import EngineClosed
 from ..index.lexical_service import LexicalService
-from ..models.migration import Job, MigrationState, Outcome, ReverseReport, Tally
+from ..models.migration import Job, MigrationState, Outcome, Tally
 from ..runtime.identifiers import Clock, make_id
 from .migration_store import SqliteMigrationStore
 from .record_walker import RecordWalker
@@ -44,7 +44,7 @@ class Source(ABC):
         self._words = words
         self._clock = clock
         self._job: Job | None = None
-        self.phase = MigrationState.IDLE
+        self.phase: MigrationState = "idle"
         self.waiting = ""
         self.detail = ""
         self.at: Job | None = None
@@ -78,7 +78,7 @@ class Source(ABC):
         except (asyncio.CancelledError, EngineClosed):
             raise
         except Exception as error:
-            self.phase = MigrationState.FAILED
+            self.phase = "failed"
             self.detail = f"{type(error).__name__}: {error}"[:200]
             raise
 
@@ -91,7 +91,7 @@ class Source(ABC):
     @abstractmethod
     async def step(self, ids: Sequence[str]) -> Sequence[Outcome]: ...
 
-    async def reverse(self, job: Job) -> ReverseReport | None:
+    async def reverse(self, job: Job) -> tuple[int, int] | None:
         """Undo what it did outside our vault for a job; None if there is nothing of the kind, or
         the job is another's. May be stopped anywhere and called again."""
         return None
@@ -111,7 +111,7 @@ class Source(ABC):
         known = [*await asyncio.to_thread(self._store.jobs), *([self._job] if self._job else ())]
         now = self._clock()
         self._job = next((job for job in known if job.name == name), None) or Job(
-            name, self.kind, source, batch or make_id("b", now), MigrationState.RUNNING, now
+            name, self.kind, source, batch or make_id("b", now), "running", now
         )
         return self._job
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
-from enum import StrEnum
+from typing import Literal
 
 from .settings import MigrationMode
 
-
-class Fate(StrEnum):
-    """What became of a record. The four of an adoption add up to what was there."""
-
-    ADOPTED = "adopted"
-    MERGED = "merged"
-    """The same words stood in the same scope already."""
-    QUARANTINED = "quarantined"
-    """Its scope is no legal name: it stands where only the owner of the files sees it."""
-    BROKEN = "broken"
-    """It holds nothing that could be kept as a memory; it was left as it is."""
-    DONE = "done"
-    """By a walk that adopts nothing."""
+type Fate = Literal["adopted", "merged", "quarantined", "broken", "done"]
+"""What became of a record. ``merged``: the same words stood in the same scope already.
+``quarantined``: its scope is no legal name, so it stands where only the owner of the files sees it.
+``broken``: it holds nothing that could be kept as a memory, and was left as it is. These four of an
+adoption add up to what was there; ``done``: by a walk that adopts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +57,9 @@ class Tally:
         return Tally(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-class MigrationState(StrEnum):
-    """Where a walk, a source or all of them stand. A running walk goes on at the next start; one
-    that a person took back does not begin again by itself."""
-
-    IDLE = "idle"
-    RUNNING = "running"
-    PAUSED = "paused"
-    DONE = "done"
-    REVERSED = "reversed"
-    FAILED = "failed"
+type MigrationState = Literal["idle", "running", "paused", "done", "reversed", "failed"]
+"""Where a walk, a source or all of them stand. A running walk goes on at the next start; one that a
+person took back does not begin again by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +83,7 @@ class MigrationStatus:
     a stable code. ``batches``: where each came from, by its id. ``mode_on``: records that state no
     scope are recalled as public ones now."""
 
-    state: MigrationState = MigrationState.IDLE
+    state: MigrationState = "idle"
     tally: Tally = Tally()
     remaining: int = 0
     reversed: bool = False
@@ -107,11 +92,3 @@ class MigrationStatus:
     batches: Mapping[str, str] = field(default_factory=dict)
     mode: MigrationMode = MigrationMode.AUTO
     mode_on: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReverseReport:
-    """What a reverse or a taking back did: ``left`` was changed meanwhile, or is gone."""
-
-    restored: int = 0
-    left: int = 0

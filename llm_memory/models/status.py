@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from typing import Literal
 
 from .data_models import StoredMemory
 from .loop import LoopStatus
@@ -12,16 +12,9 @@ from .migration import MigrationStatus
 from .resolution import Remainder, Resolution
 from .turns import Pause
 
-
-class IndexState(StrEnum):
-    """What recall is served by: a ready index, and else a scan of the vault. ``lexical``: there is
-    no index of vectors, by choice or for want of a model."""
-
-    WAITING = "waiting"
-    BUILDING = "building"
-    READY = "ready"
-    OFF = "off"
-    LEXICAL = "lexical"
+type IndexState = Literal["waiting", "building", "ready", "off", "lexical"]
+"""What recall is served by: a ready index, and else a scan of the vault. ``lexical``: there is no
+index of vectors, by choice or for want of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +32,7 @@ class EngineStatus:
     leaving: int = 0
     queue: int = 0
     scope_check_drops: int = 0
-    words: IndexState = IndexState.WAITING
+    words: IndexState = "waiting"
     notices: tuple[Notice, ...] = ()
     migration: MigrationStatus = field(default_factory=MigrationStatus)
     loop: LoopStatus = field(default_factory=LoopStatus)
@@ -54,7 +47,7 @@ class EngineStatus:
     def vectors(self) -> int | None:
         """How many stand in the index of vectors; None where that is not open."""
         entries = self.total + sum(self.notes.values())
-        is_open = self.index in (IndexState.BUILDING, IndexState.READY)
+        is_open = self.index in ("building", "ready")
         return entries - self.backlog if is_open else None
 
 

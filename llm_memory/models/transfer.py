@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from .data_models import NO_TIME, Memory, Refused
 
@@ -14,14 +13,8 @@ _FIRST: Final = 20
 """Refused lines that are told of one by one."""
 
 
-class EntryState(StrEnum):
-    """What an exported entry is, as it is written."""
-
-    LIVING = "living"
-    FORGOTTEN = "forgotten"
-    SUPERSEDED = "superseded"
-    EDITED = "edited"
-    CONFLICT = "conflict"
+type EntryState = Literal["living", "forgotten", "superseded", "edited", "conflict"]
+"""What an exported entry is, as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ class MemoryRecord:
     scope: str
     path: str
     memory: Memory
-    state: EntryState = EntryState.LIVING
+    state: EntryState = "living"
     topic: str = ""
     missing: frozenset[str] = frozenset()
 

@@ -106,15 +106,9 @@ def local_embedder(
 
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
     """An embedding service, of the host or at an address."""
-    return _checked(ProviderEmbedder(raw), settings, prepare_seconds=settings.embed_write_seconds)
+    return _checked(ProviderEmbedder(raw), settings, settings.embed_write_seconds)
 
 
-def _checked(
-    inner: Embedder, settings: EngineSettings, *, prepare_seconds: float = _LOADING_SECONDS
-) -> Embedder:
-    return CheckedEmbedder(
-        inner,
-        query_seconds=settings.embed_query_seconds,
-        write_seconds=settings.embed_write_seconds,
-        prepare_seconds=prepare_seconds,
-    )
+def _checked(inner: Embedder, settings: EngineSettings, load: float = _LOADING_SECONDS) -> Embedder:
+    query, write = settings.embed_query_seconds, settings.embed_write_seconds
+    return CheckedEmbedder(inner, query_seconds=query, write_seconds=write, prepare_seconds=load)

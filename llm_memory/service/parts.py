@@ -48,7 +48,7 @@ from ..migration.migrations import Migrations
 from ..migration.record_walker import RecordWalker
 from ..migration.scope_migration import ScopeMigration
 from ..models.settings import EngineSettings
-from ..models.status import IndexState, Notice
+from ..models.status import Notice
 from ..primer.primer_service import PrimerService
 from ..recall.afterwards import Explanations, UseCounts
 from ..recall.embedder_trust import EmbedderTrust
@@ -368,7 +368,7 @@ class Parts(Told):
             return Postponed.UNREADY
         if self.migrations.going:
             return Postponed.MIGRATING
-        is_building = self.indexing.state is IndexState.BUILDING
+        is_building = self.indexing.state == "building"
         return Postponed.BUILDING if is_building else Postponed.NO
 
     def may_rotate(self) -> bool:

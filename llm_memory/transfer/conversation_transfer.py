@@ -29,7 +29,6 @@ from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..models.transfer import (
     End,
-    EntryState,
     Exported,
     Header,
     Imported,
@@ -171,7 +170,7 @@ class _Import:
             self.report = self.report.without(refused)
             return
         match record:
-            case MemoryRecord(state=EntryState.LIVING):
+            case MemoryRecord(state="living"):
                 await self._memory(line.number, record)
             case End():
                 self.report = replace(self.report, cut_short=False)

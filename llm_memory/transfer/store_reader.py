@@ -151,7 +151,7 @@ class StoreReader:
 def _state(path: str, memory: Memory) -> EntryState:
     if _is_archived(path):
         return state_of(memory)
-    return EntryState.LIVING if is_recalled(path) else EntryState.CONFLICT
+    return "living" if is_recalled(path) else "conflict"
 
 
 def _is_archived(path: str) -> bool:

@@ -13,7 +13,6 @@ from ..models.data_models import Memory, Topic
 from ..models.scope import SHARED
 from ..models.transfer import (
     End,
-    EntryState,
     FileRecord,
     Header,
     MemoryRecord,
@@ -32,7 +31,7 @@ from .store_reader import StoreReader
 from .store_writer import Put, StoreWriter, own_path
 
 _RULING = (SOUL_PAGE.lower(), CONSTITUTION_PAGE.lower())
-_TOLD = (EntryState.LIVING, EntryState.CONFLICT)
+_TOLD = ("living", "conflict")
 """What is not in the archive."""
 _GROUP_CHARS = 4_000_000
 """Of entries so many characters are held before they are written."""

@@ -15,7 +15,7 @@ from ..errors import StateUnavailable, TransferFailed, VaultFileBroken, VaultWri
 from ..log import logger
 from ..models.data_models import Memory, Topic
 from ..models.scope import ROOT_NOTES, SOUL_FOLDER, Place, Scope
-from ..models.transfer import EntryState, FileRecord, MemoryRecord
+from ..models.transfer import FileRecord, MemoryRecord
 from ..models.vault_layout import (
     SOUL_CHAIN,
     archive_path,
@@ -309,7 +309,7 @@ def own_path(record: MemoryRecord) -> str:
     except ValueError:
         topic = topic_for(memory)
     path = topic_path(topic, memory.created_at)
-    return path if record.state is EntryState.LIVING else archive_path(path)
+    return path if record.state == "living" else archive_path(path)
 
 
 def _shelf(name: str) -> Place | None:

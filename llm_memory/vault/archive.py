@@ -279,10 +279,10 @@ def _same_words(one: Memory, other: Memory) -> bool:
 def state_of(memory: Memory) -> EntryState:
     """Returns the state of an archived entry, from what was noted there."""
     if _has(memory, _EDITED):
-        return EntryState.EDITED
+        return "edited"
     by = _FORGOTTEN[1] + SUPERSEDED_BY
     replaced = any(piece.startswith(by) for piece in memory.extra)
-    return EntryState.SUPERSEDED if replaced else EntryState.FORGOTTEN
+    return "superseded" if replaced else "forgotten"
 
 
 def _noted(memory: Memory, names: tuple[str, str], by: Actor, at: datetime) -> Memory:

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory.cli import migration
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.home import file_changes, shared_store
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import ReverseReport
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.transfer import store_reader
 
@@ -80,8 +79,8 @@ class Place:
     def reversed(self) -> None:
         """A migration, some of whose records have changed since."""
 
-        async def reverse(_: object) -> ReverseReport:
-            return ReverseReport(2, 1)
+        async def reverse(_: object) -> tuple[int, int]:
+            return 2, 1
 
         self.patch.setattr(migration.Migrations, "reverse", reverse)
 

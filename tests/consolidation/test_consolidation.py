@@ -17,16 +17,14 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     DeedKind,
     Memory,
     MemoryKind,
-    MigrationState,
     MigrationStatus,
     StateUnavailable,
     StoredMemory,
     is_changed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Outcome
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -246,17 +244,17 @@ async def test_a_night_waits_for_another_for_an_index_and_for_what_comes_from_el
             return (await rig.night(**more)).postponed
 
         assert await asyncio.gather(postponed(), postponed()) == [Postponed.NO, Postponed.SLEEPING]
-        rig.engine.parts.indexing.state = IndexState.BUILDING
+        rig.engine.parts.indexing.state = "building"
         assert await postponed() is Postponed.BUILDING
         assert await postponed(patient=False) is Postponed.NO
-        rig.engine.parts.indexing.state = IndexState.READY
+        rig.engine.parts.indexing.state = "ready"
         async with rig.engine.migrations.interrupted():  # a person undoes what was brought
             assert await postponed() is Postponed.MIGRATING
-        going = MigrationStatus(state=MigrationState.RUNNING)
+        going = MigrationStatus(state="running")
         rig.engine.migrations.status = lambda: going  # type: ignore[method-assign]
         for patient in (True, False):
             assert await postponed(patient=patient) is Postponed.MIGRATING
-        gone = MigrationStatus(state=MigrationState.RUNNING, waiting="unreachable")
+        gone = MigrationStatus(state="running", waiting="unreachable")
         rig.engine.migrations.status = lambda: gone  # type: ignore[method-assign]
         assert await postponed() is Postponed.NO  # it may never be back
         sleep = rig.engine.sleep
@@ -278,7 +276,7 @@ class Arriving:
 
     async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
         self.brought += ids
-        return [Outcome(one, Fate.ADOPTED, patched=False) for one in ids]
+        return [Outcome(one, "adopted", patched=False) for one in ids]
 
 
 @pytest.mark.parametrize("cut_off", [False, True])

@@ -24,7 +24,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import DeedKind, is_changed
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added, Fate, Outcome
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added, Outcome
 from astrbot_plugin_scoped_memory.llm_memory.storage import store_files
 from astrbot_plugin_scoped_memory.llm_memory.storage.file_contents import contents
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
@@ -249,7 +249,7 @@ async def test_records_of_walks_over_memories_forget_its_id(home: Home, tmp_path
     walks, memory_id = home.rig.engine.parts.migration_store, home.memory_id
     walks.keep_added("b", [Added("家人", memory_id, "d"), Added("家人", "m-other", "d")])
     for record in ("1", f"家人/{memory_id}"):
-        walks.note_outcomes("j", [Outcome(record, Fate.ADOPTED, True, "家人", memory_id, "")])
+        walks.note_outcomes("j", [Outcome(record, "adopted", True, "家人", memory_id, "")])
     await home.purge()
     assert await home.night() == 1, home.unfinished
     assert walks.added("b") == (Added("家人", "m-other", "d"),)

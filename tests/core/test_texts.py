@@ -8,6 +8,7 @@ import re
 import string
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 import yaml
@@ -90,7 +91,7 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "private": (HIDDEN, True),
     "why": (given("why", "Resolution"), True),
     "notice": (given("notice", "Notice", "stands", "_keep_only", "EngineOff"), True),
-    "index": (memory.IndexState, True),
+    "index": (get_args(memory.IndexState.__value__), True),
     "resting": (set(memory.Resting) - {memory.Resting.NO}, True),
     "postponed": (set(memory.Postponed) - {memory.Postponed.NO}, True),
     "file": (file_reasons(), True),
@@ -102,7 +103,7 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "primer": (memory.PrimerPart, False),
     "transfer_fault": (given("transfer_fault", "TransferFailed") - {"illegal_place"}, True),
     "line_fault": (given("line_fault", "LineBroken"), True),
-    "migrate": ([f"state_{state}" for state in memory.MigrationState], False),
+    "migrate": ([f"state_{state}" for state in get_args(memory.MigrationState.__value__)], False),
 }
 """Which codes a group of texts has to have, and whether it has no others."""
 

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_every_field_of_an_exported_memory_has_its_row_and_its_type() -> None:
 def test_what_a_transfer_may_say_is_named_and_its_commands_are_understood() -> None:
     text = page("transfer")
     states = set(re.findall(r"^\| `(\w+)` \| [^|]+ \|$", text, re.MULTILINE))
-    assert states == {state.value for state in EntryState}
+    assert states == set(get_args(EntryState.__value__))
     assert [word for word in (*MemoryKind, *Source) if word.value not in text] == []
     assert f"最大 {MAX_IMPORT // (1 << 20)} MB" in text
     lines = re.findall(r"^python -m llm_memory (.+)$", text, re.MULTILINE)

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,
     EnginePaths,
     Hit,
-    IndexState,
     MemoryDraft,
     Notice,
     Stored,
@@ -221,7 +220,7 @@ class FaultyBot:
         return [*(states - _WELL), *(waiting - {"0 to index"}), *notices]
 
 
-_WELL: Final = {f"vectors {IndexState.READY}", f"words {IndexState.READY}"}
+_WELL: Final = {f"vectors {'ready'}", f"words {'ready'}"}
 
 
 def _of_hits(hits: Sequence[Hit]) -> Answer:

@@ -235,7 +235,7 @@ class Adopt(Deed):
 
 def told_of(status: Any) -> Facts:
     """A walk's state at rest, and its figures once it is done."""
-    if status.state.value != "done":
+    if status.state != "done":
         return Counter()
     return Counter({("walk", "", f"{status.tally}"): 1})
 

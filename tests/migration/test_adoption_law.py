@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records impo
     Foreign,
     judge,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -93,14 +92,14 @@ def test_the_four_numbers_add_up_and_every_judgment_is_in_its_scope_and_nowhere_
     made = plan(judged, scopes=["Home"])
     fates = Counter(one.fate for one in made.planned)
     assert fates.total() == len(foreign) == len(made.planned)
-    assert fates[Fate.ADOPTED] + fates[Fate.QUARANTINED] == len(made.memories)
+    assert fates["adopted"] + fates["quarantined"] == len(made.memories)
 
     places: dict[str, set[str]] = {}
     for (scope, _), memory in made.memories.items():
         places.setdefault(memory.judgment, set()).add(scope)
     later: dict[str, set[str]] = {}
     for (_, what), record, one in zip(judged, foreign, made.planned, strict=True):
-        if record.later and one.fate is not Fate.BROKEN:
+        if record.later and one.fate != "broken":
             scope = stated_scope(record.fields)
             own = "public" if scope is None else scope if scope in LEGAL else "quarantine"
             if own != "quarantine":
@@ -108,7 +107,7 @@ def test_the_four_numbers_add_up_and_every_judgment_is_in_its_scope_and_nowhere_
     expected: dict[str, set[str]] = {}
     unstated: set[str] = set()
     for (_, what), record, one in zip(judged, foreign, made.planned, strict=True):
-        if one.fate is Fate.BROKEN:
+        if one.fate == "broken":
             continue
         judgment = what.memory.judgment  # type: ignore[union-attr]
         scope = stated_scope(record.fields)

@@ -11,7 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, EngineSettings, MigrationMode
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, Tally
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Tally
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     adds_up,
@@ -114,7 +114,7 @@ async def test_while_the_collection_is_still_being_read_its_server_is_asked(
     )
     async with running(tmp_path, legacy=source) as rig, migrating(rig):
         with held_at(source, "page"):
-            await until_state(rig, MigrationState.RUNNING)
+            await until_state(rig, "running")
             await until_told(rig, "第17号柜子放了什么工具", ELSEWHERE)
             texts = await rig.texts("第17号柜子放了什么工具", ELSEWHERE, limit=20)
             assert texts[0] == "小明在第17号柜子放了工具17x"
@@ -163,7 +163,7 @@ async def test_mode_on_recalls_what_is_written_there_after_the_end_as_public(
         assert source.records["late"].metadata == fields("晚来的一条旧话")
         status = await status_of(rig)
         assert (status.state, status.mode, status.mode_on) == (
-            MigrationState.DONE,
+            "done",
             MigrationMode.ON,
             True,
         )
@@ -242,7 +242,7 @@ async def test_our_own_records_are_nobodys_to_migrate(tmp_path: Path) -> None:
     lost = {"has_scope": 1, "content_hash": "x", "judgment": "丢了域的一条"}
     source = filled({"a": mine, "b": lost})
     async with running(tmp_path, legacy=source) as rig, migrating(rig):
-        await until_state(rig, MigrationState.IDLE)
+        await until_state(rig, "idle")
         assert (await rig.engine.status()).total == 0
     assert source.changes == []
     assert not (tmp_path / "state" / "migration.sqlite").exists()

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Outcome
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import LOOP
@@ -216,7 +216,7 @@ def newer_migration(root: Path) -> None:
     path = root / "state" / "migration.sqlite"
     store = SqliteMigrationStore(path)
     store.open()
-    store.note_outcomes("j", [Outcome("a", Fate.DONE)])
+    store.note_outcomes("j", [Outcome("a", "done")])
     store.close()
     restate(path, 9, "9.1.0")
 

@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationKind,
     Engine,
     EngineSettings,
-    IndexState,
     MemoryDraft,
     Notice,
     Pace,
@@ -208,7 +207,7 @@ class Rig:
                 status = await self.engine.status()
                 settled = not status.backlog and not status.leaving
                 parts = self.engine.parts
-                index = parts.lexical if status.index is IndexState.LEXICAL else parts.indexing
+                index = parts.lexical if status.index == "lexical" else parts.indexing
                 if index.in_step and settled:
                     return
                 await asyncio.sleep(0.01)

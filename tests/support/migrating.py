@@ -92,7 +92,7 @@ async def until_state(rig: Rig, *states: MigrationState) -> MigrationStatus:
 
 async def until_done(rig: Rig) -> MigrationStatus:
     """Wait for the end."""
-    return await until_state(rig, MigrationState.DONE)
+    return await until_state(rig, "done")
 
 
 async def until_told(rig: Rig, query: str, where: ConversationId) -> None:

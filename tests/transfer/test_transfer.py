@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -214,7 +214,11 @@ records = st.one_of(
         whole=st.booleans(),
     ),
     st.builds(
-        MemoryRecord, scope=names, path=short, memory=memories, state=st.sampled_from(EntryState)
+        MemoryRecord,
+        scope=names,
+        path=short,
+        memory=memories,
+        state=st.sampled_from(get_args(EntryState.__value__)),
     ),
     st.builds(
         FileRecord,

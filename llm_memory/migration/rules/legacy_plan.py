@@ -98,18 +98,18 @@ class _Planning:
         for record_id, judged in self.each(legal):
             match judged:
                 case Broken(reason=reason):
-                    found[record_id] = Planned(record_id, Fate.BROKEN, reason=reason)
+                    found[record_id] = Planned(record_id, "broken", reason=reason)
                 case Adopted(stated=False):
                     pass
                 case Adopted(scope=scope, memory=memory):
                     names = self.owners.setdefault(memory.judgment, [])
                     if scope.name not in names:
                         names.append(scope.name)
-                    found[record_id] = self._put(record_id, scope.name, memory, Fate.ADOPTED)
+                    found[record_id] = self._put(record_id, scope.name, memory, "adopted")
                 case Quarantined(memory=memory, reason=reason):
                     self.waiting.setdefault(memory.judgment, memory.memory_id)
                     found[record_id] = self._put(
-                        record_id, QUARANTINE_NAME, memory, Fate.QUARANTINED, reason
+                        record_id, QUARANTINE_NAME, memory, "quarantined", reason
                     )
         for record_id, judged in self.each(legal):
             if isinstance(judged, Adopted) and not judged.stated:
@@ -159,7 +159,7 @@ class _Planning:
         known = self.memories.get(key)
         self.memories[key] = memory if known is None else merged(known, memory)
         joins = known is not None or self._stands(memory.memory_id)
-        return Planned(record_id, Fate.MERGED if joins else fate, *key, reason)
+        return Planned(record_id, "merged" if joins else fate, *key, reason)
 
     def _put_unstated(self, record_id: str, memory: Memory) -> Planned:
         """From before scopes: public, unless the same words stand under a scope that somebody
@@ -169,10 +169,10 @@ class _Planning:
         ]
         if not names and (waits := self.waiting.get(memory.judgment)) is not None:
             joins = replace(memory, memory_id=waits)
-            return self._put(record_id, QUARANTINE_NAME, joins, Fate.QUARANTINED)
+            return self._put(record_id, QUARANTINE_NAME, joins, "quarantined")
         name = PUBLIC_NAME if PUBLIC_NAME in names or not names else names[0]
         own = replace(memory, memory_id=adopted_id(name, memory.judgment))
-        return self._put(record_id, name, own, Fate.ADOPTED)
+        return self._put(record_id, name, own, "adopted")
 
     def _stands(self, memory_id: str) -> bool:
         return memory_id in self.lives or memory_id in self.gone

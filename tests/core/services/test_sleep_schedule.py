@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSched
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed, SleepReport
-from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT
 
@@ -108,7 +107,7 @@ async def test_what_was_missed_or_cut_off_is_made_up_for_once(tmp_path: Path, le
 
 async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path: Path) -> None:
     async with scheduled(tmp_path, Ticker(NIGHT), at=None) as (rig, nights, schedule):
-        rig.engine.parts.indexing.state = IndexState.BUILDING
+        rig.engine.parts.indexing.state = "building"
         assert schedule.ask()
         await until_true(lambda: not schedule.going)
         assert (nights.made, nights.postponed) == (["command"], [Postponed.BUILDING] * 3)

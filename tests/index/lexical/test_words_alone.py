@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
-from astrbot_plugin_scoped_memory.llm_memory import IndexState, MemoryDraft, is_stored
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, is_stored
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -48,7 +48,7 @@ async def test_recall_and_its_status_say_that_words_alone_serve(tmp_path: Path) 
         assert found.trace.arm is Arm.LEXICAL
         assert found.trace.notes == []
         status = await rig.engine.status()
-        assert (status.index, status.embedder) == (IndexState.LEXICAL, "lexical")
+        assert (status.index, status.embedder) == ("lexical", "lexical")
         assert (status.backlog, status.leaving) == (0, 0)
         assert not rig.engine.parts.trust.cohorts
         again = await rig.engine.service.remember(

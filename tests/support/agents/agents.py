@@ -11,7 +11,6 @@ from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,
-    IndexState,
     Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
@@ -81,7 +80,7 @@ class AgentRig:
         """Wait for the index of words."""
         async with asyncio.timeout(30):
             while True:
-                if (await self.engine.status()).words is IndexState.READY:
+                if (await self.engine.status()).words == "ready":
                     return
                 await asyncio.sleep(0.01)
 
