@@ -25,7 +25,7 @@ from everyday_cast import read_cast  # noqa: E402
 from fit_models import least_loss  # noqa: E402
 from fit_pairs import CORPUS, Pairs, pairs_of, pairs_of_talk, plain_pairs  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import FEATURES  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import PATH  # noqa: E402
 
 CASTS = Path(__file__).resolve().parent / "casts"

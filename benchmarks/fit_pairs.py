@@ -23,7 +23,7 @@ from iso_dates import moment
 from labelled_rows import corpus_rows, question_rows
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
     FEATURES,
     Statement,
     features,

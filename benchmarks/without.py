@@ -18,8 +18,8 @@ from typing import Any, Final
 from unittest import mock
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import Talk
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import FEATURES
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import Talk
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import preview
 
 PACKAGE: Final = "astrbot_plugin_scoped_memory.llm_memory"
@@ -57,7 +57,7 @@ def _times_unread(real: Any) -> Callable[..., Any]:
 
 
 READ: Final = "recall.question:read_question"
-TALK: Final = "recall.rules.talk:talk_for"
+TALK: Final = "recall.rules.asked:talk_for"
 WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     # What is asked.
     "parts": ("recall.rules.asked:parts_of", lambda real: lambda message: (message,)),
@@ -121,7 +121,7 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "closed": ("recall.rules.tell_once:closed_last", _first),
     "same-fact": ("recall.rules.tell_once:merge_same_facts", _first),
     "journals-last": ("recall.rules.tell_once:journals_last", _first),
-    "newer": ("recall.rules.newer:newer_first", _first),
+    "newer": ("recall.rules.tell_once:newer_first", _first),
     "brief-days": (
         "recall.rules.order:choose",
         lambda real: lambda *given, **named: real(*given, **named | {"each_day": False}),

@@ -14,7 +14,7 @@ from math import ceil
 from time import monotonic
 
 from ..llm_memory import Actor, ContextLine, ConversationId, ConversationKind, Turn, Voice
-from ..llm_memory.recall.rules.talk import MOST_LINES
+from ..llm_memory.recall.rules.asked import MOST_LINES
 from ..llm_memory.text.turn_text import spoken
 
 _COMMAND_SECONDS = 3.0

@@ -6,8 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ..core.replies.memory_line import place_text, shown_words
-from ..core.replies.outcome_text import WHOLE, Enough, redacted_text, refusal_text
+from ..core.replies.outcome_text import (
+    WHOLE,
+    Enough,
+    place_text,
+    redacted_text,
+    refusal_text,
+    shown_words,
+)
 from ..llm_memory import (
     Hit,
     Memory,

@@ -15,8 +15,7 @@ from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.models.data_models import ChangeOutcome, is_absent
 from ...llm_memory.text.numerals import number
 from ...llm_memory.text.safe_text import cut, safe
-from ..replies.memory_line import memory_line
-from ..replies.outcome_text import Enough, changed_text, refusal_text
+from ..replies.outcome_text import Enough, changed_text, memory_line, refusal_text
 from .call import Call, Reply
 from .command_words import first_word, folded_word, scope_named
 

@@ -10,8 +10,7 @@ from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe, safe_line
 from ...llm_memory.texts import Texts
-from ..replies.memory_line import place_text
-from ..replies.outcome_text import WHOLE, error_text, found_text
+from ..replies.outcome_text import WHOLE, error_text, found_text, place_text
 from ..replies.status_text import loop_lines
 from .call import Call, Reply
 from .command_words import PUBLIC, scope_named

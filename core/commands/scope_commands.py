@@ -16,8 +16,7 @@ from ...llm_memory.scopes.rules.scope_resolution import ids_of
 from ...llm_memory.text.safe_text import cut, safe
 from ..host.bot import is_admin
 from ..host.panel_map import MAP_KEY
-from ..replies.memory_line import place_text
-from ..replies.outcome_text import Enough
+from ..replies.outcome_text import Enough, place_text
 from .call import ASKED_SECONDS, Asked, Call, Handler, Person, Reply
 from .command_words import PUBLIC, folded_word, scope_named
 from .scope_moves import bring, left_text, rebind, rename

@@ -16,8 +16,7 @@ from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
 from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_context import PluginContext
-from ..replies.memory_line import place_text
-from ..replies.outcome_text import ENDS, error_text, refusal_text
+from ..replies.outcome_text import ENDS, error_text, place_text, refusal_text
 from .call import Call, Reply
 from .command_words import PUBLIC, scope_named
 

@@ -25,7 +25,6 @@ from .afterwards import Explanations, UseCounts
 from .find import CandidateFinder, Found
 from .question import Ask, RecallRequest, read
 from .rules import tell_once
-from .rules.newer import newer_first
 from .rules.order import BESIDE, Candidate, as_hit, choose, is_journal
 from .weights import RecallWeights
 from .whole_answers import Whole
@@ -171,7 +170,7 @@ class MemoryManager:
             below = _without(below, best)
             if not _names_past_date(ask):
                 is_unread = self._passages.is_unread
-                best = newer_first(best, below, self._weights.newer, is_unread, stands)
+                best = tell_once.newer_first(best, below, self._weights.newer, is_unread, stands)
             best = tell_once.standing_first(best, stands)
         found.candidates, found.others = best, _without(below, best)
 

@@ -23,15 +23,17 @@ from ..text.scripts import Language, fold, language_of
 from ..text.stated import CLAUSE, asks
 from .patterns import PATTERNS, says
 from .rules.asked import (
+    LONGEST_AGO,
     Asked,
     OfDays,
+    Talk,
     asked_for,
     asked_of_days,
     is_empty,
     parts_of,
+    talk_for,
     without_times,
 )
-from .rules.talk import LONGEST_AGO, Talk, talk_for
 
 WEEK: Final = 7
 """So many days are told each, where a question names them."""

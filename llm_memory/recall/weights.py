@@ -60,7 +60,7 @@ class RecallWeights:
         unknown: Standard deviations, ``a + b * covered``, that stand for the similarity of what the
             embedder's index does not hold yet.
         probes: By the embedder's model: layer over a message's vector, bias. Does it ask?
-        newer: Of ``newer.features`` of a pair; above 0 the later one says how it stands now.
+        newer: Of ``tell_once.features`` of a pair; above 0 the later one says how it stands now.
     """
 
     order: Pair

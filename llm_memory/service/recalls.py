@@ -133,13 +133,9 @@ class Recalls(Door):
         said_by: Actor | None = None,
         naming: str = "",
     ) -> list[StoredMemory]:
-        """The memories that the conversation may see, the newest first.
-
-        Args:
-            limit: So many at most, None for all.
-            said_by: Only what this person said, by any of the person's accounts.
-            naming: Only what holds each of these words, or was said by a person of that name.
-        """
+        """The memories that the conversation may see, the newest first: only what was ``said_by``
+        any account of a person, and what holds each word of ``naming``, or was said by a person of
+        that name."""
         view = await self.parts.gate.open(conversation_id)
         return await self._newest(view, limit, None if said_by is None else said_by.person, naming)
 
@@ -205,9 +201,8 @@ class Recalls(Door):
         return list(map(Reader(self.parts, view).complete, hits))
 
     async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused:
-        """What a pointer or a path leads to, without what the conversation may not see. A path is
-        of a file of its own scope, of ``shared/`` or of its role's folder, or as ``./…`` of a note
-        in a project's memory root."""
+        """What a pointer leads to, or a path of the own scope, of ``shared/`` or of the role, or
+        as ``./…`` of a project's memory root; without what the conversation may not see."""
         view = await self.parts.gate.open(conversation_id)
         if pointed_id(where) is None:
             path = unicodedata.normalize("NFC", where.strip())
@@ -274,9 +269,8 @@ class Recalls(Door):
     async def transcript(
         self, pointer: str, kept: str, *, conversation_id: ConversationId
     ) -> ShownTurn | Refused:
-        """The turn in which it was said, out of the history of ``talk_of``: JSON text as AstrBot
-        keeps it, empty where it has none. Without what is corrected, private or said in
-        confidence."""
+        """The turn in which it was said, without what is corrected, private or said in confidence.
+        ``kept``: the history of ``talk_of``, JSON text as AstrBot keeps it, empty for none."""
         found = await self._talk(pointer, await self.parts.gate.open(conversation_id))
         if isinstance(found, Refused):
             return found

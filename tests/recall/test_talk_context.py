@@ -18,14 +18,14 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Voice,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import is_about_time_alone
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import (
     LONGEST_AGO,
     MOST_ANSWER,
     MOST_CHARS,
     MOST_POINTED,
     Talk,
     asks_of_talk,
+    is_about_time_alone,
     talk_for,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.stated import asks

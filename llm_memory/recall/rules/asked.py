@@ -1,10 +1,11 @@
 """What a message asks for, by its words alone: all of something, what lies on days, several things,
-or nothing. Pure.
+or nothing; and what of the talk before belongs to it. Pure.
 
 Where beside times, small words and a head noun (任务 in 还有哪些任务没做) nothing is left, all that
 the noun names is asked for; where something is (任务栏), it is a question as any other.
 明天有什么安排 and "what's on tomorrow" ask for all that lies on a day; 1号要交什么 for what holds
-a word of the question, too; 明天见 and 今天好累 for nothing.
+a word of the question, too; 明天见 and 今天好累 for nothing. 那他呢 asks for what was spoken of
+before; and 哈哈 or 好的 for nothing, whatever that was.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Final
 
 from ...models.data_models import Topic
+from ...models.turns import ContextLine, Voice
 from ...text.dates.spans import TimeSpan
+from ...text.normalising import one_line
 from ...text.scripts import fold
-from ...text.stated import asks
+from ...text.stated import ASKS_FOR, asks
 from ...text.stop_words import CHINESE, ENGLISH
 from ...text.traditional import simplified
+from ...text.turn_text import spoken
 from ..patterns import CHINESE_HEADS, ENGLISH_HEADS, PATTERNS, says
 
 MOST: Final = 3
@@ -31,18 +36,22 @@ _LONGEST_NAME, _NAME_WORDS = 8, 3
 """Han characters; other words."""
 _WHOSE: Final = 2
 """Words that may say whose days are asked for."""
+LONGEST_AGO: Final = timedelta(minutes=30)
+"""What was said before is no context: a person who comes back begins anew."""
+MOST_LINES: Final = 3
+"""Earlier messages of the asker."""
+MOST_CHARS, MOST_ANSWER, MOST_POINTED = 200, 100, 60
+"""Of the asker's earlier messages together, the newest first, and of a quoted message; of the bot's
+answer, which says more words than it was asked with; and of what a question points to, for an
+embedder: the time that it takes grows with each one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked for, whole.
-
-    Attributes:
-        topic: Its file is read; None for all that is known of a person.
-        done: Of tasks those that are done, in the place of those that are not.
-        name: Folded, of the person it is asked about; empty for the asker, or nobody.
-        each: Where nobody has the name: each who has or is what it says, 谁有过敏.
-    """
+    """What is asked for, whole: the file of a ``topic``, of tasks those that are ``done`` or those
+    that are not; without one all that is known of a person. ``name``: folded, of whom it is asked
+    about, empty for the asker, or nobody. ``each``: where nobody has the name, each who has or is
+    what it says, 谁有过敏."""
 
     topic: Topic | None
     done: bool = False
@@ -52,14 +61,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class OfDays:
-    """What is asked of the days.
-
-    Attributes:
-        all: All that lies on them; else what holds one of ``left``.
-        left: Of the words beside those that ask, folded and simplified: whose days, or what. Where
-            not all is asked for, characters and beginnings.
-        own: The asker asks of his own days: whatever lies on the very day may matter.
-    """
+    """What is asked of the days: ``all`` that lies on them, or what holds one of ``left``, of the
+    words beside those that ask, folded and simplified; where not all is asked for, characters and
+    beginnings. ``own``: of the asker's own days, where whatever lies on the very day may matter."""
 
     all: bool
     left: tuple[str, ...] = ()
@@ -116,14 +120,9 @@ def asked_for(subject: str) -> Asked | None:
 def asked_of_days(
     subject: str, *, asks: bool, ahead: bool = False, past: bool = False
 ) -> OfDays | None:
-    """What a message asks of the days it names, given without them; None where it asks nothing of
-    them.
-
-    Args:
-        asks: Its form is a question's, or it was looked for.
-        ahead: The days are to come, and nobody greets with them.
-        past: They are over: who says more than a day asks what was, not for all that was.
-    """
+    """What a message asks of the days it names, given without them; None for nothing. ``asks``: its
+    form is a question's, or it was looked for; ``ahead``: the days are to come, and nobody greets
+    with them; ``past``: who says more than a day that is over asks what was, not for all."""
     text = _plain(subject)
     found, left = _parted(text)
     if not (asks or PATTERNS["noun"].match(text)) or says("no_plans", text):
@@ -162,10 +161,8 @@ def _is_done(found: Collection[str], text: str) -> bool:
 
 
 def parts_of(message: str) -> tuple[str, ...]:
-    """Several where the message asks for several things that it names, else the message alone.
-
-    A clause that asks for nothing belongs to the one before it, or to the first.
-    """
+    """Several where the message asks for several things that it names, else the message alone. A
+    clause that asks for nothing belongs to the one before it, or to the first."""
     parts: list[str] = []
     before = ""
     for clause in filter(str.strip, PATTERNS["clause_ends"].split(message)):
@@ -201,3 +198,72 @@ def _small() -> re.Pattern[str]:
     words = sorted({*CHINESE_HEADS, *small} - {"吃什么"}, key=len, reverse=True)
     # 过敏 and 过期 are words of their own.
     return re.compile("|".join(map(re.escape, words)).replace("|过|", "|过(?![敏期年节户程])|"))
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What was said before, as far as it belongs to the question: ``around``, the earliest first,
+    by these ``voices``. ``topic``: what the asker spoke of last, or quotes, where it is ``carried``
+    to a question that has no subject of its own. ``pointed``: the same, short, also where a
+    question only points to whom it asks about; an embedder reads it in front of the question."""
+
+    topic: str = ""
+    pointed: str = ""
+    around: str = ""
+    voices: tuple[Voice, ...] = ()
+    carried: bool = False
+
+
+def asks_of_talk(query: str, subject: str) -> bool:
+    """Whether a message asks for something and names nothing: the talk before is what is asked for.
+    ``subject`` is the query without the times that it names."""
+    query, subject = simplified(query), simplified(subject)
+    if not names_nothing(subject) or says("small_talk", query) or not asks(query):
+        return False
+    empty, person = is_empty(subject), says("person", query)
+    names_time = subject.strip() != query.strip()
+    points = empty and (person or (not names_time and says("refers", query)))
+    if ASKS_FOR.search(query) or (says("attribute_asked", query) and not says("yes_or_no", query)):
+        return points or person or not (names_time or (empty and says("of_talkers", query)))
+    return points
+
+
+def names_nothing(text: str) -> bool:
+    """True for words that name nothing, or ask for some property of what was spoken of, by anybody
+    but it."""
+    left = PATTERNS["asks_of_it"].sub("", text)
+    return is_empty(text) or (not says("of_one", text) and is_empty(left))
+
+
+def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
+    """What of ``lines``, the earliest first, is context of a question asked now."""
+    carried, whole = asks_of_talk(query, subject), asked_for(subject)
+    asks_for_nothing = not carried and is_empty(simplified(subject))
+    if asks_for_nothing or (whole is not None and whole.topic):
+        return Talk()
+    heard = {voice: list[str]() for voice in Voice}
+    for line in lines:
+        if line.voice is Voice.QUOTED or abs(now - line.at) <= LONGEST_AGO:
+            heard[line.voice].append(one_line(spoken(line.text)))
+    own = _newest(heard[Voice.ASKER])
+    quoted = "".join(heard[Voice.QUOTED][-1:])[:MOST_CHARS]
+    texts = (" ".join(own), "".join(heard[Voice.BOT][-1:])[:MOST_ANSWER], quoted)
+    parts = {voice: text for voice, text in zip(Voice, texts, strict=True) if text}
+    named = (one for one in (quoted, *reversed(own)) if not names_nothing(simplified(one)))
+    before = next(named, "")
+    if carried and not before:  # where nothing was named either, there is nothing to ask for
+        return Talk()
+    pointed = before[-MOST_POINTED:] if carried or (says("person", query) and asks(query)) else ""
+    around = " ".join(parts.values())
+    return Talk(before if carried else "", pointed, around, tuple(parts), carried)
+
+
+def _newest(lines: Sequence[str]) -> list[str]:
+    """The last messages that fit, the earliest first."""
+    kept: list[str] = []
+    left = MOST_CHARS
+    for text in reversed(lines[-MOST_LINES:]):
+        if text and left > 0:
+            kept.insert(0, text[-left:])
+            left -= len(text)
+    return kept

@@ -17,8 +17,8 @@ from ...catalogue.rules.closing import closed_by
 from ...catalogue.rules.event_day import is_another_event
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory, MemoryDraft, StoredMemory
-from ...recall.rules.newer import Statement as Read
-from ...recall.rules.newer import features, may_follow, weight
+from ...recall.rules.tell_once import Statement as Read
+from ...recall.rules.tell_once import features, may_follow, weight
 from ...recall.weights import Linear
 from ...text.overlap import content, is_model_worded
 from ...text.same_meaning import LIGHT, NEGATIONS, PERSONS

@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import MOST_LINES
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import MOST_LINES
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import (
     ELSEWHERE,
     PEANUTS,

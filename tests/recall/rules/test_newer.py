@@ -16,9 +16,13 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import clos
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES, newer_first
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate, as_hit
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import predecessor, replacing
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
+    FEATURES,
+    newer_first,
+    predecessor,
+    replacing,
+)
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import shipped
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
