@@ -41,7 +41,7 @@ from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..reflection.rules.due import LONGEST_WAIT
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.intake import DraftChecks
+from ..remember.edit import DraftChecks
 from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
@@ -159,7 +159,7 @@ class DayJournals:
         """Returns the digest as it may be stored, unvouched; None if the checks refuse it."""
         tags = (DIGEST_TAG,)
         draft = MemoryDraft(words, tags=tags, kind=MemoryKind.EVENT, source=Source.REFLECTION)
-        passed = await self._checks.examine(draft, scope)
+        passed = await asyncio.to_thread(self._checks.examine, draft, scope)
         if isinstance(passed, Refused):
             logger.debug("a journal was not admitted: {}", passed.reason)
             return None

@@ -17,7 +17,7 @@ from ..models.passages import Key
 from ..models.scope import Scope
 from ..reflection.model_calls import ModelCalls
 from ..reflection.rules.reply import Unreadable
-from ..remember.intake import DraftChecks
+from ..remember.edit import DraftChecks
 from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from ..vault.markdown_vault import MarkdownVault
@@ -92,7 +92,7 @@ class QuestionStep:
     async def _give(self, stored: StoredMemory, asks: tuple[str, ...]) -> bool:
         """Write the questions that pass the checks of drafts. A person's edit meanwhile wins."""
         draft = MemoryDraft(stored.memory.judgment, asks=asks)
-        passed = await self._checks.examine(draft, stored.scope)
+        passed = await asyncio.to_thread(self._checks.examine, draft, stored.scope)
         if isinstance(passed, Refused) or not passed.asks:
             return False
         asked = replace(stored.memory, asks=passed.asks)

@@ -35,18 +35,28 @@ from ..models.data_models import (
 from ..models.deeds import Deed, DeedKind, Requester
 from ..models.passages import place_name
 from ..models.scope import Scope
+from ..models.settings import PrivacyMode
+from ..models.status import Notice
 from ..models.vault_layout import ARCHIVE, topic_of
 from ..runtime.cooperative import unhurried
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
+from ..scopes.scope_book import ScopeBook
 from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import content_hash, same_words
 from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds, lost
-from .intake import DraftChecks, not_written
-from .rules.gate import is_quotation, topic_for
+from .rules.gate import (
+    is_off_the_record,
+    is_quotation,
+    says_nothing,
+    tidy,
+    told_in_confidence,
+    topic_for,
+)
+from .rules.private import protect
 from .vouching import HomeVouchers, as_vouched
 
 type Made = Callable[[Memory], Memory]
@@ -55,6 +65,37 @@ type Step = Callable[[StoredMemory], StoredMemory | None]
 
 _FILE: Final = attrgetter("scope.name", "path")
 _SCOPE: Final = attrgetter("scope")
+
+
+@dataclass(eq=False)
+class DraftChecks:
+    """All writes except people's edits of files pass here: tools, commands, reflection."""
+
+    _book: ScopeBook
+    _mode: PrivacyMode
+
+    def examine(self, draft: MemoryDraft, scope: Scope) -> MemoryDraft | Refused:
+        """Returns the draft as it may be stored in the scope, or why it is rejected. Blocks."""
+        # Tidied first: invisible characters must not hide a number from the privacy rules.
+        tidied = tidy(draft)
+        if isinstance(tidied, Refused):
+            return tidied
+        if says_nothing(tidied.judgment):
+            return Refused("empty")
+        heard = draft.heard or ""
+        if is_off_the_record(heard) or is_off_the_record(tidied.judgment):
+            return Refused("not_to_be_kept")
+        refused = self._book.no_confidence(scope)
+        if refused is not None and told_in_confidence(tidied, heard):
+            return refused
+        return protect(tidied, self._mode)
+
+
+def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Refused:
+    """Post a notice for the owner's status. Returns the answer for the caller."""
+    params = {"detail": str(error)}
+    notices.post(Notice("vault_unwritable", params=params, error=True))
+    return Refused("not_written", detail=str(error))
 
 
 @dataclass(eq=False)
@@ -77,7 +118,7 @@ class MemoryEditor:
         another's."""
         by = "" if own else escape_inline(requester.name, also="·")
         draft = MemoryDraft(text, source=Source.COMMAND, actor=requester.actor)
-        passed = await self._checks.examine(draft, stored.scope)
+        passed = await asyncio.to_thread(self._checks.examine, draft, stored.scope)
         if isinstance(passed, Refused):
             return passed
         words = await asyncio.to_thread(resolve_dates, passed.judgment, self._now())

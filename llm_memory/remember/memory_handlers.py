@@ -48,8 +48,7 @@ from ..text.stated import stated
 from ..vault.models import PartlyWritten
 from .corrected_texts import EVER
 from .deeds import lost
-from .edit import MemoryEditor
-from .intake import not_written
+from .edit import MemoryEditor, not_written
 from .near_duplicates import NearDuplicates
 from .rules.contradiction import Taken, contradicted, takes_back
 from .rules.gate import MAX_TAGS, is_quotation, topic_for
@@ -166,7 +165,7 @@ class MemoryHandlers(MemoryEditor):
     ) -> tuple[Memory, MemoryDraft] | Refused:
         """Returns what would be stored, and the draft as it was examined; or why it would be
         rejected."""
-        passed = await self._checks.examine(draft, scope)
+        passed = await asyncio.to_thread(self._checks.examine, draft, scope)
         if isinstance(passed, Refused):
             return passed
         return await asyncio.to_thread(self._memory, passed, said, memory_id), passed

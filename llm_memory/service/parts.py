@@ -68,7 +68,7 @@ from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
 from ..remember.corrected_texts import CorrectionFollower
 from ..remember.deeds import Deeds
-from ..remember.intake import DraftChecks
+from ..remember.edit import DraftChecks
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
 from ..remember.rules.private import without_private

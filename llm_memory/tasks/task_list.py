@@ -29,8 +29,7 @@ from ..models.data_models import (
 from ..models.deeds import Requester
 from ..models.scope import Scope, ScopeFilter
 from ..models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
-from ..remember.edit import MemoryEditor
-from ..remember.intake import DraftChecks, not_written
+from ..remember.edit import DraftChecks, MemoryEditor, not_written
 from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
@@ -179,20 +178,18 @@ class TaskList:
         self, title: str, change: TaskChange, by: TaskRequester
     ) -> _Words | Refused:
         """Run the checks of every memory: private data is hidden, or the draft refused."""
-        passed = await self._checks.examine(
-            MemoryDraft(
-                title,
-                change.progress,
-                context=change.next_step,
-                kind=MemoryKind.TASK,
-                actor=by.requester.actor,
-                heard=change.heard,
-            ),
-            by.scope,
+        asked = MemoryDraft(
+            title,
+            change.progress,
+            context=change.next_step,
+            kind=MemoryKind.TASK,
+            actor=by.requester.actor,
+            heard=change.heard,
         )
-        if isinstance(passed, Refused):
-            return passed
-        now, draft = self._clock(), passed
+        draft = await asyncio.to_thread(self._checks.examine, asked, by.scope)
+        if isinstance(draft, Refused):
+            return draft
+        now = self._clock()
         said = (draft.judgment, draft.reasoning, draft.context)
 
         def dated() -> tuple[str, str, str]:
@@ -205,7 +202,7 @@ class TaskList:
             )
 
         judgment, progress, next_step = map(one_line, await asyncio.to_thread(dated))
-        return _Words(judgment, progress, next_step, passed.hidden)
+        return _Words(judgment, progress, next_step, draft.hidden)
 
     async def _append(
         self, title: str, words: _Words, by: TaskRequester, change: TaskChange
