@@ -76,14 +76,9 @@ class MemoryHandlers(MemoryEditor):
     _life: Lifespan
 
     async def take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
-        """Write what the scope does not hold yet, as it is, and make it recallable. Returns what
-        was written. The caller is responsible for the scope, and for ids that are the same each
-        time a record is brought.
-
-        An entry that the scope has, or that was forgotten or corrected there, is not changed: a
-        repeated batch adds nothing. Raises EngineClosed before it begins, and VaultWriteFailed:
-        some may have been written; a repetition writes the rest.
-        """
+        """Write, as they are, those that the scope neither has nor had forgotten or corrected. They
+        bring their ids. Returns what was written. Raises EngineClosed before it begins, and
+        VaultWriteFailed: some may have been written; a repetition writes the rest."""
         return await self._life.finish(partial(self._take, scope, memories))
 
     async def _take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
@@ -131,7 +126,6 @@ class MemoryHandlers(MemoryEditor):
         grow stronger.
 
         Args:
-            memory_id: Empty for a new one.
             asked: A person requests the write now. Else what was corrected since it was said stays
                 corrected, and what was rejected or forgotten is not proposed again.
             corrects: It is stored without the words by which it calls itself a correction, and
@@ -163,8 +157,7 @@ class MemoryHandlers(MemoryEditor):
     async def made(
         self, draft: MemoryDraft, scope: Scope, said: Said, memory_id: str
     ) -> tuple[Memory, MemoryDraft] | Refused:
-        """Returns what would be stored, and the draft as it was examined; or why it would be
-        rejected."""
+        """Returns what would be stored, and the draft as examined; or why it would be rejected."""
         passed = await asyncio.to_thread(self._checks.examine, draft, scope)
         if isinstance(passed, Refused):
             return passed
@@ -252,8 +245,7 @@ class MemoryHandlers(MemoryEditor):
         return all(memory.created_at > one.created_at for one in settled)
 
     async def _take_back(self, outcome: Stored, taken: Taken) -> Stored:
-        """Archive what the new entry contradicts for certain, or name it. A crash before that
-        leaves both."""
+        """Archive what the new entry contradicts for certain, or name it. A crash leaves both."""
         again = outcome.how == "reinforced"
         if outcome.how == "replaced" or (again and not taken.corrects and not taken.ends):
             return outcome

@@ -34,9 +34,8 @@ _JUST_SAID: Final = timedelta(days=3)
 
 @dataclass(eq=False)
 class NearDuplicates:
-    """Asks the vector index or, without one, the word index. It never reads other scopes than the
-    one being written to, not even public, and compares only memories with the same readers.
-    ``_seconds``: after this time it does without an index."""
+    """Asks the vector index or, without one, the word index: of the scope being written to, and no
+    other. ``_seconds``: after this time it does without."""
 
     _catalogue: Catalogue
     indexing: IndexingService

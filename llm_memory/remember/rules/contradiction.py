@@ -1,5 +1,5 @@
-"""Whether a new statement takes back an older one of the same subject. Pure; the words by which
-people do so are in ``gate.txt``.
+"""Whether a new statement takes back an older one of the same subject. The words by which people do
+so are in ``gate.txt``.
 
 A wrong replacement hides what is true. It is certain where two statements are the same word for
 word but for a negation, or but for one number or date at the end of the clause. Else a speaker has
@@ -27,12 +27,11 @@ from ...text.statements import Statement, Words, agree, statement
 from . import GATE
 from .corrected import named
 
-_LIKELY: Final = 1.0
+_LIKELY, _CERTAIN = 1.0, 100.0
 """Log-odds at which a statement that takes something back is about another one; twice of them where
 it does not say so."""
 _AHEAD: Final = 1.0
 """Of anything else that it may be about: nobody guesses which of two is meant."""
-_CERTAIN: Final = 100.0
 _MOST: Final = 0.6
 """Of what a statement tells of: so much has ended where it has."""
 _LEAST: Final = 3
@@ -125,8 +124,7 @@ def _read(memory: Memory) -> Read:
 
 def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
     """Returns the log-odds that the new statement says how it stands now with what the old one
-    says, None where it does not. Who corrects himself begins with the same words on purpose, and
-    when it was said is no matter."""
+    says, None where it does not. Who corrects himself begins with the same words on purpose."""
     mine, yours = new.memory, old.memory
     follows, another = may_follow(old, new), is_another_event(mine, yours)
     if (follows or same_speaker(mine, yours)) and not another and contradicts(mine, yours):
@@ -164,8 +162,7 @@ def _ends(new: str, old: str, names: frozenset[str]) -> bool:
 
 
 def _subject(said: Memory) -> frozenset[str]:
-    """The word that it begins with, apart from its speaker's name: which of his things it is
-    about."""
+    """The word that it begins with, apart from its speaker's name: which of his things it is."""
     text = said.judgment.replace(said.who, " ") if said.who else said.judgment
     words = (content(word) for word in _WORD.findall(text) if not word.endswith("n't"))
     return next(filter(None, words), frozenset())

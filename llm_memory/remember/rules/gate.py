@@ -75,8 +75,8 @@ def _label(text: str, most: int) -> str:
 
 
 def says_nothing(text: str) -> bool:
-    """Returns whether all of a text is chatter, titles, a block of code, or too short to be read by
-    itself. A line of code that somebody asks to have remembered is kept."""
+    """Whether all of a text is chatter, titles, a block of code, or too short to be read by itself.
+    A line of code that somebody asks to have remembered is kept."""
     folded = fold(text).replace("’", "'")
     words = "".join(c if c.isalnum() or c == "'" else " " for c in folded).split()
     letters = "".join(words).replace("'", "")

@@ -1,7 +1,5 @@
 """Finds and hides private data in a draft: keys, tokens and passwords; card, identity and telephone
 numbers, by their form and by the words before them. The patterns are in ``gate.txt``.
-
-Private data in a speaker's name is always hidden: it is no reason to refuse the draft.
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ _HAN = re.compile("[\u3400-\u9fff]")
 
 
 def find(text: str) -> tuple[Span, ...]:
-    """Returns the private data in a text, from left to right, without overlaps: of two the graver
-    kind is taken (see HIDDEN), over the range of both."""
+    """Returns the private data in a text, from left to right: where two overlap, the graver kind
+    over the range of both."""
     merged: list[Span] = []
     for kind, start, end in sorted(_found(text), key=lambda span: span[1]):
         if merged and start < merged[-1][2]:
@@ -58,7 +56,7 @@ def without_private(text: str, mode: PrivacyMode) -> str:
 
 def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
     """Returns the draft without private data, or why it is rejected: in either mode where it says
-    nothing else."""
+    nothing else; in none for what a name holds, which is always hidden."""
     if mode is PrivacyMode.OFF:
         return draft
     kinds: dict[str, None] = {}
