@@ -38,13 +38,6 @@ async def scope(call: Call) -> Reply:
 async def _describe(call: Call) -> Reply:
     say, report = call.say, await call.service.describe(conversation_id=call.where)
     alone = call.where.kind is ConversationKind.PRIVATE and not call.actor.admin
-    states = {
-        "scope.mixed_history": report.mixed_history,
-        "notice.scope_filter_off": not call.plugin.config.engine.scope_filter_enabled,
-        "scope.damaged": report.damaged,
-        "notice.strangers_in_public": report.strangers_in_public
-        and report.resolution.name == PUBLIC,
-    }
     return [
         say("scope.id", id=call.where.umo),
         _scope_line(call, report.resolution),
@@ -53,7 +46,8 @@ async def _describe(call: Call) -> Reply:
         say("scope.ask_in" if alone else "scope.paste", id=call.where.map_key),
         call.paused(report.paused) if report.paused else "",
         *(left_text(call.texts, one) for one in report.left),
-        *(say(code) for code, holds in states.items() if holds),
+        say("scope.mixed_history") if report.mixed_history else "",
+        say("scope.damaged") if report.damaged else "",
     ]
 
 

@@ -139,5 +139,4 @@ class SeenSender:
 
     @property
     def person(self) -> str:
-        """As in ``Actor.person``."""
         return f"{self.adapter}:{self.peer}" if self.peer else ""

@@ -1,10 +1,9 @@
 """Places: folders under the memory root, and who reads each.
 
 What stands in a scope is read by the conversations that the owner's map or a policy puts there. A
-shelf lies outside all scopes: the notes of ``shared/``, of ``roles/<role>/`` and of a project's
-memory root, and, for each person, what the bot learned from them in private chats that share the
-public scope. Its name begins with ``@``, which no scope's name contains: so one filter decides on
-all that is read, and no shelf is ever taken for a scope.
+shelf lies outside all scopes: notes, and, for each person, what the bot learned from them in
+private chats that share the public scope. Its name begins with ``@``, which no scope's name has: so
+one filter decides on all that is read, and no shelf is ever taken for a scope.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Place:
 
     @classmethod
     def named(cls, name: str) -> Place | None:
-        """The shelf with this name in the index. None if no shelf has it."""
+        """The shelf with this name in the index."""
         return cls(name) if _is_shelf(name) else None
 
     @classmethod
@@ -77,7 +76,7 @@ class Place:
 
     @classmethod
     def of_folder(cls, name: str) -> Place | None:
-        """The shelf of a folder below ``roles/``. None if no persona has that folder."""
+        """The shelf of a folder below ``roles/``, which a persona may have."""
         return cls.named(role_scope(unicodedata.normalize("NFC", name)))
 
     @classmethod
@@ -105,7 +104,6 @@ class Place:
 
     @property
     def is_shelf(self) -> bool:
-        """True for a place outside all scopes."""
         return self.name.startswith("@")
 
     @property
@@ -173,7 +171,7 @@ def may_be_given(name: str) -> bool:
 
 
 def role_scope(folder: str) -> str:
-    """Returns the name of a role's shelf, which is the scope of all that is kept for the role."""
+    """The name of a role's shelf, which is the scope of all that is kept for the role."""
     return f"{_ROLE}{folder}"
 
 
@@ -235,9 +233,9 @@ _HASHED_NAME: Final = re.compile("[0-9A-Za-z\u4e00-\u9fff]{0,24}%~[0-9a-f]{20}")
 def role_folder(persona: str) -> str:
     """The folder's name for a persona, whose name may be any text; empty for no persona.
 
-    Different personas have different folders. A name that can be a folder's name is; else what
-    cannot stand in one is written as in an address (``/`` as ``%2F``), and a name that is too long,
-    or that some disks would spell in another way, ends with a hash.
+    Different personas have different folders. What cannot stand in a folder's name is written as in
+    an address (``/`` as ``%2F``), and a name that is too long, or that some disks would spell in
+    another way, ends with a hash.
     """
     escaped = _UNFIT.sub(_percent, persona)
     as_it_is = unicodedata.normalize("NFC", escaped) == escaped

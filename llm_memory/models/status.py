@@ -60,7 +60,6 @@ class ScopeReport:
     resolution: Resolution
     visible: int
     damaged: bool
-    strangers_in_public: bool
     paused: Pause | None = None
     mixed_history: bool = False
     left: tuple[Remainder, ...] = ()

@@ -72,7 +72,7 @@ class View:
 
     @property
     def scope_in_use(self) -> str:
-        """The scope whose words the model may be shown; ``*`` for all, empty for public ones."""
+        """``*`` for all, empty for public ones."""
         return "*" if self.seen.everything else self.resolution.name
 
     @property
@@ -82,11 +82,9 @@ class View:
 
     @property
     def requester(self) -> Requester:
-        """Who asks, and where, as the journal of deeds notes it."""
         return Requester(self.who, self.where.umo)
 
     def sees(self, stored: StoredMemory) -> bool:
-        """True if a memory, living or archived, is one that the conversation may read."""
         return self.seen.admits(place_name(stored))
 
     def find(self, pointer: str) -> StoredMemory | None:
@@ -110,7 +108,7 @@ class View:
         return (self.said(stored) and not foreign) or self.governs(stored.scope)
 
     def said(self, stored: StoredMemory) -> bool:
-        """True if the person who asks has said it, by any of the person's accounts."""
+        """By any of the person's accounts."""
         return self._book.same_person(self.who.person, stored.memory.provenance.person)
 
     def governed(self, pointer: str) -> StoredMemory | Refused:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final
 
 from ..errors import StateUnavailable
@@ -129,7 +128,6 @@ class ScopeBook:
             self.rebound = (*self.rebound, Rebinding(old, new))
 
     def resolve(self, conversation_id: ConversationId) -> Resolution:
-        """The scope of a conversation."""
         return resolve(conversation_id, self._map_now(), self._settings, self.rebound)
 
     def derived_scopes(self, conversation_id: ConversationId) -> frozenset[Scope]:
@@ -152,22 +150,18 @@ class ScopeBook:
                     self._written.add(one)
         if len(self._written) >= _WRITTEN:
             self._written.clear()
+        who = f"{conversation_id.account}:{actor.person}"
         by_policy = (resolution.code, resolution.key) == ("dm_policy", DmScope.PUBLIC)
-        if by_policy and actor.person:
-            await self._note_sharing(f"{conversation_id.account}:{actor.person}", actor)
+        # A stranger, or one who is an admin by now.
+        if by_policy and actor.person and actor.admin is (who in self.strangers):
+            self.strangers ^= {who}
+            self._report_strangers()
+            known = self._state.drop_public_peer if actor.admin else self._state.add_public_peer
+            await self._keep(known, who)
 
     async def senders(self, umo: str = "") -> list[SeenSender]:
         """Who has spoken under this origin, or under any, and what groups are called."""
         return await self._asked(self._state.senders, umo) or []
-
-    async def _note_sharing(self, who: str, actor: Actor) -> None:
-        """A private chat that falls to public: of a stranger, or of one who is an admin by now."""
-        if actor.admin is not (who in self.strangers):
-            return
-        self.strangers ^= {who}
-        self._report_strangers()
-        known = self._state.drop_public_peer if actor.admin else self._state.add_public_peer
-        await self._keep(known, who)
 
     @staticmethod
     async def _asked[Found](ask: Callable[[str], Found], name: str) -> Found | None:
@@ -196,7 +190,7 @@ class ScopeBook:
 
     async def bring(self, scope: Scope) -> None:
         """A scope that the owner has brought from elsewhere is not one that lost its map."""
-        await self._keep(partial(self._state.know_scopes, brought=True), [scope.name])
+        await self._keep(self._state.know_scopes, [scope.name])
 
     def sharing(self, scope: Scope) -> list[str]:
         """The keys of the map that give this scope."""
@@ -218,12 +212,10 @@ class ScopeBook:
         return mine and not self.no_confidence(scope)
 
     def mapped(self) -> frozenset[str]:
-        """The names of the scopes that the map gives to conversations."""
         values = self._map.entries.values()
         return frozenset(value.name for value in values if isinstance(value, Scope))
 
     def same_person(self, one: str, other: str) -> bool:
-        """True if two person ids are the same, or linked to the same person."""
         links = self._settings.identity_links
         return bool(one) and links.get(one, one) == links.get(other, other)
 
@@ -233,7 +225,6 @@ class ScopeBook:
         return tuple(map(Place.of_person, sorted(owners)))
 
     def ids_of(self, person: str) -> frozenset[str]:
-        """All ids of a person, given one of them; none for an empty one."""
         return ids_of(person, self._settings.identity_links)
 
     async def claim(self, names: Sequence[str], most: int | None = None) -> list[str]:

@@ -67,7 +67,7 @@ class ScopeAdmin(Door):
         await self.parts.life.ready()
         standing = self.parts.notices.standing() if actor.admin else ()
         news = {_mark_of(one): one for one in standing if one.code in _TO_ADMINS}
-        return [news[mark] for mark in await self.parts.book.claim(list(news))] if news else []
+        return [news[mark] for mark in await self.parts.book.claim(list(news))]
 
     async def settle_news(self, news: Sequence[Notice], *, said: bool) -> None:
         """The admin who claimed it was told, or could not be reached: then it is another time."""
@@ -81,7 +81,6 @@ class ScopeAdmin(Door):
             resolution=view.resolution,
             visible=sum(1 for _ in self.parts.catalogue.visible(view.seen)),
             damaged=self.parts.book.damaged,
-            strangers_in_public=bool(self.parts.book.strangers),
             paused=view.pause,
             mixed_history=self.parts.histories.current_is_mixed(conversation_id.umo),
             left=tuple(await self.parts.former.count(self.parts.former.of(conversation_id))),
@@ -164,8 +163,8 @@ class ScopeAdmin(Door):
             await self.parts.life.finish(self.parts.book.confirm_map)
 
     async def confirm_deletions(self, *, actor: Actor) -> int | None:
-        """Forget what is held because most of its scope is gone from the files. None for anybody
-        but an admin. Raises VaultWriteFailed."""
+        """Forget what is held because most of its scope is gone from the files, if an admin says
+        so. Raises VaultWriteFailed."""
         await self.parts.life.ready()
         return await self.parts.life.finish(self.parts.reconciler.confirm) if actor.admin else None
 

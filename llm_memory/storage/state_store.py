@@ -93,10 +93,9 @@ class SqliteStateStore(SqliteFile):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_NAMED, written))
         self._put_json(_RELEASED, sorted(past.released))
 
-    def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:
-        """Add some. Idempotent. ``brought``: by the owner, from elsewhere; then they are kept even
-        where nothing else is."""
-        del brought
+    def know_scopes(self, names: Iterable[str]) -> None:
+        """Add some that the owner has brought from elsewhere. Idempotent; they are kept even where
+        nothing else is."""
         with self.transaction() as connection:
             _add_scopes(connection, names)
 
@@ -247,13 +246,12 @@ class ForgetfulState(SqliteStateStore):
         self.open_in_memory()
         return True
 
-    def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:
+    def know_scopes(self, names: Iterable[str]) -> None:
         scopes = list(names)
         super().know_scopes(scopes)
-        if brought:
-            with (
-                self._translated(),
-                contextlib.closing(self.connect()) as connection,
-                all_or_nothing(connection),
-            ):
-                _add_scopes(connection, scopes)
+        with (
+            self._translated(),
+            contextlib.closing(self.connect()) as connection,
+            all_or_nothing(connection),
+        ):
+            _add_scopes(connection, scopes)

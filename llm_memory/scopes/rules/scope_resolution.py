@@ -98,8 +98,7 @@ def _own_keys(conversation_id: ConversationId) -> list[str]:
 
 def _persona_keys(conversation_id: ConversationId) -> list[str]:
     """At most one. Of a hidden conversation the group's own key would come first."""
-    # The map's keys come without blanks at their ends and without invisible characters.
-    key = clean(f"{PERSONA_PREFIX}{conversation_id.persona}")
+    key = clean(f"{PERSONA_PREFIX}{conversation_id.persona}")  # as the map's keys are
     there = conversation_id.persona and not conversation_id.hidden and is_persona_key(key)
     return [key] if there else []
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import scope_commands
+from astrbot_plugin_scoped_memory.core.commands.scope_moves import left_text
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.llm_memory import DmScope
-from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
-    ConversationId,
-    SeenSender,
-)
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.origins import place_of, places_of
-from astrbot_plugin_scoped_memory.llm_memory.service import scope_admin
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Remainder
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.origins import places_of
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -99,6 +99,14 @@ async def test_of_what_was_left_its_person_is_told_and_brings_it_or_an_admin_doe
             assert any(one in said for one in told) is is_told, words
             seen.append("饼干盒" in await desk.alone("list", 1))
         assert seen == [False] * (len(seen) - 4) + [True, True, False, False]
+
+
+def test_who_left_words_in_public_is_told_that_everybody_sees_them() -> None:
+    texts, own = Texts("zh-CN"), Scope.parse("dm-1", derived=True)
+    for source, everybody in (("public", True), ("dm-2", False)):
+        former = Scope.parse(source, derived=True)
+        left = Remainder(former, own, frozenset({HERE}), False, False, memories=1)
+        assert ("谁都看得到" in left_text(texts, left)) is everybody
 
 
 async def test_what_others_would_see_is_brought_after_a_yes(tmp_path: Path) -> None:
@@ -182,26 +190,19 @@ async def test_what_was_forgotten_goes_along_with_a_scope_and_back(
 async def test_the_list_says_ten_places_of_a_scope_as_they_are_called(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was met is gone through once, and off the loop; so it is for another name of a chat."""
+    """What was met is gone through once, and off the loop."""
     loop, read = threading.get_ident(), list[bool]()
 
     def places(met: Sequence[SeenSender]) -> Mapping[str, object]:
         read.append(threading.get_ident() == loop)
         return places_of(met)
 
-    def place(seen: SeenSender) -> ConversationId:
-        read.append(threading.get_ident() == loop)
-        return place_of(seen)
-
     monkeypatch.setattr(scope_commands, "places_of", places)
-    monkeypatch.setattr(scope_admin, "place_of", place)
     await rig.engine.service.meet(private(100), person(100, "老王"))
     panel = Panel({private(100 + number).umo: "家人" for number in range(11)})
     said = await Desk(rig, panel=panel)("scope list")
     assert (read, "老王" in said) == ([False], True)
     assert [str(109) in said, str(110) in said, "……" in said] == [True, False, True]
-    await rig.engine.service.rebind(private(100).umo, private(101).umo, {})
-    assert read == [False, False]
 
 
 @pytest.mark.parametrize("name", ["公共", "公共域", "Public"])

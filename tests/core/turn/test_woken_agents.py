@@ -151,7 +151,7 @@ async def test_an_origin_of_no_conversation_is_hidden_and_stores_nothing(tmp_pat
             timer = woken(umo, sender_id="1002")
             where = await bot.events.where(timer)
             assert where.hidden
-            assert not (await bot.service.describe(conversation_id=where)).strangers_in_public
+            assert "strangers_in_public" not in {one.code for one in rig.notices}
             assert (await remembered(Bot(rig, None), timer, GATE)).startswith("error")
     assert GATE not in entries(tmp_path, "public")
 
