@@ -42,7 +42,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import same_words
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
@@ -143,8 +142,15 @@ class Stage:
         return Asked(who, place, recalls, primer)
 
     async def _prime(self, where: ConversationId, who: Actor) -> Primer:
-        begins = TurnRequest("", 30.0, limit=0, token_budget=0, primed=True)
-        start = await self.engine.service.begin_turn(begins, conversation_id=where, actor=who)
+        start = await self.engine.service.begin_turn(
+            "",
+            conversation_id=where,
+            actor=who,
+            seconds=30.0,
+            limit=0,
+            token_budget=0,
+            primed=True,
+        )
         return start.primer
 
     async def _move_in(self, house: Household) -> None:

@@ -54,7 +54,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import (  # noqa: E402
-    TurnRequest,
     TurnStart,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence, hit_line  # noqa: E402
@@ -133,16 +132,15 @@ class Days:
     ) -> TurnStart:
         """As the plugin asks for a turn, without its deadline."""
         config = self.defaults
-        request = TurnRequest(
+        start = await self.engine.service.begin_turn(
             text,
-            _SECONDS,
-            config.auto_inject_topk,
-            config.inject_token_budget,
+            conversation_id=place.where,
+            actor=who,
+            seconds=_SECONDS,
+            limit=config.auto_inject_topk,
+            token_budget=config.inject_token_budget,
             context=context,
             primed=primed,
-        )
-        start = await self.engine.service.begin_turn(
-            request, conversation_id=place.where, actor=who
         )
         if start.contact is not None:
             await start.contact

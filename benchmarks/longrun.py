@@ -57,7 +57,6 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (  # no
     SleepReport,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest  # noqa: E402
 
 ZONE = ZoneInfo("Asia/Shanghai")
 FIRST_DAY = datetime(2026, 11, 2, tzinfo=ZONE)
@@ -125,8 +124,8 @@ class Run:
             token_budget=600,
             actor=message.actor,
         )
-        begins = TurnRequest("", 30.0, limit=0, token_budget=0, primed=True)
-        start = await service.begin_turn(begins, conversation_id=where, actor=message.actor)
+        asked = {"seconds": 30.0, "limit": 0, "token_budget": 0, "primed": True}
+        start = await service.begin_turn("", conversation_id=where, actor=message.actor, **asked)
         primer = start.primer
         self.leaks.look("recalled", scope, [hit.preview for hit in recall.hits])
         if primer.sections:

@@ -20,7 +20,7 @@ from ..llm_memory import (
 )
 from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.gate import is_off_the_record
-from ..llm_memory.service.turns import TurnRequest, TurnStart
+from ..llm_memory.service.turns import TurnStart
 from .commands.scope_moves import rebind_moved
 from .host.bot import answers_itself
 from .plugin_context import PluginContext
@@ -42,16 +42,14 @@ class DeepMind:
             return
         service, said = self._plugin.service, await self._events.read(event, request.conversation)
         if "began" not in notes_of(event):
-            asked = self.asked(event, said)
-            start = await service.begin_turn(asked, conversation_id=said.where, actor=said.who)
-            self._put(event, request, said, start)
+            self._put(event, request, said, await self.begin(event, said))
         # Last, for a recall waits a moment where the store is still being opened. It stays the
         # same while it is in force, and what stands before it is cached all the time.
         manner = service.souls.injected(said.where.persona)
         if manner not in (prompt := request.system_prompt or ""):
             request.system_prompt = prompt + manner
 
-    def asked(self, event: AstrMessageEvent, said: Said) -> TurnRequest:
+    async def begin(self, event: AstrMessageEvent, said: Said) -> TurnStart:
         """For a runner that reads nothing but the prompt, into which the owner wants nothing,
         nothing is looked for."""
         plugin, config, notes = self._plugin, self._plugin.config, notes_of(event)
@@ -70,8 +68,10 @@ class DeepMind:
         context = plugin.talk.before(said.where, said.who.person, said.history)
         if quoted := quoted_words(event):
             context += (ContextLine(Voice.QUOTED, quoted, plugin.clock()),)
-        return TurnRequest(
+        return await plugin.service.begin_turn(
             said.words,
+            conversation_id=said.where,
+            actor=said.who,
             seconds=config.recall_deadline_ms / 1000,
             limit=0 if unread else config.auto_inject_topk,
             token_budget=config.inject_token_budget,

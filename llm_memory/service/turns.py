@@ -36,31 +36,6 @@ _LAST: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class TurnRequest:
-    """What is asked of the memory when a turn begins.
-
-    Attributes:
-        seconds: After so long the turn goes on without what is not there yet.
-        limit: At most so many memories; 0 for no recall.
-        token_budget: For all that is told of the memories, the words around them too.
-        history: The id of the chat history that the model is given, empty for none.
-        empty_history: Nothing stands in that history yet.
-        new_talk: This turn is the first of a talk, which opens with the constitution.
-        primed: The turn wants a primer, within the setting's tokens.
-    """
-
-    query: str
-    seconds: float
-    limit: int
-    token_budget: int
-    context: Sequence[ContextLine] = ()
-    history: str = ""
-    empty_history: bool = False
-    new_talk: bool = False
-    primed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class TurnStart:
     """What a turn begins with.
 
@@ -86,13 +61,34 @@ class Turns(Recalls, Corrections, ScopeAdmin):
     """Resolves a turn's scope once, and gives everything that the turn asks the same view."""
 
     async def begin_turn(
-        self, request: TurnRequest, *, conversation_id: ConversationId, actor: Actor
+        self,
+        query: str,
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        seconds: float,
+        limit: int,
+        token_budget: int,
+        context: Sequence[ContextLine] = (),
+        history: str = "",
+        empty_history: bool = False,
+        new_talk: bool = False,
+        primed: bool = False,
     ) -> TurnStart:
         """Everything that a turn is told when it begins. To be asked once a turn, for it notes when
-        the turn came. A part that is not there after ``request.seconds``, or failed, is empty; only
-        a cancelled caller is raised."""
+        the turn came. A part that is not there after ``seconds``, or failed, is empty; only a
+        cancelled caller is raised.
+
+        Args:
+            limit: At most so many memories; 0 for no recall.
+            token_budget: For all that is told of the memories, the words around them too.
+            history: The id of the chat history that the model is given, empty for none.
+            empty_history: Nothing stands in that history yet.
+            new_talk: This turn is the first of a talk, which opens with the constitution.
+            primed: The turn wants a primer, within the setting's tokens.
+        """
         clock = asyncio.get_running_loop().time
-        deadline = clock() + request.seconds
+        deadline = clock() + seconds
         # Before the rest: a turn that is given up has come all the same.
         contact = self.parts.life.start(self._meet(conversation_id, actor)) if actor.spoke else None
         try:
@@ -100,13 +96,13 @@ class Turns(Recalls, Corrections, ScopeAdmin):
                 await self.parts.life.begun(wait_seconds=self.parts.settings.load_seconds)
             view, texts = self.parts.gate.look(conversation_id, actor), self.parts.texts
             question = RecallRequest(
-                request.query,
+                query,
                 view.seen,
-                limit=request.limit,
-                token_budget=request.token_budget - fence_tokens(texts),
+                limit=limit,
+                token_budget=token_budget - fence_tokens(texts),
                 asker=view.who,
                 days=WEEK,
-                context=request.context,
+                context=context,
                 in_talk=True,
             )
             question = self._question(question, view)
@@ -114,11 +110,11 @@ class Turns(Recalls, Corrections, ScopeAdmin):
             return TurnStart(contact=contact, faults=(error,))
         left = deadline - clock()
         # What is noted of the history is noted, also where the turn does not wait for it.
-        marking = partial(self._mark, view, request.history, empty=request.empty_history)
+        marking = partial(self._mark, view, history, empty=empty_history)
         parts = await asyncio.gather(
             asyncio.wait_for(self.parts.life.finish(marking), left),
             asyncio.wait_for(self.parts.manager.comprehensive_recall(question), left),
-            asyncio.wait_for(self._primer(request, view, texts), left),
+            asyncio.wait_for(self._primer(view, texts, primed=primed, new_talk=new_talk), left),
             return_exceptions=True,
         )
         faults = tuple(one for one in parts if isinstance(one, Exception))
@@ -134,10 +130,10 @@ class Turns(Recalls, Corrections, ScopeAdmin):
         with suppress(EngineClosed, EngineOff):  # a turn that was given up awaits it no more
             await self.meet(conversation_id, actor)
 
-    async def _primer(self, request: TurnRequest, view: View, texts: Texts) -> Primer:
+    async def _primer(self, view: View, texts: Texts, *, primed: bool, new_talk: bool) -> Primer:
         """For a conversation that comes back after a pause, else the rules that it was not told of,
         with the constitution where a talk begins. Raises StateUnavailable."""
-        if not request.primed or view.silence:
+        if not primed or view.silence:
             return Primer()
         await self.parts.life.ready()
         reader = Reader(self.parts, view)
@@ -147,7 +143,7 @@ class Turns(Recalls, Corrections, ScopeAdmin):
             view.who,
             as_told(texts, reader.complete),
             self.parts.settings.loop.prime_tokens - frame_tokens(texts),
-            new_talk=request.new_talk,
+            new_talk=new_talk,
         )
         return reader.primer(primer)
 

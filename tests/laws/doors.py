@@ -25,7 +25,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulAction,
     SoulRequest,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.laws.cast import QUERY, Place
 from astrbot_plugin_scoped_memory.tests.laws.living_bot import LivingBot, conversation, history_of
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
@@ -138,12 +137,10 @@ async def explained(at: Asking) -> object:
 
 async def injected(at: Asking) -> tuple[object, object, object]:
     """What a turn begins with, the primer of a conversation that was silent for long in it."""
-    request = TurnRequest(
-        QUERY, 30.0, MOST, TOKENS, history=history_of(at.place), new_talk=True, primed=True,
-    )  # fmt: skip
     start = await at.bot.rig.engine.service.begin_turn(
-        request, conversation_id=at.where, actor=at.who
-    )
+        QUERY, conversation_id=at.where, actor=at.who, seconds=30.0, limit=MOST,
+        token_budget=TOKENS, history=history_of(at.place), new_talk=True, primed=True,
+    )  # fmt: skip
     assert not start.faults, start.faults
     if start.contact is not None:
         await start.contact

@@ -31,7 +31,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Ticket
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
@@ -240,8 +239,10 @@ async def _recalled(bot: FaultyBot, where: ConversationId, *, in_talk: bool = Fa
 
 
 async def _turned_to(bot: FaultyBot, where: ConversationId) -> Answer:
-    request = TurnRequest(QUESTIONS[where], TURN_SECONDS, 3, 600, primed=True)
-    start = await bot.service.begin_turn(request, conversation_id=where, actor=_MEMBER)
+    asked = {"seconds": TURN_SECONDS, "limit": 3, "token_budget": 600, "primed": True}
+    start = await bot.service.begin_turn(
+        QUESTIONS[where], conversation_id=where, actor=_MEMBER, **asked
+    )
     return replace(_of_hits(start.recall.hits), shown=repr((start.recall, start.primer)))
 
 

@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     is_changed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.laws.large_house import (
@@ -188,15 +187,16 @@ async def stranger(house: House) -> object:
 
 async def turn(house: House) -> object:
     """As the plugin does it."""
-    request = TurnRequest(
+    start = await house.service.begin_turn(
         "柜子里放着什么",
+        conversation_id=HOME,
+        actor=WEI,
         seconds=60,
         limit=5,
         token_budget=1000,
         history="a-talk",
         primed=True,
     )
-    start = await house.service.begin_turn(request, conversation_id=HOME, actor=WEI)
     assert not start.faults
     assert start.contact is not None
     await start.contact

@@ -72,8 +72,7 @@ async def test_a_new_talk_opens_with_it_where_the_history_tells(
     told = []
     for history, empty in (("a", False), ("a", False), ("b", True)):
         said = Said(FAMILY, MING, "嗨", "", history, empty)
-        asked = plugin.mind.asked(FakeEvent.in_group(777, "嗨"), said)
-        start = await plugin.service.begin_turn(asked, conversation_id=FAMILY, actor=MING)
+        start = await plugin.mind.begin(FakeEvent.in_group(777, "嗨"), said)
         told.append([section.words for section in start.primer.sections])
     assert told == [[(RULE,)], [], [(RULE,)] if opens else []]
 

@@ -31,7 +31,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.recall import find
 from astrbot_plugin_scoped_memory.llm_memory.recall.question import MAX_QUERY
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.sync import reconciler
 from astrbot_plugin_scoped_memory.llm_memory.vault.scan import VaultScan
@@ -150,8 +149,9 @@ async def test_a_closed_engine_answers_with_an_error_and_writes_nothing_more(
         written = sorted(p.read_bytes() for p in family(tmp_path).rglob("*.md"))
         (outcome,) = await asyncio.gather(late, return_exceptions=True)
         assert isinstance(outcome, EngineClosed | Changed), "it began before the close, or never"
-        asked = TurnRequest(QUESTION, 1.0, 3, 100)
-        start = await service.begin_turn(asked, conversation_id=HERE, actor=MING)
+        start = await service.begin_turn(
+            QUESTION, conversation_id=HERE, actor=MING, seconds=1.0, limit=3, token_budget=100
+        )
         assert start.contact is not None
         assert await start.contact is None
         assert sorted(p.read_bytes() for p in family(tmp_path).rglob("*.md")) == written

@@ -38,7 +38,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
-from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.deciding import (
@@ -125,8 +124,8 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 
 async def turn(service: Any, name: str, at: dict[str, Any], actor: Actor) -> None:
     """As the plugin does it, and what a reader of it may send back."""
-    request = TurnRequest(name, 60, 5, 500, history=name, primed=True)
-    start = await service.begin_turn(request, **at, actor=actor)
+    asked = {"seconds": 60, "limit": 5, "token_budget": 500, "history": name, "primed": True}
+    start = await service.begin_turn(name, **at, actor=actor, **asked)
     assert not start.faults
     await start.contact
     ticket = await service.observe(Turn(actor, name, name, (name,), history=name), **at)

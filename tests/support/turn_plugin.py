@@ -10,6 +10,7 @@ from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.turn.events import Said
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Recall
+from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnStart
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
@@ -50,6 +51,5 @@ async def recalled_for_turn(plugin: TurnPlugin, query: str, where: ConversationI
     """What a turn in ``where`` recalls for a speaker whom the platform does not name."""
     said = Said(where, Actor("", "", spoke=False), query, "", "")
     event: Any = FakeEvent(where.umo, query)
-    asked = replace(plugin.mind.asked(event, said), primed=False, context=())
-    start = await plugin.service.begin_turn(asked, conversation_id=where, actor=Actor("", ""))
+    start: TurnStart = await plugin.mind.begin(event, said)
     return start.recall
