@@ -163,8 +163,8 @@ def note_answer(noted: NoteOutcome, level: Level) -> Answer:
         case Refused():
             return Answer(refusal_words(noted).text("en"), FAILED)
     lines = [
-        f"left out, {Said(f'objection.{one.code}').text('en')}: {safe(one.words[:_PREVIEW])}"
-        for one in noted.left_out
+        f"left out, {Said(f'objection.{code}').text('en')}: {safe(words[:_PREVIEW])}"
+        for code, words in noted.left_out
     ]
     if not noted.file:
         return Answer("\n".join(["nothing was written", *lines]), FAILED)

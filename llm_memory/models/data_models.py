@@ -247,13 +247,8 @@ class Stored:
     missed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Objection:
-    """Why a proposal should not be published. ``code``: dispute, stale or names_speaker;
-    ``words`` are those that say so."""
-
-    code: str
-    words: str
+type Objection = tuple[str, str]
+"""Why a proposal should not be published, dispute, stale or names_speaker, and the words for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class RoleNotes:
             if self._mode is PrivacyMode.REJECT and any(mark in line for mark in _PLACEHOLDERS):
                 reason = "private"
             if reason:
-                left_out.append(Objection(reason, line.strip()))
+                left_out.append((reason, line.strip()))
             else:
                 kept.append(line)
         return "\n".join(kept).strip(), tuple(left_out)

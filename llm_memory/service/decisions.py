@@ -119,7 +119,7 @@ class DecisionDesk(Door):
             if found:
                 return Refused("not_public", detail=found)
         found_against = () if anyway else objections(stored.memory, stored.scope)
-        against = tuple(one for one in found_against if not (here and one.code == "names_speaker"))
+        against = tuple(one for one in found_against if not (here and one[0] == "names_speaker"))
         return Refused("objection", objections=against) if against else None
 
     async def _reject(self, change: DecisionChange, stored: StoredMemory) -> DecisionOutcome:

@@ -22,8 +22,8 @@ def refusal_words(rejected: Refused) -> Said:
         why = Said(f"why.{rejected.why.code}", key=key, value=value)
     private, detail = private_words(rejected.private), cut(rejected.detail, _DETAIL)
     against = tuple(
-        Said("objection.quoted", why=Said(f"objection.{one.code}"), words=safe(one.words))
-        for one in rejected.objections
+        Said("objection.quoted", why=Said(f"objection.{reason}"), words=safe(words))
+        for reason, words in rejected.objections
     )
     code = f"reject.{rejected.reason}"
     return Said(code, why=why, detail=detail, private=private, against=against)

@@ -314,7 +314,7 @@ async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path:
         for memory_id, code in zip(ids, ("dispute", "names_speaker"), strict=False):
             refused = await decide(rig, Publish(memory_id, unseen=True))
             assert isinstance(refused, Refused)
-            assert (refused.reason, refused.objections[0].code) == ("objection", code)
+            assert (refused.reason, refused.objections[0][0]) == ("objection", code)
             await accepted(rig, memory_id, anyway=True)
         account = await decide(rig, Publish(ids[2], unseen=True, anyway=True))
         assert account == Refused("not_public", detail="10001")

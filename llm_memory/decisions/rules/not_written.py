@@ -24,13 +24,13 @@ _BARE: Final = re.compile(r"\d{1,9}")
 
 def objections(memory: Memory, scope: Scope) -> Iterator[Objection]:
     """Yields what a person has to overrule before the proposal is published."""
-    yield from (Objection(code, words) for code, words in passing(memory.judgment).items())
+    yield from passing(memory.judgment).items()
     text = _published(memory)
     who = "" if _is_agents(memory) else memory.provenance.who
     words = (part for part in _accounts(memory) if part.isalpha())
     for name in dict.fromkeys((who, "" if scope.is_public else scope.name, *words)):
         if len(name) >= _LEAST_NAME and _stands_in(normalise(name), text):
-            yield Objection("names_speaker", name)
+            yield "names_speaker", name
 
 
 def account_in(memory: Memory) -> str:

@@ -28,7 +28,7 @@ def memory(judgment: str) -> Memory:
 
 
 def codes(judgment: str, scope: Scope = TEAM) -> list[str]:
-    return [one.code for one in objections(memory(judgment), scope)]
+    return [code for code, _ in objections(memory(judgment), scope)]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_name_is_told_from_a_word_that_holds_it(
     said = Provenance(who, person, "mcp:project:lists" if person.startswith("mcp") else "")
     proposal = Memory("m-aaaa", judgment, NOW, provenance=said)
     against = objections(proposal, TEAM)
-    assert [one.words for one in against] == ([named] if named else [])
+    assert [words for _, words in against] == ([named] if named else [])
     assert account_in(proposal) == ""
 
 
