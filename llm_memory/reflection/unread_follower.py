@@ -132,7 +132,7 @@ class UnreadFollower:
             changes = self._changes(one)  # before: what changes meanwhile is checked again
             scope, memory = one.stored.scope.name, one.stored.memory
             is_corrected = self._corrected.texts.would_revive(
-                scope, memory, memory.created_at, otherwise=True, copies=one.copies
+                scope, memory, memory.created_at, one.copies
             )
             found[one.ticket_id] = (changes, not is_corrected)
         return found

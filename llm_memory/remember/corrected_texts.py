@@ -44,21 +44,15 @@ class CorrectedTexts:
     _mark: Mark
 
     def would_revive(
-        self,
-        scope: str,
-        memory: Memory,
-        said_at: datetime,
-        *,
-        otherwise: bool = False,
-        copies: Collection[str] = (),
+        self, scope: str, memory: Memory, said_at: datetime, copies: Collection[str] | None = None
     ) -> bool:
-        """Returns whether a correction keeps ``memory``, said at that time, out of a scope;
-        ``otherwise``, also in other words of the same person; as one of ``copies``, in any. May
-        take milliseconds."""
+        """Returns whether a correction keeps ``memory``, said at that time, out of a scope. Of what
+        was only said, also in other words of the same person; and whatever its words, where it is
+        one of ``copies``. May take milliseconds."""
         near = self._since(scope, said_at)
-        if any(one.deed.memory_id in copies for one in near):
+        if any(one.deed.memory_id in (copies or ()) for one in near):
             return True
-        person = memory.provenance.person if otherwise else None
+        person = None if copies is None else memory.provenance.person
         text = named(memory.judgment, memory.provenance.who)
         return bool(near) and says(text, memory.created_at, near, person)
 

@@ -50,14 +50,13 @@ from ..vault.models import PartlyWritten
 from .deeds import Deeds, lost
 from .rules.gate import (
     is_off_the_record,
-    is_quotation,
     says_nothing,
     tidy,
     told_in_confidence,
     topic_for,
 )
 from .rules.private import protect
-from .vouching import HomeVouchers, as_vouched
+from .vouching import HomeVouchers, as_vouched, quoted
 
 type Made = Callable[[Memory], Memory]
 type Step = Callable[[StoredMemory], StoredMemory | None]
@@ -124,9 +123,7 @@ class MemoryEditor:
         words = await asyncio.to_thread(resolve_dates, passed.judgment, self._now())
 
         def made(memory: Memory) -> Memory:
-            said = (words, memory.reasoning, *memory.tags)
-            quoted = is_quotation(said, trusted=memory.provenance.trusted)
-            return replace(memory.with_words(words, by), quoted=quoted)
+            return quoted(memory.with_words(words, by))
 
         after = left_words(replace(stored, memory=made(stored.memory)))
         deed = replace(lost(DeedKind.EDITED, stored.scope.name, stored.memory), after=after)

@@ -178,7 +178,7 @@ class MemoryHandlers(MemoryEditor):
     ) -> Memory | None:
         """Returns what may be stored that no person requests now, None for what was corrected. What
         was forgotten or rejected once is remembered, and left to people to propose again."""
-        revives = partial(self._deeds.texts.would_revive, scope.name, memory, otherwise=True)
+        revives = partial(self._deeds.texts.would_revive, scope.name, memory, copies=())
         if await asyncio.to_thread(revives, said_at or self._clock()):
             return None
         if not is_proposed(memory):

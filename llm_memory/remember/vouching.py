@@ -14,12 +14,17 @@ from ..storage.files import replace_durably
 from .rules.gate import is_quotation
 
 
+def quoted(memory: Memory) -> Memory:
+    """Returns the memory as a quotation where its words are to be one."""
+    said = (memory.judgment, memory.reasoning, *memory.tags)
+    return replace(memory, quoted=is_quotation(said, trusted=memory.provenance.trusted))
+
+
 def as_vouched(memory: Memory, *, trusted: bool) -> Memory:
     """Returns the memory with its voucher, or without."""
-    said = (memory.judgment, memory.reasoning, *memory.tags)
     denied = memory.provenance.source is Source.PERSON and not trusted
     origin = replace(memory.provenance, trusted=trusted, denied=denied)
-    return replace(memory, provenance=origin, quoted=is_quotation(said, trusted=trusted))
+    return quoted(replace(memory, provenance=origin))
 
 
 class HomeVouchers:

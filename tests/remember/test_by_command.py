@@ -245,9 +245,8 @@ async def written(rig: Rig, mine: Memory) -> Path:
 
 async def vouch(rig: Rig, *, trusted: bool = True) -> bool:
     """Returns whether the entry is a quotation then."""
-    outcome = await rig.engine.service.vouch(
-        MINE, withdrawn=not trusted, conversation_id=HERE, actor=ADMIN
-    )
+    vouching = rig.engine.service.vouch
+    outcome = await vouching(MINE, withdrawn=not trusted, conversation_id=HERE, actor=ADMIN)
     assert is_changed(outcome, DeedKind.AMENDED)
     assert outcome.memory.memory.provenance.trusted is trusted
     return outcome.memory.memory.quoted

@@ -2,9 +2,7 @@
 a value or an error of ours, no word of another scope is in it, and neither `shared/`, the roles'
 folders nor anything outside the root changes by a byte.
 
-Nor by what a model answers when it reads, or by a night. The doors of agents and models:
-`mcp_server/test_foreign_places.py`, `core/commands/test_commands.py`; files that are brought:
-`transfer/test_transfer_engine.py`, `cli/test_command_line.py`.
+Nor by what a model answers when it reads, or by a night.
 """
 
 from __future__ import annotations
