@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...llm_memory import GIVEN_UP, EngineOff, Refused, StoredMemory, Told
+from ...llm_memory import GIVEN_UP, EngineOff, StoredMemory, Told
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe, safe_line
@@ -61,11 +61,11 @@ async def list_(call: Call) -> Reply:
     page = int(words.pop()) if words and re.fullmatch(r"\d{1,4}", words[-1]) else 1
     name = " ".join(words)
     public = scope_named(name) == PUBLIC
-    found, others = await _found(call, "" if public else name)
+    found, own = await _found(call, "" if public else name)
+    beside = 0 if name else len(found) - own
     if public:
-        found = [one for one in found + others if one.scope.is_public]
-    elif name:
-        found += others
+        found = [one for one in found if one.scope.is_public]
+    found = found if name else found[:own]
     start = min(max(page - 1, 0), max(len(found) - 1, 0) // _PAGE) * _PAGE
     nobody = "unsaid" if name.lower() in ME else "nobody"
     code = "head" if found else nobody if name and not public else "empty"
@@ -74,27 +74,25 @@ async def list_(call: Call) -> Reply:
         call.say(f"list.{code}", count=len(found), name=cut(name)),
         *await numbered(call, found[start : start + _PAGE], start + 1),
         call.say("list.next", words=next_page) if start + _PAGE < len(found) else "",
-        *call.texts.counted("list", public=0 if name else len(others)),
+        *call.texts.counted("list", public=beside),
     ]
 
 
-async def _found(call: Call, name: str) -> tuple[list[StoredMemory], list[StoredMemory]]:
-    """What the person of that name said or is named in, all without a name: what lies in the own
-    scope, and what does not."""
+async def _found(call: Call, name: str) -> tuple[list[StoredMemory], int]:
+    """What the person of that name said or is named in, all without a name, of the own scope first;
+    and how much of it is of the own scope."""
     name = (call.actor.name if name.lower() in ME else "") or name
     found = await call.service.newest(conversation_id=call.where, naming=name)
     here = await call.here()
-    own = [one for one in found if one.scope.name == here]
-    return own, [one for one in found if one.scope.name != here]
+    own = sum(one.scope.name == here for one in found)
+    return sorted(found, key=lambda one: one.scope.name != here), own
 
 
 async def todo(call: Call) -> Reply:
     """What is still to do, of the own scope first; with a name, what the person said or is named
     in."""
-    own, others = await _found(call, bare(call.rest))
-    tasks = [
-        one for one in own + others if is_task(one) and not (is_done(one) or is_over(one.memory))
-    ]
+    found, _ = await _found(call, bare(call.rest))
+    tasks = [one for one in found if is_task(one) and not (is_done(one) or is_over(one.memory))]
     return [
         call.say("todo.head" if tasks else "todo.nothing", count=len(tasks)),
         *await numbered(call, tasks[:_TASKS]),
@@ -162,9 +160,7 @@ async def _of_one(call: Call, words: str) -> Reply:
     named = named_one(call, words.split()[0])
     if named is None:
         return call.say("explain.usage")
-    whole = await call.service.expand(named, conversation_id=call.where)
-    if isinstance(whole, Refused):
-        raise call.refusal(whole)
+    whole = call.done(await call.service.expand(named, conversation_id=call.where))
     if not isinstance(whole, StoredMemory):
         lines = [safe_line(line) for line in whole.text.split("\n")]
         return lines + call.texts.counted("entry", note_cut=whole.cut)

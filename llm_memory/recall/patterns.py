@@ -1,7 +1,7 @@
 """The words by which a question is read.
 
 ``patterns.txt`` has the patterns. ``heads.json`` has, by language, the head nouns of each topic and
-of days, the verbs that ask for a person, and what says nothing beside them.
+of days, the verbs that ask for a person, and what says nothing beside them, whose kind is empty.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from typing import Final
 from ..text.lazy_pattern import PatternFile
 
 PATTERNS: Final = PatternFile("recall/patterns.txt")
-_HEADS: Final[dict[str, dict[str, str]]] = json.loads(
-    Path(__file__).with_name("heads.json").read_text("utf-8")
-)
-CHINESE_HEADS, ENGLISH_HEADS = (
-    {word: kind for kind, words in kinds.items() for word in words.split()}
-    for kinds in (_HEADS["zh"], _HEADS["en"])
-)
-"""The kind of each head: a topic, "days", "person", "done", empty for what says nothing."""
+_HEADS = Path(__file__).with_name("heads.json")
+HEADS: Final[dict[str, dict[str, str]]] = {
+    language: {word: kind for kind, words in kinds.items() for word in words.split()}
+    for language, kinds in json.loads(_HEADS.read_text("utf-8")).items()
+}
 
 
 def says(kind: str, text: str) -> bool:

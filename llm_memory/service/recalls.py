@@ -67,9 +67,8 @@ class Recalls(Door):
         topic: Topic | None = None,
         on: str = "",
     ) -> Recall:
-        """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
-        Answers from what has been read so far. See ``RecallRequest`` for the arguments; lines of
-        the context that are of another view than the conversation has now are not used."""
+        """At most ``limit`` relevant memories that fit the budget, of what is read so far. See
+        ``RecallRequest``; of the context, what was said in another view is not used."""
         await self.parts.life.begun(wait_seconds=self.parts.settings.load_seconds)
         view = self.parts.gate.look(conversation_id, actor)
         asked = RecallRequest(
@@ -101,8 +100,7 @@ class Recalls(Door):
     async def explain(
         self, *, conversation_id: ConversationId, actor: Actor | None = None
     ) -> list[Told]:
-        """The last recalls of this conversation, the newest first, as far as it may see them, and
-        as it is told to ``actor``."""
+        """Its last recalls, the newest first, as far as it may see them, as told to ``actor``."""
         view = await self.parts.gate.open(conversation_id, actor)
         complete = Reader(self.parts, view).complete
         return [
@@ -166,8 +164,8 @@ class Recalls(Door):
     async def _said_by(
         self, person: str, view: View, limit: int | None = None
     ) -> tuple[list[StoredMemory], list[StoredMemory]]:
-        """What the conversation sees and this person said, by any of the person's accounts:
-        memories, the newest first, and turns that are not read yet."""
+        """What it sees and this person said, by any account: memories, the newest first, and turns
+        that are not read yet."""
         same, turns = self.parts.book.same_person, self.parts.unread.visible(view.seen)
         unread = [one for one in turns if same(person, one.memory.provenance.person)]
         return await self._newest(view, limit, person), unread
@@ -178,8 +176,7 @@ class Recalls(Door):
         return [one.memory.memory_id for one in memories + turns]
 
     async def speakers(self, name: str, *, conversation_id: ConversationId) -> list[str]:
-        """Who of the speakers whom the conversation sees is called so, or has this account: one
-        account of each person."""
+        """Of speakers whom it sees and who are called so, or have this account: one of each."""
         view = await self.parts.gate.open(conversation_id)
         heard, places = self.parts.catalogue.speakers, view.seen.names
         people = set[str]().union(*(heard.people(place, "") for place in places))
@@ -194,8 +191,8 @@ class Recalls(Door):
         actor: Actor,
         chars: int,
     ) -> list[Hit]:
-        """Memories that the conversation sees, as recall tells them: with what is to be known of
-        their speakers and of their standing, and at most ``chars`` characters of each."""
+        """Memories as recall tells them: with what is to be known of their speakers and of their
+        standing, and at most ``chars`` characters of each."""
         view = await self.parts.gate.open(conversation_id, actor)
         hits = (as_hit(Candidate(stored, 0.0), chars) for stored in found if view.sees(stored))
         return list(map(Reader(self.parts, view).complete, hits))
@@ -261,8 +258,8 @@ class Recalls(Door):
     # The talk behind a memory, of which nothing is stored
 
     async def talk_of(self, pointer: str, *, conversation_id: ConversationId) -> str | Refused:
-        """The id of the chat history that holds the talk which a memory or a decision came from,
-        for ``transcript``. Only in the conversation and the scope in which it was said."""
+        """The id of the chat history with the talk that a memory or a decision came from. Only in
+        the conversation and the scope in which it was said."""
         found = await self._talk(pointer, await self.parts.gate.open(conversation_id))
         return found if isinstance(found, Refused) else found[1]
 

@@ -93,28 +93,26 @@ async def test_a_question_for_one_thing_more_finds_what_was_spoken_of(rig: Rig) 
     assert texts(await ask(rig, "电话呢", await line(rig)))[0] == "小刚的电话是8800"
 
 
-async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        for name in ("小雯", "小刚", "阿强"):
-            await rig.remember(f"{name}喜欢周末去爬山", HERE)
-        await rig.until_indexed()
-        before = await line(rig, "我约了阿强明天见面")
-        answer = await line(rig, "阿强最近好吗？", Voice.BOT)
-        found = await ask(rig, "周末要不要一起去爬山", before, answer)
+async def test_a_story_moves_what_belongs_to_it_up(rig: Rig) -> None:
+    for name in ("小雯", "小刚", "阿强"):
+        await rig.remember(f"{name}喜欢周末去爬山", HERE)
+    await rig.until_indexed()
+    before = await line(rig, "我约了阿强明天见面")
+    answer = await line(rig, "阿强最近好吗？", Voice.BOT)
+    found = await ask(rig, "周末要不要一起去爬山", before, answer)
     assert texts(found)[0].startswith("阿强")
     assert found.trace.talk == (Voice.ASKER, Voice.BOT)
 
 
-async def test_what_was_said_under_another_map_is_no_context(rig: Rig) -> None:
+async def test_what_was_said_under_another_map_is_no_context_and_the_trace_holds_no_word(
+    rig: Rig,
+) -> None:
     unseen = ContextLine(Voice.ASKER, MET, rig.clock())
     for before, where in ((await line(rig), group(888)), (unseen, HERE)):
         recall = await ask(rig, "那他呢？", before, where=where)
         assert (texts(recall), recall.trace.talk) == ([], ())
-
-
-async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words(rig: Rig) -> None:
     await ask(rig, "那他呢？", await line(rig))
-    (explained,) = await rig.engine.service.explain(conversation_id=HERE)
+    (explained, *_) = await rig.engine.service.explain(conversation_id=HERE)
     assert explained.query == "那他呢？"
     assert "小刚" not in repr(explained.trace)
 
@@ -212,18 +210,15 @@ def test_what_a_message_leans_on_is_told_by_what_it_names(
         assert talk(query, said(NEW_JOB), subject=subject).around == around, query
 
 
-def test_a_question_about_him_shows_an_embedder_whom_it_means() -> None:
-    found = talk("他现在在哪家医院上班？", said(NEW_JOB))
-    assert (found.topic, found.pointed) == ("", NEW_JOB)
-    assert talk("他们家真大啊", said(NEW_JOB)).pointed == ""  # asks for nothing
-    assert talk("上海今天下雨吗？", said(NEW_JOB)).pointed == ""  # points to nobody
-
-
 def test_a_message_keeps_its_own_subject_and_leans_on_what_was_named_last() -> None:
     found = talk("我特别期待元旦晚会", said("我要表演魔术"), said("加油！", 1, Voice.BOT))
     assert (found.topic, found.around) == ("", "我要表演魔术 加油！")
     assert (found.voices, found.carried) == ((Voice.ASKER, Voice.BOT), False)
     assert talk("谁陪她？", said("奶奶要去看牙"), said("几点？")).topic == "奶奶要去看牙"
+    found = talk("他现在在哪家医院上班？", said(NEW_JOB))
+    assert (found.topic, found.pointed) == ("", NEW_JOB)
+    for query in ("他们家真大啊", "上海今天下雨吗？"):  # asks for nothing; points to nobody
+        assert talk(query, said(NEW_JOB)).pointed == ""
     quoted = said("小雯在医院上班", 600, Voice.QUOTED)
     assert talk("那她呢？", said(NEW_JOB), quoted).topic == "小雯在医院上班"
 

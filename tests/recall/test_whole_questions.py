@@ -70,10 +70,7 @@ def previews(recall: Recall) -> list[str]:
     return [hit.preview for hit in recall.hits]
 
 
-AS_PEOPLE_ASK = (
-    ("小明喜欢什么", LIKES),
-    ("我们定了什么规矩", RULE),
-)
+AS_PEOPLE_ASK = (("小明喜欢什么", LIKES), ("我们定了什么规矩", RULE))
 QUESTIONS = [
     ("我有什么偏好", LIKES, "preferences"),
     ("你要遵守哪些规矩", RULE, "instructions"),

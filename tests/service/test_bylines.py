@@ -19,10 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
     claims_a_role,
     folded_name,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
-from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence, hit_line
-from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -185,18 +183,6 @@ async def test_a_turn_that_waits_bears_the_marks_that_its_memory_will_bear(tmp_p
         # Who has spoken in a conversation is no stranger there, though nothing was stored yet.
         await heard(rig, "我搬到这边的小区住了半年", OTHER_ROOM, HONG)
         assert_marked(await lines(rig, OTHER_ROOM), {"绿茶": ""})
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_mark_is_short_and_ours_alone(language: str) -> None:
-    texts = Texts(language)
-    plain = Hit("m-1", "a.md#m-1", "x", "话", "小明〔x〕", Ticker().now, 1.0)
-    for about in (Byline(admin=True), Byline(account="5001"), Byline(account="?", elsewhere=True)):
-        marked = replace(plain, byline=about)
-        assert hit_line(marked, texts).count("〔") == 1
-        more = estimate_tokens(hit_line(marked, texts)) - estimate_tokens(hit_line(plain, texts))
-        assert 0 < more <= 30
-    assert "〔" not in fence([plain], texts)
 
 
 OFFICES = [

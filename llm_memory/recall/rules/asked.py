@@ -26,7 +26,7 @@ from ...text.stated import ASKS_FOR, asks
 from ...text.stop_words import CHINESE, ENGLISH
 from ...text.traditional import simplified
 from ...text.turn_text import spoken
-from ..patterns import CHINESE_HEADS, ENGLISH_HEADS, PATTERNS, says
+from ..patterns import HEADS, PATTERNS, says
 
 MOST: Final = 3
 """Things of one message: each costs a search of its own."""
@@ -147,9 +147,9 @@ def _parted(text: str) -> tuple[set[str], list[str]]:
     """The kinds of the words that ask, of a folded text, and its other words but small ones."""
     small, text = _small(), PATTERNS["open"].sub(" todo open ", text)
     words = PATTERNS["word"].findall(small.sub(" ", text))
-    found = {CHINESE_HEADS.get(word, "") for word in small.findall(text)}
-    found |= {ENGLISH_HEADS.get(word, "") for word in words}
-    known = ENGLISH_HEADS.keys() | ENGLISH
+    heads, found = HEADS["en"], {HEADS["zh"].get(word, "") for word in small.findall(text)}
+    found |= {heads.get(word, "") for word in words}
+    known = heads.keys() | ENGLISH
     others = [one for one in words if one not in known and one.partition("'")[0] not in ENGLISH]
     return found, [word.removesuffix("'s") for word in others]
 
@@ -194,8 +194,9 @@ def _may_be_name(words: list[str]) -> bool:
 @cache
 def _small() -> re.Pattern[str]:
     """Small words and heads, the longest first; of 你知道 and 吃什么 the verb is heard."""
-    small = (word for word in CHINESE if not any(head in word for head in CHINESE_HEADS))
-    words = sorted({*CHINESE_HEADS, *small} - {"吃什么"}, key=len, reverse=True)
+    heads = HEADS["zh"]
+    small = (word for word in CHINESE if not any(head in word for head in heads))
+    words = sorted({*heads, *small} - {"吃什么"}, key=len, reverse=True)
     # 过敏 and 过期 are words of their own.
     return re.compile("|".join(map(re.escape, words)).replace("|过|", "|过(?![敏期年节户程])|"))
 

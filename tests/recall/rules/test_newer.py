@@ -137,21 +137,15 @@ def test_another_matter_marks_nothing(old: str, new: str) -> None:
     assert not is_newer(said(old, 9), said(new, 2))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_what_two_accounts_call_their_own_are_two_things_and_only_a_voucher_beats_one() -> None:
+    for old, new in (
         ("我的工位在三楼", "我的工位换到五楼了"),
         ("我的工位在三楼", "工位换到五楼了"),
         ("用户的工位在三楼", "用户的工位换到五楼了"),
         ("My desk is on the third floor", "My desk is on the fifth floor now"),
-    ],
-)
-def test_what_two_accounts_call_their_own_are_two_things(old: str, new: str) -> None:
-    assert not is_newer(said(old, 9, "老周"), said(new, 2, "阿强"))
-    assert is_newer(said(old, 9, "老周"), said(new, 2, "老周"))
-
-
-def test_what_is_not_vouched_for_stands_before_nothing_that_is() -> None:
+    ):
+        assert not is_newer(said(old, 9, "老周"), said(new, 2, "阿强"))
+        assert is_newer(said(old, 9, "老周"), said(new, 2, "老周"))
     old, new = "羽毛球活动在周六", "羽毛球活动改到周日"
     vouched = said(old, 9, "管理员", trusted=True)
     assert not is_newer(vouched, said(new, 2, "路人"))
