@@ -39,11 +39,9 @@ async def own(plugin: PluginContext) -> None:
     wanted = plugin.config.embedding
     embedder = choose_embedder(plugin.astrbot, wanted, engine.parts)
     plugin.spawn(plugin.schedule.run(), "nights")
-    if embedder is not None:
-        logger.info(say("log.embedder", label=embedder.label))
-    else:
-        code = "log.words_alone" if wanted == LEXICAL else "log.no_model"
-        logger.info(say(code, name=bundled_model_for_here()))
+    label = embedder.label if embedder is not None else ""
+    code = "log.embedder" if label else "log.words_alone" if wanted == LEXICAL else "log.no_model"
+    logger.info(say(code, label=label, name=bundled_model_for_here()))
     await engine.run(embedder)
 
 

@@ -16,7 +16,7 @@ from astrbot.core.agent.message import TextPart
 from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
-from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, Recall
+from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulAction, SoulRequest
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakeEvent
-from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, recalled_for_turn
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="module")]
 
@@ -207,9 +207,7 @@ async def test_past_the_deadline_a_recall_is_empty_says_so_and_is_explained(tmp_
     async with running(tmp_path, embedder=HangingEmbedder()) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
-        # Nothing is looked for where nothing is wanted.
-        assert await recalled_for_turn(TurnPlugin(rig), "", group(777)) == Recall()
         plugin = TurnPlugin(rig, recall_deadline_ms=500)
-        assert await recalled_for_turn(plugin, QUESTION, group(777)) == Recall()
+        assert injected(await asked(plugin)) == []
         (explained,) = await rig.engine.service.explain(conversation_id=group(777))
         assert (explained.query, explained.trace.notes) == (QUESTION, [GIVEN_UP])
