@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...llm_memory import GIVEN_UP, EngineOff, StoredMemory, Told
+from ...llm_memory import GIVEN_UP, EngineOff, Refused, StoredMemory, Told
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe, safe_line
@@ -160,7 +160,9 @@ async def _of_one(call: Call, words: str) -> Reply:
     named = named_one(call, words.split()[0])
     if named is None:
         return call.say("explain.usage")
-    whole = call.done(await call.service.expand(named, conversation_id=call.where))
+    whole = await call.service.expand(named, conversation_id=call.where)
+    if isinstance(whole, Refused):
+        raise call.refusal(whole)
     if not isinstance(whole, StoredMemory):
         lines = [safe_line(line) for line in whole.text.split("\n")]
         return lines + call.texts.counted("entry", note_cut=whole.cut)
