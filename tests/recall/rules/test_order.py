@@ -59,15 +59,11 @@ QUESTION = {"asks": 1.0, "length": 0.3, "probe": 0.0}
 
 
 def decided(
-    *rows: Mapping[str, float],
-    weights: RecallWeights | None = None,
-    trust: float = 0.0,
-    floor: float = 0.5,
-    **more: Any,
+    weights: RecallWeights, trust: float, rows: Sequence[Mapping[str, float]], **more: Any
 ) -> list[Candidate]:
     """The candidates of such features."""
     found = [Candidate(stored("话", n), features=NOTHING | row) for n, row in enumerate(rows)]
-    decide(replace(weights or shipped(), floor=floor), trust, QUESTION, found, **more)
+    decide(weights, trust, QUESTION, found, **more)
     return found
 
 
@@ -75,9 +71,7 @@ def decided(
 def test_what_is_shown_unasked_is_found_by_a_search(
     rows: list[dict[str, float]], trust: float, floor: float
 ) -> None:
-    unasked, searched = (
-        decided(*rows, trust=trust, floor=floor, in_talk=in_talk) for in_talk in (True, False)
-    )
+    unasked, searched = (decided(shipped(floor), trust, rows, in_talk=one) for one in (True, False))
     for row, told, found in zip(rows, unasked, searched, strict=True):
         assert max(told.relevance, found.relevance) <= 1
         assert (told.relevance >= 0) is not told.weak
@@ -90,7 +84,7 @@ def test_the_higher_the_floor_the_less_is_said_and_nothing_with_the_highest(
     rows: list[dict[str, float]],
 ) -> None:
     shown = [
-        sum(one.relevance >= 0 for one in decided(*rows, trust=1.0, floor=floor, in_talk=True))
+        sum(one.relevance >= 0 for one in decided(shipped(floor), 1.0, rows, in_talk=True))
         for floor in (0.0, 0.3, 0.5, 0.9, 1.01)
     ]
     assert shown == sorted(shown, reverse=True)
@@ -106,9 +100,10 @@ def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
     covered: float, behind: float, places: int, *, shown: bool
 ) -> None:
     model = Linear({"covered": 1.0, "words": behind - 0.8 + covered})
-    weights = replace(shipped(), order=replace(shipped().order, words=model), within=3.3)
+    fitted = shipped(0.001)
+    weights = replace(fitted, order=replace(fitted.order, words=model), within=3.3)
     rows = ({"covered": 0.8, "words": 1.0}, {"covered": covered})
-    found = decided(*rows, weights=weights, places=places, floor=0.001, in_talk=True)
+    found = decided(weights, 0.0, rows, places=places, in_talk=True)
     assert found[1].weak is not shown
 
 
