@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
 from itertools import chain, starmap
+from math import inf
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
@@ -41,7 +42,6 @@ from .patterns import says
 from .question import Ask
 from .rules import order
 from .rules.asked import only_asks
-from .rules.order import Candidate
 from .weights import RecallWeights
 from .whole_answers import Whole, WholeAnswers
 
@@ -74,8 +74,8 @@ class Found:
     words: LexicalMatches | None = None
     similarities: dict[Key, float] | None = None
     vector: Sequence[float] = ()
-    candidates: list[Candidate] = field(default_factory=list)
-    others: list[Candidate] = field(default_factory=list)
+    candidates: list[order.Candidate] = field(default_factory=list)
+    others: list[order.Candidate] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -121,7 +121,7 @@ class CandidateFinder:
                 await self._described(one, lag)
             else:
                 days = enumerate(self._visible(one.ask, map(key_of, one.whole.best)))
-                one.candidates = [Candidate(day, place=at) for at, day in days]
+                one.candidates = [order.Candidate(day, place=at) for at, day in days]
             # What describes them holds the loop for some milliseconds, and so does what follows.
             await asyncio.sleep(0)
         return found
@@ -162,7 +162,7 @@ class CandidateFinder:
         visible = self._visible(ask, chain(covered, found.similarities or (), sure))
         features = self._features(found, covered, lag)
         found.candidates = [
-            Candidate(one, place=best.get(key_of(one)), features=features(one))
+            order.Candidate(one, place=best.get(key_of(one), inf), features=features(one))
             for one in visible
             if self._answers(ask, one)
         ]

@@ -150,7 +150,10 @@ class MemoryManager:
         """Leaves as candidates what may be shown, best first, each thing once."""
         ask, trace = found.ask, found.trace
         by_date, stands = trace.arm is Arm.DATES, ask.request.stands
-        ranked = sorted(self._living(found.candidates), key=_order)
+        ranked = sorted(
+            self._living(found.candidates),
+            key=lambda one: (one.place, -one.score, -moment_of(one.passage).timestamp()),
+        )
         best = [one for one in ranked if one.relevance >= 0]
         below = [one for one in ranked if one.relevance < 0]
         if not (by_date or found.whole.best):
@@ -205,11 +208,6 @@ def _once(ranked: Iterable[Sequence[Candidate]]) -> list[Candidate]:
 def _without(candidates: Sequence[Candidate], others: Sequence[Candidate]) -> list[Candidate]:
     keys = {one.key for one in others}
     return [one for one in candidates if one.key not in keys]
-
-
-def _order(one: Candidate) -> tuple[float, float, float]:
-    place = math.inf if one.place is None else one.place
-    return place, -one.score, -moment_of(one.passage).timestamp()
 
 
 def _names_past_date(ask: Ask) -> bool:

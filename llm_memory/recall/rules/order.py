@@ -81,7 +81,7 @@ class Candidate:
     Attributes:
         relevance: 0 to 1, the probability that it answers; negative for what is not shown.
         score: What it is ordered by, the greater the sooner: the sum of the ``terms``.
-        place: In the answer to a question for all of something; None for what comes behind.
+        place: In the answer to a question for all of something; all others come behind.
         features: See ``FEATURES``.
         also, earlier, weak: See ``Hit``.
         dropped: Why it is no hit; None once it is chosen.
@@ -90,7 +90,7 @@ class Candidate:
     passage: Passage
     relevance: float = 0.0
     score: float = 0.0
-    place: int | None = None
+    place: float = math.inf
     features: Mapping[str, float] = field(default_factory=dict)
     terms: Mapping[str, float] = field(default_factory=dict)
     also: Sequence[Candidate] = ()
