@@ -40,7 +40,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import same_words
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -240,7 +239,7 @@ class Stage:
         self.clock.now = _FIRST + timedelta(days=day + 1, hours=4)
         while True:
             report = await self.engine.sleep.run_once("nightly")
-            if report.postponed is Postponed.NO:
+            if report.postponed == "":
                 return
             await asyncio.sleep(0.05)  # a real night is long enough for an index to be built
 

@@ -52,7 +52,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import (  # noqa: E402
     TurnStart,
 )
@@ -172,7 +171,7 @@ class Days:
             await self._until(night)
             while True:
                 report = await self.engine.sleep.run_once("nightly")
-                if report.postponed is Postponed.NO:
+                if report.postponed == "":
                     break
                 await asyncio.sleep(0.05)  # the index is being built
         await self._until(moment)

@@ -53,7 +53,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (  # noqa: E402
-    Postponed,
     SleepReport,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings  # noqa: E402
@@ -159,7 +158,7 @@ class Run:
         self.clock.now = midnight + timedelta(days=1, hours=NIGHT_HOUR)
         while True:
             report = await self.engine.sleep.run_once("nightly")
-            if report.postponed is Postponed.NO:
+            if report.postponed == "":
                 return report
             await asyncio.sleep(0.05)  # a real night is long enough for an index to be built
 

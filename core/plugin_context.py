@@ -139,7 +139,7 @@ class PluginContext:
             "version": self.version,
             "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
             # All that waits to be worked off: vectors (``backlog``) and turns.
-            "queue": status.backlog + status.queue,
+            "queue": status.backlog + status.loop.queue.waiting,
             "left_behind": [
                 {
                     "source": one.source.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from ...llm_memory import Postponed, SleepReport
+from ...llm_memory import SleepReport
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.status_text import fault_words, moment, resting_text, state_text
@@ -61,7 +61,7 @@ async def sleep(call: Call) -> Reply:
     report = call.plugin.engine.sleep.report  # of the run that goes on, else of the last one
     if word and word not in _STATUS:
         return say("outcome.unread_words", words=cut(call.rest))
-    if schedule.waiting is not Postponed.NO:
+    if schedule.waiting:
         return say("sleep.waiting", why=say(f"postponed.{schedule.waiting}"))
     if schedule.going:
         return say("sleep.going", numbers=_done_at_night(call, report))

@@ -68,8 +68,7 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
 
 def resting_text(texts: Texts, resting: Resting) -> str:
     """Why turns wait; empty where they do not."""
-    why = "" if resting is Resting.NO else texts.say(f"resting.{resting}")
-    return texts.say("loop.resting", why=why) if why else ""
+    return texts.say("loop.resting", why=texts.say(f"resting.{resting}")) if resting else ""
 
 
 def state_text(texts: Texts, status: MigrationStatus) -> str:

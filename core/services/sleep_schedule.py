@@ -39,14 +39,14 @@ class SleepSchedule:
     look: float = 600.0
     patience: int = 18
     running: asyncio.Event = field(default_factory=asyncio.Event, init=False)
-    waiting: Postponed = field(default=Postponed.NO, init=False)
+    waiting: Postponed = field(default="", init=False)
     _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _asked: bool = field(default=False, init=False)
 
     @property
     def going(self) -> bool:
         """A run goes on, or waits to be tried again, or was just asked for."""
-        return self.engine.sleep.sleeping or self.waiting is not Postponed.NO or self._asked
+        return self.engine.sleep.sleeping or bool(self.waiting) or self._asked
 
     def ask(self) -> bool:
         """Make a run now, or as soon as may be. False where no task can make it."""
@@ -80,12 +80,12 @@ class SleepSchedule:
                     continue
                 report = await sleep.run_once(wanted, patient=tries < self.patience)
                 self.waiting, tries = report.postponed, tries + 1
-                if report.postponed in (Postponed.NO, Postponed.UNAVAILABLE):
+                if report.postponed in ("", "unavailable"):
                     # One that failed comes again in the next night: nobody knows when it could be.
-                    wanted, made, tries, self.waiting = "", due, 0, Postponed.NO
+                    wanted, made, tries, self.waiting = "", due, 0, ""
         finally:
             self.running.clear()
-            self.waiting, sleep.next_at = Postponed.NO, None
+            self.waiting, sleep.next_at = "", None
             if alarm is not None:
                 alarm.shutdown(wait=False)
 

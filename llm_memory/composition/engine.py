@@ -271,7 +271,6 @@ class Engine:
             notes={folder_of(name): count for name, count in parts.note_book.counts().items()},
             backlog=indexing.backlog,
             leaving=indexing.leaving,
-            queue=loop.queue.waiting,
             scope_check_drops=parts.finder.scope_check_drops,
             words=parts.lexical.state,
             notices=self.notices,

@@ -125,7 +125,7 @@ class ConsolidationService:
         A caller that is cancelled waits for the current step.
         """
         postponed = self._postponed(patient=patient)
-        if postponed is not Postponed.NO:
+        if postponed:
             return replace(SleepReport(reason=reason), postponed=postponed)
         self._awake.clear()
         self._running = task = asyncio.create_task(self._run(reason), name="scoped-memory-sleep")
@@ -145,11 +145,11 @@ class ConsolidationService:
 
     def _postponed(self, *, patient: bool) -> Postponed:
         if self._closed:
-            return Postponed.UNREADY
+            return "unready"
         if self.sleeping:
-            return Postponed.SLEEPING
+            return "sleeping"
         busy = self._busy()
-        return Postponed.NO if busy is Postponed.BUILDING and not patient else busy
+        return "" if busy == "building" and not patient else busy
 
     async def close(self) -> None:
         """Stop a run after its current step. Idempotent."""
@@ -175,11 +175,10 @@ class ConsolidationService:
         except Exception as error:  # noqa: BLE001  (the caller, and the next night, go on)
             logger.error("night_failed", error=repr(error))
             self._failed(str(error))
-            unavailable = Postponed.UNAVAILABLE
-            return SleepReport(reason=reason, errors=(str(error),), postponed=unavailable)
+            return SleepReport(reason=reason, errors=(str(error),), postponed="unavailable")
         report = self.report
         if ended.errors:  # it counts as no night: what could not be done is done in the next one
-            report = replace(report, postponed=Postponed.UNAVAILABLE)
+            report = replace(report, postponed="unavailable")
         if report.errors:
             self._failed(report.errors[0])
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 _MOST_ERRORS: Final = 20
 
@@ -26,20 +26,10 @@ class SleepStep(StrEnum):
     END = "end"
 
 
-class Postponed(StrEnum):
-    """Why a run did not begin. Each has a text in the i18n files."""
-
-    NO = ""
-    MIGRATING = "migrating"
-    """Memories are being brought from elsewhere."""
-    BUILDING = "building"
-    """The index is being built."""
-    SLEEPING = "sleeping"
-    """Another one is going on."""
-    UNREADY = "unready"
-    """The memories are not read yet."""
-    UNAVAILABLE = "unavailable"
-    """The file of the memory loop cannot be used."""
+type Postponed = Literal["", "migrating", "building", "sleeping", "unready", "unavailable"]
+"""Why a run did not begin; empty where it did. Each has a text in the i18n files. ``sleeping``:
+another one is going on; ``unready``: the memories are not read yet; ``unavailable``: the file of
+the memory loop cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +61,7 @@ class SleepReport:
     reason: str = ""
     begun: datetime | None = None
     ended: datetime | None = None
-    postponed: Postponed = Postponed.NO
+    postponed: Postponed = ""
     faded: int = 0
     raised: int = 0
     archived: int = 0

@@ -25,7 +25,6 @@ from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.data_models import Memory
 from ..models.deeds import Deed
-from ..models.loop import BatchState
 from ..models.scope import Scope
 from ..models.status import Notice
 from ..reflection.turn_store import SqliteTurnStore
@@ -258,8 +257,8 @@ class PurgeRemnants:
                 tells = here and self._corrected.texts.says(_plain(batch.reply), here)
                 if batch.scope == scope and (tells or any(one in batch.reply for one in gone)):
                     # Without its reply it is read again, as its turns are now.
-                    is_answered = batch.state is BatchState.ANSWERED
-                    state = BatchState.OPEN if is_answered else batch.state
+                    is_answered = batch.state == "answered"
+                    state = "open" if is_answered else batch.state
                     self._turns.put_batch(replace(batch, state=state, reply=""))
 
     def _clear_ledger(self, purged: Sequence[Deed], gone: Collection[str]) -> None:

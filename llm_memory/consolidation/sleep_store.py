@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.sqlite_file import sound
-from .models import JournalDay, Postponed, SleepReport
+from .models import JournalDay, SleepReport
 
 _TIMES: Final = ("begun", "ended")
 _OF_A_MEMORY: Final = ("evidence", "sleep_compared")
@@ -121,6 +121,5 @@ def _read(text: str) -> SleepReport:
     for name in _TIMES:
         if known.get(name):
             known[name] = datetime.fromisoformat(known[name])
-    known["postponed"] = Postponed(known.get("postponed", ""))
     known["errors"] = tuple(known.get("errors", ()))
     return SleepReport(**known)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from .scope import is_mapped_name
 
@@ -13,12 +12,9 @@ UNMAPPED: Final = ""
 """The group of all unmapped conversations together, which is no scope's name."""
 
 
-class BatchState(StrEnum):
-    """The reply of an answered one is being stored; the turns of a dead one may be tried again."""
-
-    OPEN = "open"
-    ANSWERED = "answered"
-    DEAD = "dead"
+type BatchState = Literal["open", "answered", "dead"]
+"""Of an answered batch the reply is kept, and is being stored; the turns of a dead one are kept,
+and may be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +27,7 @@ class Batch:
     conversation: str
     persona: str
     made_at: datetime
-    state: BatchState = BatchState.OPEN
+    state: BatchState = "open"
     reply: str = ""
     attempts: int = 0
     error: str = ""
@@ -108,20 +104,13 @@ class Spent:
     tokens: int = 0
 
 
-class Resting(StrEnum):
-    """Why turns wait although they are due. Each has a text in the i18n files."""
-
-    NO = ""
-    OFF = "off"
-    NO_PROVIDER = "no_provider"
-    BUDGET = "budget"
-    OVERHEARD = "overheard"
-    """Half of today's tokens are spent; what is left is for turns that were said to the bot."""
-    SHARE = "share"
-    """What is left of today's tokens is kept for other groups than those who wait."""
-    BACKOFF = "backoff"
-    PAUSED_LEARNING = "learning_paused"
-    """The scope filter is switched off."""
+type Resting = Literal[
+    "", "off", "no_provider", "budget", "overheard", "share", "backoff", "learning_paused"
+]
+"""Why turns wait although they are due; empty where they do not. Each has a text in the i18n files.
+``overheard``: half of today's tokens are spent, and what is left is for turns that were said to the
+bot. ``share``: it is kept for other groups than those who wait. ``learning_paused``: the scope
+filter is switched off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +124,7 @@ class ReflectionReport:
     dropped: int = 0
     dead: int = 0
     waiting: int = 0
-    resting: Resting = Resting.NO
+    resting: Resting = ""
     error: str = ""
 
 
@@ -146,7 +135,7 @@ class LoopStatus:
     something went right; ``paused`` conversations are off the record."""
 
     provider: str = ""
-    resting: Resting = Resting.NO
+    resting: Resting = ""
     queue: QueueSize = QueueSize()
     spent: Spent | None = None
     budget: int = 0

@@ -30,7 +30,6 @@ class EngineStatus:
     notes: Mapping[str, int] = field(default_factory=dict)
     backlog: int = 0
     leaving: int = 0
-    queue: int = 0
     scope_check_drops: int = 0
     words: IndexState = "waiting"
     notices: tuple[Notice, ...] = ()

@@ -113,14 +113,10 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Imported(Taken):
-    """What became of lines that all went to ``scope``, whatever they say.
-
-    Attributes:
-        stored: Some took the place of others.
-        known: Memories that stood there already; some are stronger now.
-        redacted: Memories in which something private was hidden.
-        stopped_at: The line at which the import ended before its time, 0 if it did not.
-    """
+    """What became of lines that all went to ``scope``, whatever they say. Of the ``stored`` some
+    took the place of others; ``known`` ones stood there already, and some are stronger now; in
+    ``redacted`` ones something private was hidden. ``stopped_at``: the line at which the import
+    ended before its time, 0 if it did not."""
 
     scope: str
     stored: int = 0
@@ -131,17 +127,12 @@ class Imported(Taken):
 
 @dataclass(frozen=True, slots=True)
 class StoreRestored(Taken):
-    """What became of a file of a whole store. Putting back its settings is the caller's.
-
-    Attributes:
-        memories: Entries that stand there now and did not before.
-        files: Files that were written whole.
-        corrected: Entries that were forgotten, edited or moved away since they were said.
-        differing: Files that stand there with other words, and were left as they are.
-        ruling: The words that the bot goes by from then on, each with its file: rules that somebody
-            vouched for, decisions and the constitution of a scope, what all conversations read, and
-            souls.
-    """
+    """What became of a file of a whole store: entries that did not stand there before, and files
+    that were written whole. Putting back its settings is the caller's. ``corrected`` entries were
+    forgotten, edited or moved away since they were said; ``differing`` files stand there with other
+    words, and were left as they are. ``ruling``: the words that the bot goes by from then on, each
+    with its file: rules that somebody vouched for, decisions and the constitution of a scope, what
+    all conversations read, and souls."""
 
     memories: int = 0
     files: int = 0

@@ -12,7 +12,7 @@ from typing import Protocol
 from ..errors import ChatFailed, ScopedMemoryError
 from ..log import logger
 from ..models.data_models import Refused, is_stored
-from ..models.loop import BatchState, ReflectionReport, Resting
+from ..models.loop import ReflectionReport
 from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.deeds import Deeds
@@ -76,7 +76,7 @@ class BatchReader:
         scope = await self._applier.scope_of(batch.scope)
         if scope is None:
             return await self._give_up(reading, SCOPE_GONE, report)
-        if batch.state is BatchState.OPEN and not _have_text(turns, replies=not was_corrected):
+        if batch.state == "open" and not _have_text(turns, replies=not was_corrected):
             return await self._learn(reading, Feedback(), report)
         known = await self._applier.known(turns, scope)
         most = self._most
@@ -87,7 +87,7 @@ class BatchReader:
         if reading.made and prompt.tokens > most > LEAST_TOKENS:
             # It was made under a larger budget.
             return await self._give_up(reading, "too_large", report)
-        if batch.state is BatchState.OPEN:
+        if batch.state == "open":
             resting = await self._model_calls.resting(prompt, turns, urgent=urgent)
             if resting:
                 return replace(report, resting=resting)
@@ -108,17 +108,17 @@ class BatchReader:
         except ChatFailed as failed:
             logger.warning("model_silent", error=failed)
             if str(failed).partition(":")[0] in _NOT_ITS_FAULT:
-                return replace(report, error=str(failed), resting=Resting.BACKOFF)
+                return replace(report, error=str(failed), resting="backoff")
             tried = replace(batch, attempts=batch.attempts + 1)
             if tried.attempts >= _MOST_FAILURES and await self._model_calls.succeeded_since(
                 batch.made_at
             ):
                 return await self._give_up(replace(reading, batch=tried), str(failed), report)
             await asyncio.to_thread(self._batches.put, tried)
-            return replace(report, error=str(failed), resting=Resting.BACKOFF)
+            return replace(report, error=str(failed), resting="backoff")
         answered = replace(
             batch,
-            state=BatchState.ANSWERED,
+            state="answered",
             reply=reply[: MOST_CHARS + 1],
             attempts=0,
             error=error,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from ..models.loop import Batch, BatchState, WaitingLine
+from ..models.loop import Batch, WaitingLine
 from ..models.settings import LoopSettings
 from ..models.turns import Pause, QueuedTurn
 from ..text.normalising import derived_id
@@ -72,12 +72,12 @@ class Batches:
         found = [
             batch
             for batch in self._turns.batches()
-            if batch.state is not BatchState.DEAD
+            if batch.state != "dead"
             and batch.batch_id not in passed
             and not self.is_off_the_record(batch)
             and conversation in (None, batch.conversation)
         ]
-        begun = sorted(found, key=lambda one: (one.attempts, one.state is BatchState.OPEN))
+        begun = sorted(found, key=lambda one: (one.attempts, one.state == "open"))
         if not begun or begun[0].attempts:  # a failed batch waits until the others were tried
             crowded = self._is_crowded()
             for line in self._lines(allowance):
@@ -167,7 +167,7 @@ class Batches:
             seconds_until_due(line, self._worth_of(line), now, after_turns=after, idle=self._idle)
             for line in lines
         ]
-        open_ = [batch for batch in self._turns.batches() if batch.state is not BatchState.DEAD]
+        open_ = [batch for batch in self._turns.batches() if batch.state != "dead"]
         return min([*waits, *(0.0 for _ in open_)], default=None)
 
     def waiting(self, conversation: str | None) -> int:
@@ -178,7 +178,7 @@ class Batches:
         batches = (
             len(self._turns.of_batch(batch.batch_id))
             for batch in self._turns.batches()
-            if batch.state is not BatchState.DEAD and conversation in (None, batch.conversation)
+            if batch.state != "dead" and conversation in (None, batch.conversation)
         )
         return lines + sum(batches)
 
@@ -200,8 +200,8 @@ class Batches:
                 self._turns.put_batch(_as_new(batch))
 
     def _dead(self) -> list[Batch]:
-        return [batch for batch in self._turns.batches() if batch.state is BatchState.DEAD]
+        return [batch for batch in self._turns.batches() if batch.state == "dead"]
 
 
 def _as_new(batch: Batch) -> Batch:
-    return replace(batch, state=BatchState.OPEN, attempts=0, reply="", error="")
+    return replace(batch, state="open", attempts=0, reply="", error="")

@@ -15,7 +15,7 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
 from ..log import logger
 from ..models.data_models import Refused, RememberOutcome, StoredMemory
-from ..models.loop import Batch, BatchState
+from ..models.loop import Batch
 from ..models.scope import Scope
 from ..models.soul import MannerWish
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
@@ -156,7 +156,7 @@ class FeedbackApplier:
 
 def dead(batch: Batch, error: str) -> Batch:
     """Returns the batch as a dead letter."""
-    return replace(batch, state=BatchState.DEAD, reply="", error=error)
+    return replace(batch, state="dead", reply="", error=error)
 
 
 def _is_order(turn: QueuedTurn) -> bool:

@@ -56,8 +56,8 @@ class ModelCalls:
     def unavailable_reason(self, conversation: str = "") -> Resting:
         """Returns why no model can be called for a conversation, or for any; NO if one can."""
         if self._chat is None or not self._settings.reads_turns:
-            return Resting.OFF
-        return Resting.NO if self._chat.is_there(conversation) else Resting.NO_PROVIDER
+            return "off"
+        return "" if self._chat.is_there(conversation) else "no_provider"
 
     async def seconds_to_wait(self) -> float:
         """Returns the seconds of backoff that are left, 0 for none. Raises StateUnavailable."""
@@ -71,13 +71,13 @@ class ModelCalls:
         if unavailable := self.unavailable_reason(turns[0].conversation):
             return unavailable
         if not urgent and await self.seconds_to_wait() > 0:
-            return Resting.BACKOFF
+            return "backoff"
         if not await self.affords(prompt):
-            return Resting.BUDGET
+            return "budget"
         if urgent:
-            return Resting.NO
+            return ""
         left = (await self.allowance()).left_for(*{party_of(turn).group for turn in turns})
-        return Resting.NO if left >= prompt.tokens + REPLY_TOKENS else Resting.SHARE
+        return "" if left >= prompt.tokens + REPLY_TOKENS else "share"
 
     async def allowance(self) -> Allowance:
         """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""

@@ -22,8 +22,8 @@ from .rules.fair_shares import Allowance
 
 _MINUTE, _OFTEN, _SELDOM = 60.0, 600.0, 3600.0
 """Seconds between passes without a wake-up: at least, at most while turns wait, and otherwise."""
-_READS_NOTHING = frozenset({Resting.OFF, Resting.PAUSED_LEARNING})
-_LOOKS_SELDOM = frozenset({Resting.BUDGET, Resting.SHARE, Resting.NO_PROVIDER})
+_READS_NOTHING = frozenset({"off", "learning_paused"})
+_LOOKS_SELDOM = frozenset({"budget", "share", "no_provider"})
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
 
 
@@ -126,16 +126,16 @@ class ReflectionService:
 
     def _resting(self) -> Resting:
         if not self._learns:
-            return Resting.PAUSED_LEARNING
+            return "learning_paused"
         return self._model_calls.unavailable_reason()
 
     async def seconds_until_due(self) -> float:
-        overheard = self.last.resting is not Resting.OVERHEARD
+        overheard = self.last.resting != "overheard"
         ask = self._batches.seconds_until_due
         due = await asyncio.to_thread(ask, self._clock(), overheard=overheard)
         if due is None and not overheard:
             return _OFTEN
-        if due is None or self.last.resting in (Resting.OFF, Resting.PAUSED_LEARNING):
+        if due is None or self.last.resting in ("off", "learning_paused"):
             return _SELDOM
         if self.last.resting in _LOOKS_SELDOM:
             return _OFTEN
@@ -177,28 +177,26 @@ class ReflectionService:
             if reading is None:
                 return report if allowance is None else await self._left(report, passed, allowance)
             passed.add(reading.batch.batch_id)
-            done = await self._reader.read(
-                reading, replace(report, resting=Resting.NO), urgent=urgent
-            )
+            done = await self._reader.read(reading, replace(report, resting=""), urgent=urgent)
             report = replace(done, resting=done.resting or report.resting)
-            if done.resting is Resting.BACKOFF:
+            if done.resting == "backoff":
                 return report
-            if done.resting is not Resting.NO and not reading.made:
+            if done.resting and not reading.made:
                 passed.add(reading.line)  # later lines may be smaller, or another group's
-            if done.resting is Resting.BUDGET and not await self._model_calls.affords_any():
+            if done.resting == "budget" and not await self._model_calls.affords_any():
                 return report
 
     async def _left(
         self, report: ReflectionReport, passed: Passed, allowance: Allowance
     ) -> ReflectionReport:
         """Returns the report of a finished pass, with the reason if more turns are due."""
-        if report.resting is not Resting.NO:
+        if report.resting:
             return report
         unshared = replace(allowance, used={})
-        reasons = [(Resting.SHARE, unshared), (Resting.OVERHEARD, None)]
+        reasons: list[tuple[Resting, Allowance | None]] = [("share", unshared), ("overheard", None)]
         for resting, allowed in reasons:
             ask = self._batches.next
             if await asyncio.to_thread(ask, self._clock(), None, passed, allowed) is not None:
                 affords = await self._model_calls.affords_any()
-                return replace(report, resting=resting if affords else Resting.BUDGET)
+                return replace(report, resting=resting if affords else "budget")
         return report

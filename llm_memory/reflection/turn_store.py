@@ -14,7 +14,7 @@ from itertools import batched
 from typing import Any, Final
 
 from ..models.conversation import ConversationKind
-from ..models.loop import Batch, BatchState, Party, QueueSize, Share, WaitingLine
+from ..models.loop import Batch, Party, QueueSize, Share, WaitingLine
 from ..models.scope import is_mapped_name
 from ..models.turns import QueuedTurn
 from ..storage.loop_facts import add_shares
@@ -98,7 +98,7 @@ class SqliteTurnStore:
         least, most = (0, 1) if mapped else (int(party.known), int(party.known))
         names = (sound(party.scope), sound(party.speaker))
         with self._file.transaction() as connection:
-            left = connection.execute(_LEAVES, (*names, least, most, BatchState.DEAD.value))
+            left = connection.execute(_LEAVES, (*names, least, most, "dead"))
             if not left.rowcount:
                 return False
             _drop_empty_batches(connection)
@@ -145,7 +145,7 @@ class SqliteTurnStore:
 
     def unread(self, limit: int) -> list[tuple[str, str]]:
         """Returns ticket and scope of the newest turns to be read, but for what was given up."""
-        rows = self._file.rows(_UNREAD, (BatchState.DEAD.value, limit))
+        rows = self._file.rows(_UNREAD, ("dead", limit))
         return [(str(ticket), str(scope)) for ticket, scope in rows]
 
     def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:
@@ -255,7 +255,7 @@ class SqliteTurnStore:
 
     def size(self) -> QueueSize:
         """Returns how many there are, by how far they are."""
-        ((waiting, dead, oldest),) = self._file.rows(_SIZE, (BatchState.DEAD.value,))
+        ((waiting, dead, oldest),) = self._file.rows(_SIZE, ("dead",))
         moment = datetime.fromisoformat(oldest) if oldest else None
         return QueueSize(int(waiting), int(dead), moment)
 
@@ -335,8 +335,7 @@ def _turn(row: tuple[Any, ...]) -> QueuedTurn:
 def _batch(row: tuple[Any, ...]) -> Batch:
     batch_id, scope, conversation, persona, made_at, state, reply, attempts, error = row
     moment = datetime.fromisoformat(made_at)
-    known = BatchState(state)
-    return Batch(batch_id, scope, conversation, persona, moment, known, reply, int(attempts), error)
+    return Batch(batch_id, scope, conversation, persona, moment, state, reply, int(attempts), error)
 
 
 def _batch_row(batch: Batch) -> tuple[object, ...]:
@@ -348,7 +347,7 @@ def _batch_row(batch: Batch) -> tuple[object, ...]:
             batch.conversation,
             batch.persona,
             batch.made_at.isoformat(),
-            batch.state.value,
+            batch.state,
             batch.reply,
             batch.attempts,
             batch.error,

@@ -348,10 +348,6 @@ class Parts(Told):
         """Returns a store over the file, whose changes last or are forgotten."""
         return kind(self.paths.state / "state.sqlite", version=self.version)
 
-    def private_names(self) -> list[str]:
-        """Returns the names of the scopes that not everybody reads."""
-        return [scope.name for scope in self.vault.scopes() if not scope.is_public]
-
     def pseudonym(self, person: str) -> str:
         """Returns what stands for a person, under whichever account, where manner is counted."""
         return self.corrected.pseudonym(min(self.book.ids_of(person)))
@@ -365,11 +361,10 @@ class Parts(Told):
     def busy(self) -> Postponed:
         """Returns why no consolidation may begin now."""
         if not self.life.is_ready:
-            return Postponed.UNREADY
+            return "unready"
         if self.migrations.going:
-            return Postponed.MIGRATING
-        is_building = self.indexing.state == "building"
-        return Postponed.BUILDING if is_building else Postponed.NO
+            return "migrating"
+        return "building" if self.indexing.state == "building" else ""
 
     def may_rotate(self) -> bool:
         """Returns False while files are missing that an older backup may still have."""

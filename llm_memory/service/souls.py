@@ -12,7 +12,6 @@ from ..errors import ChatFailed, VaultFileBroken
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Memory, Refused
-from ..models.loop import Resting
 from ..models.scope import Place
 from ..models.soul import (
     READINGS,
@@ -151,7 +150,8 @@ class Souls:
                 archived += parts.vault.archived_anywhere()
             except VaultFileBroken:
                 readable = False
-            private, public = heard(memories, parts.private_names(), [own], kept, place, archived)
+            names = [one.name for one in parts.vault.scopes() if not one.is_public]
+            private, public = heard(memories, names, [own], kept, place, archived)
             repeated = neutral(old, draft.text, private if readable else None, public)
             wish = draft.origin is not SoulOrigin.STYLE
             broken = check(old, draft.text, wish=wish, recent=recent)
@@ -230,7 +230,7 @@ class SoulCalls:
         return self._model_calls.label
 
     def is_there(self, conversation: str) -> bool:
-        return self._model_calls.unavailable_reason(conversation) is Resting.NO
+        return self._model_calls.unavailable_reason(conversation) == ""
 
     async def affords(self, prompt: str, *, system: str) -> bool:
         return await self._model_calls.affords(Prompt(system, prompt))

@@ -39,7 +39,7 @@ async def facts_of(rig: Rig, places: Iterable[ConversationId]) -> Facts:
             living[one.scope.name, one.memory.memory_id] = one.memory.judgment
     found.update((LIVING, scope, words) for (scope, _), words in living.items())
     found.update(in_files(rig.root))
-    waiting = (await rig.engine.status()).queue
+    waiting = (await rig.engine.status()).loop.queue.waiting
     found.update(("waiting", "", f"{number}") for number in range(1, waiting + 1))
     return +found
 

@@ -56,7 +56,7 @@ class Observe(Deed):
     TURNS = (("外婆下周三来", FAMILY), ("发票要盖两个章", WORK), ("阳台的花要换盆", FAMILY))
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        heard = (await rig.engine.status()).queue
+        heard = (await rig.engine.status()).loop.queue.waiting
         for number, (words, where) in enumerate(self.TURNS[heard:], heard + 1):
             turn = Turn(person(5), words, "好的")
             outcome = await rig.engine.service.observe(turn, conversation_id=where)

@@ -237,7 +237,7 @@ class LivingBot:
 
     def queued(self) -> int:
         """How many turns wait to be read."""
-        return self.run(self.rig.engine.status()).queue
+        return self.run(self.rig.engine.status()).loop.queue.waiting
 
     async def settle(self) -> None:
         """What people did to the files is taken in, and both indexes have caught up."""

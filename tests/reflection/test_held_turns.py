@@ -107,7 +107,7 @@ async def test_turns_that_the_disk_refuses_are_written_once_it_takes_them(
             return SAID[2] in await rig.texts(SAID[2], group(777))
 
         await until(recalled, within=60, what="a turn that was held, recalled")
-        assert (await rig.engine.status()).queue == 10
+        assert (await rig.engine.status()).loop.queue.waiting == 10
         reading.cancel()
 
 

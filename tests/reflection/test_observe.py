@@ -315,7 +315,7 @@ async def test_a_ticket_of_several_turns_of_two_conversations_is_none(rig: Rig) 
     mixed = Ticket(here.ticket_id, (there.ticket_id,))
     assert await settle(rig, mixed) == FeedbackReport(known=False)
     status = await rig.engine.status()
-    assert (status.queue, status.total) == (2, 0)
+    assert (status.loop.queue.waiting, status.total) == (2, 0)
 
 
 async def test_a_draft_of_a_person_who_did_not_speak_in_the_turn_has_no_speaker(rig: Rig) -> None:
@@ -346,14 +346,14 @@ async def test_a_conversation_that_may_not_learn_queues_nothing(
         outcome = await rig.engine.service.observe(TURN, conversation_id=group(777))
         assert isinstance(outcome, Refused)
         assert (outcome.why.code if outcome.why else None) is code
-        assert (await rig.engine.status()).queue == 0
+        assert (await rig.engine.status()).loop.queue.waiting == 0
 
 
 async def test_any_words_and_any_name_can_be_queued(rig: Rig) -> None:
     odd = ("\ud83d", "\0", "x y " * 99_000, "'; DROP TABLE turn; --", "")
     for number, text in enumerate(odd, 1):
         await observed(rig, Turn(Actor("aiocqhttp:1", text), f"我说{text}", text))
-        assert (await rig.engine.status()).queue == number
+        assert (await rig.engine.status()).loop.queue.waiting == number
 
 
 async def test_what_the_disk_refused_stays_in_the_queue(
@@ -368,7 +368,7 @@ async def test_what_the_disk_refused_stays_in_the_queue(
         (refused,) = (await settle(rig, ticket)).outcomes
     assert isinstance(refused, Refused)
     assert refused.reason == "not_written"
-    assert (await rig.engine.status()).queue == 1
+    assert (await rig.engine.status()).loop.queue.waiting == 1
     (stored,) = (await settle(rig, ticket)).outcomes
     assert isinstance(stored, Stored)
-    assert (await rig.engine.status()).queue == 0
+    assert (await rig.engine.status()).loop.queue.waiting == 0

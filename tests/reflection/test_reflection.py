@@ -15,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     MemoryDraft,
     MemoryKind,
-    Resting,
     Source,
     StoredMemory,
 )
@@ -79,7 +78,7 @@ async def test_what_was_mentioned_in_passing_is_remembered_where_it_was_said(bot
     assert await bot.texts("奶奶能吃花生吗", private(1002)) == [PEANUTS]
     assert await bot.texts("谁的健康不好", private(1002)) == [PEANUTS]
     assert await bot.texts("奶奶能吃花生吗", group(888)) == []
-    assert (await bot.engine.status()).queue == 0
+    assert (await bot.engine.status()).loop.queue.waiting == 0
 
 
 async def test_no_transcript_stands_in_the_vault(timed_bot: Bot) -> None:
@@ -419,7 +418,7 @@ async def test_nothing_is_read_while_the_scope_filter_is_off(tmp_path: Path) -> 
         await say(bot, "奶奶对花生过敏")
     async with reading(tmp_path, settings=replace(QUICK, scope_filter_enabled=False)) as bot:
         report = await reflect(bot)
-        assert (report.resting, report.waiting) == (Resting.PAUSED_LEARNING, 1)
+        assert (report.resting, report.waiting) == ("learning_paused", 1)
         assert bot.chat.calls == []
     async with reading(tmp_path) as bot:
         assert (await reflect(bot)).read == 1

@@ -120,4 +120,4 @@ async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_wi
         await rig.engine.service.pause(conversation_id=group(777), actor=person(9, admin=True))
         assert await observed(rig) == "off_the_record"
         status = await rig.engine.status()
-        assert (status.ready, status.queue) == (True, 0)
+        assert (status.ready, status.loop.queue.waiting) == (True, 0)

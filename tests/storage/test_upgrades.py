@@ -115,7 +115,7 @@ async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
         assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
         turns = expected.get("loop", {}).get("turn", [])  # until then they stood nowhere
         unread = [turn for turn in turns if turn[IS_READ] == 0]
-        assert (await rig.engine.status()).queue == len(unread)
+        assert (await rig.engine.status()).loop.queue.waiting == len(unread)
         restored = await rig.engine.service.restore(
             archived, conversation_id=group(777), actor=person(2001)
         )

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch, BatchState
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
@@ -104,7 +104,7 @@ async def say(
 def dead_letters(rig: Rig) -> list[Batch]:
     """The batches that were given up."""
     batches = rig.engine.parts.turns.batches()
-    return [batch for batch in batches if batch.state is BatchState.DEAD]
+    return [batch for batch in batches if batch.state == "dead"]
 
 
 async def reflect(rig: Rig, where: ConversationId = FAMILY) -> ReflectionReport:
