@@ -53,13 +53,10 @@ class ScopeAdmin(Door):
         name is empty where it was told in another scope than the conversation has now. ``sender``:
         who set the timer, as the job says."""
         await self.parts.life.begun()
-        book = self.parts.book
-        resolution, met = book.resolve(conversation_id), await book.senders(conversation_id.umo)
-        found = on_behalf_of(conversation_id, met, sender)
-        if found is None or resolution.refused:
-            return None
-        here = found.scope in (PUBLIC.name, resolution.name)
-        return found if here else replace(found, name="")
+        book, umo = self.parts.book, conversation_id.umo
+        found = on_behalf_of(conversation_id, await book.senders(umo), sender)
+        here = PUBLIC.name, book.resolve(conversation_id).name
+        return found if found is None or found.scope in here else replace(found, name="")
 
     async def claim_news(self, actor: Actor) -> list[Notice]:
         """What an admin is told once in chat and was not told yet; none for anybody else. Whoever

@@ -93,9 +93,10 @@ def on_behalf_of(
     ``sender``, else whose private chat it is; None where that cannot be told. A job that a woken
     agent has made itself names the session instead of a person."""
     adapter = conversation_id.adapter
+    if adapter is None:
+        return None
     spoke = {one.peer: one for one in seen if one.peer and one.adapter == adapter}
     named = sender in spoke or sender != conversation_id.session
-    person = (sender if named else "") or conversation_id.peer
-    if not person or not adapter:
-        return None
-    return spoke.get(person) or SeenSender(conversation_id.umo, "", adapter, "", person, "")
+    person = (sender if named else "") or conversation_id.peer or ""
+    unknown = SeenSender(conversation_id.umo, "", adapter, "", person, "")
+    return spoke.get(person, unknown) if person else None

@@ -207,11 +207,8 @@ def derived_scopes(
 
 def as_derived(name: str) -> Scope | None:
     """The scope that a policy derived under this name; None for a name that none derives."""
-    try:
-        scope = Scope.parse(name, derived=True)
-    except InvalidScope:
-        return None
-    return scope if name.startswith(("dm-", "group-")) else None
+    derived = name.startswith(("dm-", "group-"))
+    return Scope.parse(name, derived=True) if derived else None
 
 
 def ids_of(person: str, links: Mapping[str, str]) -> frozenset[str]:
