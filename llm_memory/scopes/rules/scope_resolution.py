@@ -8,7 +8,6 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind, is_well_formed
@@ -118,20 +117,17 @@ def _by_policy(names: Sequence[ConversationId], settings: Policies) -> Resolutio
         code, setting = "dm_policy", settings.dm_setting(account)
     if policy is None:
         return Resolution("unknown_policy", setting)
-    why = Resolution(code, policy, setting)
-    if policy == PUBLIC_NAME:
-        return replace(why, scope=PUBLIC)
-    if policy is DmScope.MAIN:
-        return replace(why, scope=ALL_PRIVATE_CHATS)
-    if not where.adapter:
+    scope = {PUBLIC_NAME: PUBLIC, str(DmScope.MAIN): ALL_PRIVATE_CHATS}.get(policy)
+    if scope is None and not where.adapter:
         return Resolution("malformed_id", policy)
-    if where.kind is ConversationKind.GROUP:
-        return replace(why, scope=_of_group(where, policy))
-    scope = _of_person(where, where.adapter, policy, settings.identity_links)
-    return replace(why, scope=scope)
+    if scope is None and where.kind is ConversationKind.GROUP:
+        scope = _of_group(where, policy)
+    found = scope or _of_person(where, policy, settings.identity_links)
+    return Resolution(code, policy, setting, found)
 
 
-def _of_person(where: ConversationId, adapter: str, policy: str, links: Mapping[str, str]) -> Scope:
+def _of_person(where: ConversationId, policy: str, links: Mapping[str, str]) -> Scope:
+    adapter = where.adapter or ""
     if not where.peer:
         return _derive("dm", "nobody", ["umo", where.umo])
     link = links.get(f"{adapter}:{where.peer}")

@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 ADMIN = person(9, "管理员", admin=True)
 OLD, NEW = f"{ADAPTER}:GroupMessage:777", f"{ADAPTER}:GroupMessage:7770"
+HERS = private(5)
 QUESTION, ANSWER = "王姐下周做什么", "王姐下周去医院做手术"
 
 
@@ -69,12 +70,12 @@ async def test_a_chat_keeps_under_its_new_id_what_it_had(tmp_path: Path, words: 
         assert await told_in(rig, 777, 7770) == [777]
 
 
+def on(account: str, where: ConversationId = HERS) -> ConversationId:
+    return replace(where, umo=f"{account}:{where.umo.partition(':')[2]}", account=account)
+
+
 async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Path) -> None:
     """What the map names and what a policy derived, pauses and the policy of the account."""
-
-    def on(account: str, where: ConversationId) -> ConversationId:
-        return replace(where, umo=f"{account}:{where.umo.partition(':')[2]}", account=account)
-
     each = DmScope.PER_ACCOUNT_CHANNEL_PEER
     settings = replace(QUICK, group_scope=GroupScope.PER_GROUP, dm_scope_by_account={ADAPTER: each})
     open_ = partial(running, tmp_path, follow=False, settings=settings)
@@ -97,10 +98,6 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
             assert await rig.texts(text, place), text
             assert not await rig.texts(text, on("qq2", place)), text
     assert panel[KEY] == MAP
-
-
-def on(account: str, number: int = 5) -> ConversationId:
-    return replace(private(number), umo=f"{account}:FriendMessage:{number}", account=account)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +127,7 @@ async def test_what_is_paused_stays_so_under_each_name_it_ever_had(
                 await service.pause(conversation_id=on(spoken), actor=ADMIN)
         there = sorted({*before, *"".join(after)} - {" ", ","})
         assert [one for one in there if not service.pause_of(on(one))] == []
-        assert not service.pause_of(on("a", 6))
+        assert not service.pause_of(on("a", private(6)))
 
 
 async def test_a_pause_that_is_said_again_under_the_new_name_has_its_end(tmp_path: Path) -> None:

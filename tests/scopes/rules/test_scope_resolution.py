@@ -192,13 +192,8 @@ MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
     ("chat", "panel", "expected"),
     [
         *(
-            (
-                ConversationId(umo, None, "", ConversationKind.OTHER),
-                settings({umo: "家"}, one),
-                NO_ID,
-            )
+            (ConversationId(umo, None, "", ConversationKind.OTHER), settings({umo: "家"}), NO_ID)
             for umo in MALFORMED
-            for one in (*DmScope, None)
         ),
         # All private chats have one scope, and nothing else has it.
         *((one, MAIN, "own") for one in (QQ, QQ_2, TG, private(None))),
