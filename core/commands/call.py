@@ -114,8 +114,7 @@ class Call:
         name, service = str(entry.get(where.map_key, "")), self.service
         if not await service.is_legal(entry, where, self.actor):
             raise Enough(self.say("scope.illegal", name=cut(name)))
-        there = self.actor.admin and is_command_word(name) and name in await service.scopes()
-        if is_command_word(name) and not there:
+        if is_command_word(name) and not (self.actor.admin and name in await service.scopes()):
             raise Enough(self.say("scope.command_word", name=cut(name)))
 
     def refusal(self, outcome: Refused, code: str = ADMINS) -> Enough:

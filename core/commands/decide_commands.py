@@ -22,7 +22,6 @@ from ...llm_memory.models.decisions import (
 from ...llm_memory.models.soul import (
     SoulAction,
     SoulDenied,
-    SoulEvolution,
     SoulProposed,
     SoulRequest,
     SoulView,
@@ -132,8 +131,9 @@ async def soul(call: Call) -> Reply:
     outcome = await souls.ask(request, persona, call.actor, conversation=call.where.umo)
     how = partial(_how, call)
     if isinstance(outcome, SoulView):
-        off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
-        return soul_replies.view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
+        return soul_replies.view_words(
+            texts, outcome, how, all_of_it=call.actor.admin, off=souls.is_off
+        )
     said = soul_replies.outcome_words(texts, outcome, how, most=_LOG)
     if isinstance(outcome, SoulDenied) and outcome.findings and request.wish:
         return [f"“{cut(request.wish, _WISH)}”", said]

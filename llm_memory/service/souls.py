@@ -59,7 +59,7 @@ class Souls:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._governance = parts.governance
-        self._is_off = parts.settings.soul_evolution is SoulEvolution.OFF
+        self.is_off = parts.settings.soul_evolution is SoulEvolution.OFF
         self._is_auto = parts.settings.soul_evolution is SoulEvolution.AUTO
         # Elsewhere than under auto an admin sees what changes before it is in force.
         judges = self._is_auto and parts.remembers
@@ -70,7 +70,7 @@ class Souls:
     def injected(self, persona: str | None) -> str:
         """Returns what the system prompt ends with, from memory; the same bytes until another
         version is in force. Empty for no rules, and where the persona is not known."""
-        if persona is None or self._is_off:
+        if persona is None or self.is_off:
             return ""
         return self._governance.injected(soul_folder(persona))
 
@@ -92,7 +92,7 @@ class Souls:
         role = soul_folder(persona)
         if request.action in READINGS:
             return await self._governance.read(request, role, actor)
-        if self._is_off and request.action in _IN_FORCE:
+        if self.is_off and request.action in _IN_FORCE:
             return Refused("soul_off")
         if request.action is SoulAction.PROPOSE:
             change = partial(self._propose, role, request.wish, actor)
@@ -162,7 +162,7 @@ class Souls:
     async def night(self) -> None:
         """Propose what enough people want, evaluate what waits, and under ``auto`` put in force
         what has passed. Admins are told."""
-        if self._is_off:
+        if self.is_off:
             return
         if self._parts.remembers and (style := self._parts.style) is not None:
             for role in await asyncio.to_thread(style.roles):

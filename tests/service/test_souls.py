@@ -36,12 +36,11 @@ from astrbot_plugin_scoped_memory.tests.support.foreign import bytes_in
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock, with_loop
 from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedChat, ProbedModel
 from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
+from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile_engine import following
 
 pytestmark = pytest.mark.engine
 
-ADMIN = person(9, "站长", admin=True)
-CAT = "猫娘"
 SOFT = "说话温和一点。"
 BLOCK = f"\n# 学到的说话习惯\n- {SOFT}\n"
 
@@ -86,10 +85,6 @@ async def warned(rig: Rig) -> dict[str, tuple[str, str]]:
 
 def injected(rig: Rig, persona: str | None = CAT) -> str:
     return rig.engine.service.souls.injected(persona)
-
-
-def page(root: Path, persona: str = CAT) -> Path:
-    return root / "memory" / "roles" / soul_folder(persona) / "SOUL.md"
 
 
 async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: Path) -> None:
@@ -205,7 +200,8 @@ async def test_a_hand_edit_is_kept_and_told_while_the_bot_runs(tmp_path: Path) -
     watcher = FakeWatcher()
     async with engine(tmp_path, watcher=watcher) as rig, following(rig):
         await applied(rig, persona="")
-        shown, path = injected(rig, ""), page(tmp_path, "")
+        shown = injected(rig, "")
+        path = tmp_path / "memory" / "roles" / soul_folder("") / "SOUL.md"
         in_force = path.read_bytes()
 
         def told() -> list[str]:

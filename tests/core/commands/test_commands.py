@@ -139,16 +139,6 @@ async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) ->
         assert (name, answer == "") == (name, name not in ("help", "no", "yes"))
 
 
-async def test_deletions_are_told_after_a_close(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def confirmed(**_: object) -> int:
-        await rig.engine.life.close()
-        return 3
-
-    monkeypatch.setattr(rig.engine.service, "confirm_deletions", confirmed)
-    desk = Desk(rig)
-    assert await desk("yes") == desk.say("asked.deleted", count=3)
-
-
 async def test_a_yes_is_to_what_was_asked_last(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """A late yes, and that of whom the admins have let go do nothing."""
     now = 0.0
