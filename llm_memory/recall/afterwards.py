@@ -81,9 +81,8 @@ class UseCounts:
             return [entry_key(one) for one in found if isinstance(one, StoredMemory)]
 
         useful = entries(feedback.useful_ids)
-        shown = entries(one for one in feedback.useless_ids if one in recalled)
-        hindered = [key for key in shown if key.scope == own]
-        helped = list(dict.fromkeys(useful))
+        useless = entries(one for one in feedback.useless_ids if one in recalled)
+        helped, hindered = list(dict.fromkeys(useful)), [one for one in useless if one.scope == own]
         await asyncio.to_thread(self._state.count_use, helped * USEFUL)
         self._counts.update(helped * USEFUL)
         better = [key for key in helped if key.scope == own]

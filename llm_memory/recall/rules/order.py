@@ -44,8 +44,6 @@ BESIDE: Final = ("time", "speaker", "recent", "salient")
 """What moves a candidate, and does not tell whether it answers: who said it when."""
 LONG: Final = 30
 """Tokens from which on a text is long."""
-_READ: Final = 4 * LONG
-"""Characters that hold as many tokens at least."""
 BEYOND_CHANCE: Final = 2.5
 """Standard deviations: the nearest of a hundred memories is so near by chance alone."""
 _SOONER: Final = 0.45
@@ -165,7 +163,7 @@ def recency(seconds: float) -> float:
 
 def stated(text: str) -> float:
     """How much a text states without what it asks, 0 to 1, of which 1 is ``LONG`` or more."""
-    sentences = SENTENCE.findall(text[:_READ])
+    sentences = SENTENCE.findall(text[: 4 * LONG])  # they hold as many tokens at least
     return min(sum(estimate_tokens(one) for one in sentences if one[-1] not in "?？"), LONG) / LONG
 
 
