@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from contextlib import suppress
 
 from astrbot.api import logger
@@ -49,7 +50,7 @@ class DeepMind:
         if manner not in (prompt := request.system_prompt or ""):
             request.system_prompt = prompt + manner
 
-    async def begin(self, event: AstrMessageEvent, said: Said) -> TurnStart:
+    def begin(self, event: AstrMessageEvent, said: Said) -> Awaitable[TurnStart]:
         """For a runner that reads nothing but the prompt, into which the owner wants nothing,
         nothing is looked for."""
         plugin, config, notes = self._plugin, self._plugin.config, notes_of(event)
@@ -68,7 +69,7 @@ class DeepMind:
         context = plugin.talk.before(said.where, said.who.person, said.history)
         if quoted := quoted_words(event):
             context += (ContextLine(Voice.QUOTED, quoted, plugin.clock()),)
-        return await plugin.service.begin_turn(
+        return plugin.service.begin_turn(
             said.words,
             conversation_id=said.where,
             actor=said.who,
