@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from ..errors import InvalidConversationId
 
@@ -125,8 +125,7 @@ class By(TypedDict):
     actor: Actor
 
 
-@dataclass(frozen=True, slots=True)
-class SeenSender:
+class SeenSender(NamedTuple):
     """A person as a message of his own has shown him in a conversation, whose scope it was then;
     empty where nothing was kept. ``group`` and ``peer``: ids on the platform, empty for none."""
 

@@ -144,7 +144,7 @@ class ScopeBook:
             scope, peer = resolution.name if kept else "", actor.person.removeprefix(f"{adapter}:")
             seen = SeenSender(conversation_id.umo, scope, adapter, group, peer, actor.name)
             title, whole = conversation_id.title, chat_key(conversation_id)
-            titles = [replace(seen, umo=whole, peer="", name=title)] if title and group else []
+            titles = [seen._replace(umo=whole, peer="", name=title)] if title and group else []
             for one in {seen, *titles} - self._written:
                 if await self._keep(self._state.note_sender, one):
                     self._written.add(one)

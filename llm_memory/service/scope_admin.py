@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -56,7 +55,7 @@ class ScopeAdmin(Door):
         book, umo = self.parts.book, conversation_id.umo
         found = on_behalf_of(conversation_id, await book.senders(umo), sender)
         here = PUBLIC.name, book.resolve(conversation_id).name
-        return found if found is None or found.scope in here else replace(found, name="")
+        return found if found is None or found.scope in here else found._replace(name="")
 
     async def claim_news(self, actor: Actor) -> list[Notice]:
         """What an admin is told once in chat and was not told yet; none for anybody else. Whoever

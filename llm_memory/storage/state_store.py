@@ -126,8 +126,7 @@ class SqliteStateStore(SqliteFile):
     def note_sender(self, sender: SeenSender) -> None:
         """Keep who has spoken under an origin, and where that was. The latest stands."""
         statement = "INSERT OR REPLACE INTO seen_sender VALUES (?, ?, ?, ?, ?, ?)"
-        where = (sender.umo, sender.scope, sender.adapter, sender.group)
-        self.rows(statement, (*where, sender.peer, sender.name))
+        self.rows(statement, sender)
 
     def senders(self, umo: str = "") -> list[SeenSender]:
         """Returns all who have spoken under this origin, or under any."""

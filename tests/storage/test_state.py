@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -73,8 +72,8 @@ def test_who_was_seen_where_and_in_which_scope_a_history_was_used_stay(
     store: SqliteStateStore, path: Path
 ) -> None:
     wen = SeenSender("qq:GroupMessage:2_7", "家人", "aiocqhttp", "7", "2", "小雯")
-    renamed = dataclasses.replace(wen, name="雯雯", scope="合租")
-    elsewhere = dataclasses.replace(wen, group="8")
+    renamed = wen._replace(name="雯雯", scope="合租")
+    elsewhere = wen._replace(group="8")
     for sender in (wen, renamed, elsewhere):
         store.note_sender(sender)
     store.note_model_history("qq:1", "c1", "家人", mixed=False)

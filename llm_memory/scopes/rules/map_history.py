@@ -38,8 +38,9 @@ def judge_map(
         and account_of(key) not in alive
         and one != PUBLIC
     )
-    private = {key for key in named if is_conversation_key(key)}
-    private = {key for key in private if account_of(key) not in past.released}
+    private = {
+        key for key in named if is_conversation_key(key) and account_of(key) not in past.released
+    }
     if not past.keys | past.named:
         past = replace(past, named=frozenset(folders - past.scopes))
     back = past.named.intersection(named.values()) or _anywhere(past.keys) & _anywhere(named)

@@ -91,10 +91,11 @@ def _called(now: ConversationId, key: str) -> ConversationId:
 def with_moved(raw: Mapping[str, object], old: str, new: str) -> dict[str, object] | Refused:
     """The owner's map in which each entry that names ``old`` has its new key."""
     there = {key: value for _, key, value in entries_of(raw)}
-    moved = dict[str, tuple[str, str]]()
-    for written, former, _ in entries_of(raw):
-        if (to := renamed(former, old, new)) is not None:
-            moved[written] = former, to
+    moved = {
+        written: (former, to)
+        for written, former, _ in entries_of(raw)
+        if (to := renamed(former, old, new)) is not None
+    }
     if any(there.get(to, there[former]) != there[former] for former, to in moved.values()):
         return Refused("name_taken", detail=new)
     changed = {written: value for written, value in raw.items() if written not in moved}
