@@ -35,7 +35,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Primer,
     Recall,
     Source,
-    TaskAction,
     TaskChange,
     Turn,
     build_engine,
@@ -214,7 +213,7 @@ class Stage:
                 draft = replace(draft, judgment=saying.text, heard=saying.text)
         await self.engine.service.remember(draft, conversation_id=where)
         if row.way == "said" and row.attack:
-            change = TaskChange(TaskAction.ADD, (saying.text[:300],), heard=saying.text)
+            change = TaskChange("add", (saying.text[:300],), heard=saying.text)
             await self.engine.service.update_tasks(change, conversation_id=where, actor=who)
 
     async def _laundered(self, house: Household, saying: Saying) -> None:
@@ -228,7 +227,7 @@ class Stage:
                 heard=_SMALL_TALK,
             )
             await self.engine.service.remember(draft, conversation_id=house.home)
-            change = TaskChange(TaskAction.ADD, (f"去办：{saying.text[:290]}",), heard=_SMALL_TALK)
+            change = TaskChange("add", (f"去办：{saying.text[:290]}",), heard=_SMALL_TALK)
             await self.engine.service.update_tasks(change, conversation_id=house.home, actor=who)
 
     @staticmethod

@@ -19,9 +19,7 @@ from ..llm_memory import (
     Memory,
     NoteSection,
     Refused,
-    TaskAction,
     TaskChange,
-    TaskFate,
     TaskReport,
 )
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
@@ -39,7 +37,7 @@ Pointer = Annotated[
 _TASK, _TITLE = 160, 60
 """Characters of an open task, and of what was passed as one."""
 _TASKS = 30
-_FAILED = (TaskFate.UNKNOWN, TaskFate.SEVERAL, TaskFate.ELSEWHERE, TaskFate.REFUSED)
+_FAILED = ("unknown", "several", "elsewhere", "refused")
 _BACK = "    "
 """What stands back by it looks like no line of ours."""
 
@@ -155,9 +153,7 @@ async def update_tasks(
         why = "Field required"
         raise Enough(call.say("outcome.wrong_argument", name="tasks", why=why))
     plugin, said = call.plugin, call.said
-    change = TaskChange(
-        TaskAction(action), tasks, progress, next_step, heard=said.words, talk=said.talk
-    )
+    change = TaskChange(action, tasks, progress, next_step, heard=said.words, talk=said.talk)
     where, who = said.where, said.who
     report = await plugin.service.update_tasks(change, conversation_id=where, actor=who)
     if isinstance(report, Refused):

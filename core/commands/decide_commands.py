@@ -13,14 +13,12 @@ from ...llm_memory.catalogue.rules import soul_replies
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
 from ...llm_memory.catalogue.rules.proposals import proposal_of
 from ...llm_memory.models.decisions import (
-    DecisionAction,
     DecisionChange,
     Decisions,
     Draft,
     RecordFile,
 )
 from ...llm_memory.models.soul import (
-    SoulAction,
     SoulDenied,
     SoulProposed,
     SoulRequest,
@@ -60,7 +58,7 @@ async def decide(call: Call) -> Reply:
     action = _DECIDE.get(folded_word(first), first.lower())
     if action == "list" or action in _ALL:
         everything = not _ALL.isdisjoint(call.rest.lower().split())
-        return await _told(call, DecisionChange(DecisionAction.LIST, everything=everything))
+        return await _told(call, DecisionChange("list", everything=everything))
     who, behind = first_word(words)
     for_all = who.lower() in _EVERYBODY
     words, to = (behind, RecordFile.DECISIONS) if for_all else (words, None)
@@ -69,13 +67,13 @@ async def decide(call: Call) -> Reply:
     number, (named, more) = int(found[1]) if found else 0, first_word(words)
     match action:
         case "settle" if words:
-            change = DecisionChange(DecisionAction.ACCEPT, await _settled(call, words), to=to)
+            change = DecisionChange("accept", await _settled(call, words), to=to)
         case "withdraw" if found:
-            change = DecisionChange(DecisionAction.WITHDRAW, number=number, why=words)
+            change = DecisionChange("withdraw", number=number, why=words)
         case "reject" if named:
-            change = DecisionChange(DecisionAction.REJECT, _proposal(call, named), why=more)
+            change = DecisionChange("reject", _proposal(call, named), why=more)
         case "accept" | "supersede" if named and not more and bool(found) is (action != "accept"):
-            change = DecisionChange(DecisionAction.ACCEPT, _proposal(call, named), number, to=to)
+            change = DecisionChange("accept", _proposal(call, named), number, to=to)
         case _:
             return call.say("decide.usage")
     return await _told(call, change)
@@ -123,7 +121,7 @@ async def soul(call: Call) -> Reply:
     request = soul_replies.request_of(_SOUL.get(word, word.lower()), rest)
     if request is None:
         return call.say("soul.usage")
-    if request.action is not SoulAction.SHOW:
+    if request.action != "show":
         call.for_admins()
     persona, souls, texts = call.where.persona, call.service.souls, call.texts
     if persona is None:
@@ -140,7 +138,7 @@ async def soul(call: Call) -> Reply:
     if not isinstance(outcome, SoulProposed):
         return said
     number = outcome.proposal.number
-    diff = await souls.ask(SoulRequest(SoulAction.DIFF, number), persona, call.actor)
+    diff = await souls.ask(SoulRequest("diff", number), persona, call.actor)
     lines = [said, soul_replies.outcome_words(texts, diff, how)]
 
     async def apply(later: Call) -> Reply:

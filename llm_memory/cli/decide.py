@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from ..catalogue.rules.decision_words import item_line, outcome_words
 from ..models.data_models import Refused
 from ..models.decisions import (
-    DecisionAction,
     DecisionChange,
     DecisionItem,
     DecisionOutcome,
@@ -49,14 +48,14 @@ def decide(args: argparse.Namespace) -> int:
 def _change(args: argparse.Namespace) -> DecisionChange:
     match args.action:
         case "list":
-            return DecisionChange(DecisionAction.LIST, everything=args.all)
+            return DecisionChange("list", everything=args.all)
         case "reject":
-            return DecisionChange(DecisionAction.REJECT, memory_id_of(args.id), why=args.why)
+            return DecisionChange("reject", memory_id_of(args.id), why=args.why)
         case "withdraw":
-            asked = DecisionChange(DecisionAction.WITHDRAW, number=args.number, why=args.why)
+            asked = DecisionChange("withdraw", number=args.number, why=args.why)
         case _:
             asked = DecisionChange(
-                DecisionAction.ACCEPT,
+                "accept",
                 memory_id_of(args.id),
                 getattr(args, "number", 0),
                 reference=Reference(args.issue, args.pr),

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from ..catalogue.rules.closing import closed_by, is_over
 from ..catalogue.rules.proposals import accepted_as, holds_here, proposal_of
 from ..models.data_models import StoredMemory
-from ..models.decisions import DecisionItem, DecisionState
+from ..models.decisions import DecisionItem
 from ..vault.markdown.decision_record import settled_by, state_of
 from .shared_files import SharedRecords
 
-_OPEN = (DecisionState.PROPOSED, DecisionState.ACCEPTED)
+_OPEN = ("proposed", "accepted")
 
 
 def decision_items(
@@ -41,12 +41,12 @@ def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[De
             settled = closed_by(memory) and proposal.state in _OPEN
             items.append(
                 DecisionItem(
-                    DecisionState.SUPERSEDED if settled else proposal.state,
+                    "superseded" if settled else proposal.state,
                     memory.judgment,
                     memory.created_at,
                     memory_id=memory.memory_id,
                     number=proposal.number,
-                    here=proposal.here or proposal.state is DecisionState.WITHDRAWN,
+                    here=proposal.here or proposal.state == "withdrawn",
                 )
             )
     return sorted(items, key=lambda item: item.at.timestamp() if item.at else 0, reverse=True)

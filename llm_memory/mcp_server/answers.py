@@ -9,7 +9,7 @@ from typing import Final
 from ..models.data_models import Refused, RememberOutcome, StoredMemory
 from ..models.recall import FileText
 from ..models.roles import NoteOutcome, RoleLease
-from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
+from ..models.tasks import TaskChange, TaskOutcome, TaskReport
 from ..primer.models import Overview, PrimerPart
 from ..text.normalising import estimate_tokens
 from ..text.refusal_words import refusal_words
@@ -110,7 +110,7 @@ def task_answer(
     for change, report in zip(changes, reports, strict=False):
         title = safe(change.titles[0])[:_PREVIEW]
         if isinstance(report, Refused):
-            report = TaskReport((TaskOutcome(title, TaskFate.REFUSED, rejected=report),))
+            report = TaskReport((TaskOutcome(title, "refused", rejected=report),))
         for one in report.outcomes:
             why = f": {refusal_words(one.rejected).text('en')}" if one.rejected else ""
             lines.append(f"- {title}: {FATES.get(one.fate, one.fate)}{why}")

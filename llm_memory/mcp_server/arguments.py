@@ -105,7 +105,7 @@ def _task(number: int, raw: object) -> TaskChange:
     if status not in (*_DONE, *_OPEN):
         raise BadArgument(f"the status of task {number} can only be open or done")
     words = {name: text for name, text in raw.items() if isinstance(text, str)}
-    action = TaskAction.DONE if status in _DONE else TaskAction.ADD
+    action: TaskAction = "done" if status in _DONE else "add"
     next_step = words.get("next", words.get("next_step", ""))
     return TaskChange(action, (title,), words.get("progress", ""), next_step)
 

@@ -10,9 +10,9 @@ from ..models.tasks import TaskFate
 from ..primer.models import PrimerPart
 
 FATES: Final[Mapping[TaskFate, str]] = {
-    TaskFate.UNKNOWN: "no such task",
-    TaskFate.SEVERAL: "more than one task holds these words; use an id from the list",
-    TaskFate.ELSEWHERE: "it stands elsewhere, read only here",
+    "unknown": "no such task",
+    "several": "more than one task holds these words; use an id from the list",
+    "elsewhere": "it stands elsewhere, read only here",
 }
 """The other fates are called as they are."""
 PARTS: Final[Mapping[PrimerPart, str]] = {

@@ -22,7 +22,7 @@ from ..models.data_models import MemoryDraft, MemoryKind, Refused, RememberOutco
 from ..models.recall import Arm, FileText, Hit, Recall
 from ..models.roles import RoleLease, RoleNote
 from ..models.scope import SHARED_FOLDER
-from ..models.tasks import TaskAction, TaskChange
+from ..models.tasks import TaskChange
 from ..roles.role_seat import RoleSeat
 from ..sharing.calls import AGENT
 from ..text.normalising import one_line
@@ -247,7 +247,7 @@ class MemoryTools:
             await level.memory.update_tasks(
                 change, conversation_id=level.conversation, actor=_agent.get()
             )
-            for change in (*changes, TaskChange(TaskAction.LIST))
+            for change in (*changes, TaskChange("list"))
         ]
         return task_answer(changes, reports, level, MOST_TOKENS)
 

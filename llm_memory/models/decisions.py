@@ -6,20 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from .data_models import Refused
 from .scope import SHARED_FOLDER
 
-
-class DecisionState(StrEnum):
-    """Of a proposal, or of the record that it was accepted as."""
-
-    PROPOSED = "proposed"
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    SUPERSEDED = "superseded"
-    WITHDRAWN = "withdrawn"
+DecisionState = Literal["proposed", "accepted", "rejected", "superseded", "withdrawn"]
+"""Of a proposal, or of the record that it was accepted as."""
 
 
 class RecordFile(StrEnum):
@@ -56,11 +49,7 @@ def record_name(number: int) -> str:
     return f"D-{number:04d}"
 
 
-class DecisionAction(StrEnum):
-    LIST = "list"
-    ACCEPT = "accept"
-    REJECT = "reject"
-    WITHDRAW = "withdraw"
+DecisionAction = Literal["list", "accept", "reject", "withdraw"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from ..texts import Sayable, Spoken
 from .data_models import Refused
@@ -36,37 +37,28 @@ class Both:
         return self.zh if language == "zh" else self.en
 
 
-class SoulState(StrEnum):
-    """Where a proposal is in its life; ``APPROVED`` waits for an admin or the night."""
-
-    PROPOSED = "proposed"
-    DENIED = "denied"
-    APPROVED = "approved"
-    ACTIVE = "active"
-    SUPERSEDED = "superseded"
-    ROLLED_BACK = "rolled_back"
-    VETOED = "vetoed"
+SoulState = Literal[
+    "proposed", "denied", "approved", "active", "superseded", "rolled_back", "vetoed"
+]
+"""Where a proposal is in its life; what is ``approved`` waits for an admin or the night."""
 
 
-class SoulOrigin(StrEnum):
-    """``STYLE`` is what several people asked for, counted on a closed vocabulary."""
-
-    WISH = "wish"
-    STYLE = "style"
-    HAND = "hand"
+SoulOrigin = Literal["wish", "style", "hand"]
+"""``style`` is what several people asked for, counted on a closed vocabulary."""
 
 
-class SoulEvent(StrEnum):
-    SEEDED = "seeded"
-    PROPOSED = "proposed"
-    DENIED = "denied"
-    APPROVED = "approved"
-    APPLIED = "applied"
-    VETOED = "vetoed"
-    ROLLED_BACK = "rolled_back"
-    ADOPTED = "adopted"
-    DISCARDED = "discarded"
-    RESTORED = "restored"
+SoulEvent = Literal[
+    "seeded",
+    "proposed",
+    "denied",
+    "approved",
+    "applied",
+    "vetoed",
+    "rolled_back",
+    "adopted",
+    "discarded",
+    "restored",
+]
 
 
 class SoulEvolution(StrEnum):
@@ -77,25 +69,12 @@ class SoulEvolution(StrEnum):
     AUTO = "auto"
 
 
-class Axis(StrEnum):
-    """What of a manner may be counted, with ``Direction``."""
-
-    LENGTH = "length"
-    FORMALITY = "formality"
-    EMOJI = "emoji"
-    HUMOUR = "humour"
-    DIRECTNESS = "directness"
-    LANGUAGE_MIX = "language_mix"
-    INITIATIVE = "initiative"
+Axis = Literal["length", "formality", "emoji", "humour", "directness", "language_mix", "initiative"]
+"""What of a manner may be counted, with ``Direction``."""
 
 
-class Direction(StrEnum):
-    LESS = "less"
-    MORE = "more"
-
-    @property
-    def opposite(self) -> Direction:
-        return Direction.MORE if self is Direction.LESS else Direction.LESS
+Direction = Literal["less", "more"]
+OPPOSITE: Final[Mapping[Direction, Direction]] = {"less": "more", "more": "less"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,17 +154,9 @@ class Finding:
     lines: tuple[int, ...] = ()
 
 
-class ProbeKind(StrEnum):
-    """From pass to fail in one of the first three denies a proposal; ``OWN`` are the owner's, from
-    ``probes.md``."""
-
-    SAFETY = "safety"
-    PRIVACY = "privacy"
-    IDENTITY = "identity"
-    HELPFUL = "helpful"
-    STYLE = "style"
-    AIM = "aim"
-    OWN = "own"
+ProbeKind = Literal["safety", "privacy", "identity", "helpful", "style", "aim", "own"]
+"""From pass to fail in one of the first three denies a proposal; ``own`` are the owner's, from
+``probes.md``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,25 +210,15 @@ class SoulView:
     newer: bool = False
 
 
-class SoulAction(StrEnum):
-    """What is asked. Without a number the open proposal is meant, or the version before."""
-
-    SHOW = "show"
-    PROPOSE = "propose"
-    APPLY = "apply"
-    VETO = "veto"
-    """End a proposal; of the one in force: give its predecessor back at once."""
-    ROLLBACK = "undo"
-    DIFF = "diff"
-    LOG = "log"
-    VERIFY = "verify"
-    ADOPT = "adopt"
-    """Put what a person wrote into SOUL.md in force, through the same evaluation."""
-    DISCARD = "discard"
-    """Write the version in force over what a person wrote; that is kept beside."""
+SoulAction = Literal[
+    "show", "propose", "apply", "veto", "undo", "diff", "log", "verify", "adopt", "discard"
+]
+"""Without a number the open proposal is meant, or the version before. A ``veto`` of the one in
+force gives its predecessor back at once; ``adopt`` puts what a person wrote into SOUL.md in force,
+through the same evaluation; ``discard`` writes the version in force over that, which is kept."""
 
 
-READINGS: Final = (SoulAction.SHOW, SoulAction.DIFF, SoulAction.LOG, SoulAction.VERIFY)
+READINGS: Final = ("show", "diff", "log", "verify")
 
 
 @dataclass(frozen=True, slots=True)

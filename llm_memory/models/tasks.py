@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Literal
 
 from .data_models import Refused, StoredMemory
 
@@ -23,13 +23,9 @@ class Task:
     boxed: bool = False
 
 
-class TaskAction(StrEnum):
-    """Added tasks that are known get what is new of them; those that are done stay in the file, and
-    say so."""
-
-    ADD = "add"
-    DONE = "done"
-    LIST = "list"
+TaskAction = Literal["add", "done", "list"]
+"""Added tasks that are known get what is new of them; those that are done stay in the file, and
+say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +41,19 @@ class TaskChange:
     talk: str = ""
 
 
-class TaskFate(StrEnum):
-    """What became of one title. Each has a text in the i18n files."""
-
-    ADDED = "added"
-    UPDATED = "updated"
-    REOPENED = "reopened"
-    UNCHANGED = "unchanged"
-    DONE = "done"
-    UNKNOWN = "unknown"
-    SEVERAL = "several"
-    """More than one may be meant."""
-    ELSEWHERE = "elsewhere"
-    """It stands in a scope that this conversation reads and does not write."""
-    REFUSED = "refused"
+TaskFate = Literal[
+    "added",
+    "updated",
+    "reopened",
+    "unchanged",
+    "done",
+    "unknown",
+    "several",
+    "elsewhere",
+    "refused",
+]
+"""What became of one title: ``several`` may be meant, or it stands ``elsewhere``, in a scope that
+this conversation reads and does not write. Each has a text in the i18n files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ..models.data_models import (
 )
 from ..models.deeds import Deed, DeedKind
 from ..models.roles import Noted, NoteOutcome, RoleNote
-from ..models.tasks import TaskAction, TaskChange, TaskOutcome, TaskReport
+from ..models.tasks import TaskChange, TaskOutcome, TaskReport
 from ..models.transfer import Exported, Imported
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..primer.models import Overview, Primer
@@ -72,7 +72,7 @@ class CognitiveService(DecisionDesk, Turns):
         sees. None is ever dropped. Every speaker there may."""
         view = await self.parts.gate.open(conversation_id, actor)
         scope, outcomes = view.records, list[TaskOutcome]()
-        if change.action is not TaskAction.LIST or view.silence:
+        if change.action != "list" or view.silence:
             if isinstance(scope, Refused):
                 return scope
             role = conversation_id.persona or ""

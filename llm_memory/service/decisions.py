@@ -21,7 +21,6 @@ from ..decisions.rules.not_written import account_in, objections, read_reference
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Refused, StoredMemory
 from ..models.decisions import (
-    DecisionAction,
     DecisionChange,
     DecisionOutcome,
     Decisions,
@@ -50,14 +49,14 @@ class DecisionDesk(Door):
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin or not view.seen.scopes:
             return Refused("not_allowed")
-        if change.action is DecisionAction.LIST:
+        if change.action == "list":
             return await self._listed(view, everything=change.everything)
-        if change.action is DecisionAction.WITHDRAW:
+        if change.action == "withdraw":
             return await self._withdraw(change, view)
         stored = await self._named(change, view)
         if isinstance(stored, Refused):
             return stored
-        if change.action is DecisionAction.REJECT:
+        if change.action == "reject":
             return await self._reject(change, stored)
         return await self._accept(change, stored, change.by or _name_of(actor))
 
@@ -102,7 +101,7 @@ class DecisionDesk(Door):
                 return Refused("ambiguous", detail=", ".join(ids))
             stored = view.governed(ids[0]) if ids else stored
         if isinstance(stored, StoredMemory):
-            fits = change.action is DecisionAction.ACCEPT and not is_rejected(stored.memory)
+            fits = change.action == "accept" and not is_rejected(stored.memory)
             if fits or _is_open(stored):
                 return stored
         return Refused("no_proposal")

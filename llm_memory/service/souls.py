@@ -16,17 +16,14 @@ from ..models.scope import Place
 from ..models.soul import (
     READINGS,
     Finding,
-    SoulAction,
     SoulDenied,
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
-    SoulOrigin,
     SoulOutcome,
     SoulProposal,
     SoulProposed,
     SoulRequest,
-    SoulState,
     SoulView,
     soul_folder,
 )
@@ -48,7 +45,7 @@ from ..soul.style_counts import SqliteStyleCounts
 if TYPE_CHECKING:
     from .parts import Parts
 
-_IN_FORCE = (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT)
+_IN_FORCE = ("propose", "apply", "adopt")
 """What leads to a change of what is in force, and is not done while the setting is off."""
 
 
@@ -94,7 +91,7 @@ class Souls:
             return await self._governance.read(request, role, actor)
         if self.is_off and request.action in _IN_FORCE:
             return Refused("soul_off")
-        if request.action is SoulAction.PROPOSE:
+        if request.action == "propose":
             change = partial(self._propose, role, request.wish, actor)
         else:
             judge = partial(self._judge, role, conversation)
@@ -111,7 +108,7 @@ class Souls:
         if isinstance(view, Refused):
             return view
         text = worded(view.text, wish)
-        draft = SoulDraft(view.version.number, SoulOrigin.WISH, text, wish.strip())
+        draft = SoulDraft(view.version.number, "wish", text, wish.strip())
         if findings := await self._findings(role, draft, view.text):
             # A soul is read in every scope: of a wish that is refused no word is kept.
             return SoulDenied("denied", findings=tuple(findings))
@@ -153,7 +150,7 @@ class Souls:
             names = [one.name for one in parts.vault.scopes() if not one.is_public]
             private, public = heard(memories, names, [own], kept, place, archived)
             repeated = neutral(old, draft.text, private if readable else None, public)
-            wish = draft.origin is not SoulOrigin.STYLE
+            wish = draft.origin != "style"
             broken = check(old, draft.text, wish=wish, recent=recent)
             return [*broken, *([repeated] if repeated else [])]
 
@@ -188,7 +185,7 @@ class Souls:
             text = with_manner(view.text, axis, direction, language)
             if text != view.text:
                 aim = line_of(axis, direction, language)
-                draft = SoulDraft(view.version.number, SoulOrigin.STYLE, text, aim)
+                draft = SoulDraft(view.version.number, "style", text, aim)
                 done = await self._governance.propose(role, draft, None)
                 if isinstance(done, SoulProposed):
                     await asyncio.to_thread(style.clear, role, axis)
@@ -201,7 +198,7 @@ class Souls:
             if isinstance(found, Refused):
                 logger.warning("soul_not_followed", role=role, why=f"{found.reason} {found.detail}")
                 continue
-            waits = found.open if found.state is SoulState.APPROVED else None
+            waits = found.open if found.state == "approved" else None
             is_new = found.by_night and found.version.at > now - RECENT
             told = {
                 "soul_waits": waits and waits.number,

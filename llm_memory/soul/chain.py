@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from ..models.soul import SoulEvent, SoulLine
 from ..storage.soul_heads import SoulHead
@@ -94,13 +94,14 @@ def _line(piece: bytes) -> SoulLine | None:
     fields = _fields(piece)
     fields.pop("format", None)
     try:
-        at, event = datetime.fromisoformat(fields.pop("at")), SoulEvent(fields.pop("event"))
-        line = SoulLine(at=at, event=event, **fields)
+        at = datetime.fromisoformat(fields.pop("at"))
+        line = SoulLine(at=at, **fields)
     except (KeyError, TypeError, ValueError):
         return None
     numbers = all(type(fields.get(name, 0)) is int for name in _NUMBERS)
     texts = all(isinstance(fields.get(name, ""), str) for name in _TEXTS)
-    return line if numbers and texts and at.tzinfo is not None else None
+    known = line.event in get_args(SoulEvent)
+    return line if numbers and texts and known and at.tzinfo is not None else None
 
 
 def _fields(piece: bytes) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from ..errors import ChatFailed
 from ..log import logger
-from ..models.soul import Finding, ProbeResult, SoulEvaluation, SoulOrigin, SoulProposal
+from ..models.soul import Finding, ProbeResult, SoulEvaluation, SoulProposal
 from ..text.normalising import content_hash
 from ..texts import Said, Spoken
 from .model_port import SoulModel, reachable
@@ -89,7 +89,7 @@ class SoulEvaluator:
         )
         language = language_of(old_text)
         trial = _Trial(model, self._verdicts, role, systems, language, conversation)
-        is_aimed = proposal.origin is not SoulOrigin.HAND
+        is_aimed = proposal.origin != "hand"
         try:
             why, results = await trial.run(proposal.aim if is_aimed else None, own.probes)
         except Stopped as error:

@@ -23,12 +23,10 @@ from ..models.data_models import Refused
 from ..models.soul import (
     OWNER,
     REFLECTION,
-    SoulAction,
     SoulChanged,
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
-    SoulOrigin,
     SoulOutcome,
     SoulProposal,
     SoulProposed,
@@ -140,7 +138,7 @@ class Governance:
     async def read(self, request: SoulRequest, role: str, actor: Actor) -> SoulOutcome:
         """Returns what somebody asks to see: what is in force is for all, the rest for admins.
         Changes nothing."""
-        if request.action is not SoulAction.SHOW and not _is_admin(actor):
+        if request.action != "show" and not _is_admin(actor):
             return _FORBIDDEN
         return await self._read(role, partial(self._store.answer, request))
 
@@ -148,8 +146,8 @@ class Governance:
         self, role: str, draft: SoulDraft, actor: Actor | None
     ) -> SoulProposed | Refused:
         """Make a proposal of an admin's wish, or, without an actor, of what was counted."""
-        wished = draft.origin is SoulOrigin.WISH and _is_admin(actor)
-        counted = draft.origin is SoulOrigin.STYLE and actor is None
+        wished = draft.origin == "wish" and _is_admin(actor)
+        counted = draft.origin == "style" and actor is None
         if not (wished or counted):
             return _FORBIDDEN
         return await self._do(role, partial(self._life.propose, draft, _name(actor)))
@@ -186,16 +184,16 @@ class Governance:
             return _FORBIDDEN
         by = _name(actor)
         match request.action:
-            case SoulAction.APPLY:
+            case "apply":
                 return await self.apply(role, request.number, actor, judge)
-            case SoulAction.VETO:
+            case "veto":
                 return await self._do(role, partial(self._life.veto, request.number, by))
-            case SoulAction.ROLLBACK:
+            case "undo":
                 return await self._do(role, partial(self._life.rollback, request.number, by))
-            case SoulAction.ADOPT:
+            case "adopt":
                 adopt = partial(self._life.adopt, by)
                 return await self._judged(role, self._life.written, judge, adopt)
-            case SoulAction.DISCARD:
+            case "discard":
                 return await self._do(role, partial(self._life.discard, by))
         raise ValueError(f"no change: {request.action}")
 

@@ -14,17 +14,15 @@ from ..models.soul import (
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
-    SoulOrigin,
     SoulProposal,
     SoulProposed,
-    SoulState,
 )
 from ..runtime.identifiers import Clock
 from .chain import digest
 from .soul_reader import NOT_TEXT, Standing, Stopped
 from .soul_store import SoulStore
 
-_WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
+_WAITS: Final = ("proposed", "approved")
 
 
 class SoulLife:
@@ -52,14 +50,14 @@ class SoulLife:
         history, version = standing.history, standing.version
         number = _asked(number, standing)
         state, verdict = history.states.get(number), self._store.verdict(standing, number)
-        if state is SoulState.DENIED and verdict is not None:
+        if state == "denied" and verdict is not None:
             raise Stopped("denied", verdict=verdict)
         if number not in history.proposed or state not in _WAITS:
             raise Stopped("no_such", state or "")
         proposal = self._store.proposal(standing, number)
         if (proposal.base, proposal.base_sha256) != (version.number, version.sha256):
             raise Stopped("stale")
-        if state is SoulState.APPROVED and (verdict is None or verdict.passed is not True):
+        if state == "approved" and (verdict is None or verdict.passed is not True):
             raise Stopped("broken", str(history.verdicts[number].n))
         return SoulProposed(proposal, verdict)
 
@@ -87,9 +85,9 @@ class SoulLife:
         """Put a proposal in force that has passed."""
         found = self.ready(number, standing)
         if found.verdict is None:
-            raise Stopped("no_such", SoulState.PROPOSED)
+            raise Stopped("no_such", "proposed")
         raw = found.proposal.text.encode()
-        done = self._store.put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
+        done = self._store.put(standing, "applied", raw, by, proposal=number)
         return replace(done, verdict=found.verdict)
 
     def veto(self, number: int, by: str, standing: Standing) -> SoulChanged:
@@ -98,16 +96,14 @@ class SoulLife:
         history = standing.history
         number = _asked(number, standing)
         state = history.states.get(number)
-        if state is SoulState.ACTIVE:
+        if state == "active":
             target = history.before_veto()
             raw = self._store.text(standing, target)
-            return self._store.put(
-                standing, SoulEvent.VETOED, raw, by, proposal=number, source=target
-            )
+            return self._store.put(standing, "vetoed", raw, by, proposal=number, source=target)
         if state not in _WAITS:
             raise Stopped("no_such", state or "")
-        self._store.write(standing, SoulEvent.VETOED, by, proposal=number)
-        return self._ended(SoulEvent.VETOED, standing, proposal=number)
+        self._store.write(standing, "vetoed", by, proposal=number)
+        return self._ended("vetoed", standing, proposal=number)
 
     def rollback(self, version: int, by: str, standing: Standing) -> SoulChanged:
         """Give an earlier version's bytes back, as a new version; 0 for the one before."""
@@ -117,7 +113,7 @@ class SoulLife:
         if not target:
             raise Stopped("no_target")
         raw = self._store.text(standing, target)
-        return self._store.put(standing, SoulEvent.ROLLED_BACK, raw, by, source=target)
+        return self._store.put(standing, "rolled_back", raw, by, source=target)
 
     # What a person has written into SOUL.md
 
@@ -127,7 +123,7 @@ class SoulLife:
             text = self._by_hand(standing).decode()
         except UnicodeDecodeError:
             raise Stopped("denied", findings=(NOT_TEXT,)) from None
-        draft = SoulDraft(standing.version.number, SoulOrigin.HAND, text, "")
+        draft = SoulDraft(standing.version.number, "hand", text, "")
         kept = self._store.kept(standing, text)
         return SoulProposed(kept or self._store.propose(standing, draft, OWNER))
 
@@ -141,18 +137,18 @@ class SoulLife:
         if standing.page is None or standing.page.raw != raw:
             raise Stopped("conflict")  # it was written again meanwhile
         judged = self._store.judge(standing, verdict)
-        done = self._store.put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
+        done = self._store.put(judged, "adopted", raw, by, proposal=proposal.number)
         return replace(done, verdict=verdict)
 
     def discard(self, by: str, standing: Standing) -> SoulChanged:
         """Write the version in force over it. It is kept."""
         raw = self._by_hand(standing)
         kept = self._store.put_aside(standing.role, f"{self._clock():%Y-%m-%d}.md", raw)
-        event, sha256 = SoulEvent.DISCARDED, digest(raw)
-        changed = self._store.write(standing, event, by, standing.raw, sha256=sha256)
+        sha256 = digest(raw)
+        changed = self._store.write(standing, "discarded", by, standing.raw, sha256=sha256)
         if changed.by_hand:  # a person has saved again, and that stays
             raise Stopped("conflict", kept)
-        return self._ended(event, standing, kept=kept)
+        return self._ended("discarded", standing, kept=kept)
 
     def _ended(
         self, event: SoulEvent, standing: Standing, proposal: int = 0, kept: str = ""

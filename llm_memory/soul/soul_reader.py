@@ -16,13 +16,10 @@ from ..models.data_models import NO_TIME, Refused
 from ..models.soul import (
     REFLECTION,
     Finding,
-    SoulAction,
     SoulDenied,
     SoulEvaluation,
-    SoulEvent,
     SoulLine,
     SoulLog,
-    SoulOrigin,
     SoulProposal,
     SoulRequest,
     SoulText,
@@ -167,7 +164,7 @@ class SoulReader:
 
     def kept(self, standing: Standing, text: str) -> SoulProposal | None:
         """Returns the proposal that holds what a person has written over the version in force."""
-        wanted = (SoulOrigin.HAND, standing.version.number, text)
+        wanted = ("hand", standing.version.number, text)
         for name in self._files.names(standing.role, PROPOSALS):
             stem = name.removesuffix(".md")
             number = int(stem) if stem.isdecimal() else 0
@@ -194,11 +191,11 @@ class SoulReader:
     ) -> SoulView | SoulText | SoulLog | SoulVerified:
         """Returns what somebody asks to see."""
         match request.action:
-            case SoulAction.DIFF:
+            case "diff":
                 return self._diff(standing, request.number)
-            case SoulAction.LOG:
+            case "log":
                 return SoulLog(standing.chain.lines[::-1], standing.chain.broken)
-            case SoulAction.VERIFY:
+            case "verify":
                 return self._verify(standing)
         return self.view(standing)
 
@@ -274,7 +271,7 @@ def or_refused[R](work: Callable[[], R]) -> R | Refused:
 
 def _file_of(line: SoulLine) -> str:
     """The file whose hash the line has, empty for none."""
-    if line.event is SoulEvent.PROPOSED:
+    if line.event == "proposed":
         return proposal_name(line.proposal)
     if line.eval:
         return verdict_name(line.eval)

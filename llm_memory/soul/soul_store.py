@@ -26,7 +26,6 @@ from ..models.soul import (
     SoulEvaluation,
     SoulEvent,
     SoulLine,
-    SoulOrigin,
     SoulProposal,
 )
 from ..runtime.identifiers import Clock
@@ -101,7 +100,7 @@ class SoulStore(SoulReader):
         if standing.head:
             logger.warning("soul_chain_gone", role=role, lines=standing.head.n)
         raw, actor = (self._seed, SEEDED_BY) if page is None else (page.raw, OWNER)
-        self.put(standing, SoulEvent.SEEDED, raw, actor)
+        self.put(standing, "seeded", raw, actor)
         return self.standing(role)
 
     def _mend(self, standing: Standing) -> Standing:
@@ -115,10 +114,10 @@ class SoulStore(SoulReader):
         try:
             # Noted once, not each time that another program puts the old file back; and not where
             # a change that was cut off comes to its end.
-            if is_done and standing.chain.lines[-1].event is not SoulEvent.RESTORED:
+            if is_done and standing.chain.lines[-1].event != "restored":
                 number, sha256 = standing.version.number, standing.version.sha256
                 fields = LineFields(version=number, sha256=sha256)
-                return self.write(standing, SoulEvent.RESTORED, PLUGIN, raw, **fields)
+                return self.write(standing, "restored", PLUGIN, raw, **fields)
             return self._land(standing, self._files.stage(role, raw))
         except VaultWriteFailed as error:
             logger.warning("soul_not_restored", role=role, error=error)
@@ -160,10 +159,10 @@ class SoulStore(SoulReader):
         )
         while not self._files.add(role, proposal_name(made.number), proposal_bytes(made)):
             made = replace(made, number=made.number + 1)
-        if made.origin is not SoulOrigin.HAND:
+        if made.origin != "hand":
             sha256 = digest(proposal_bytes(made))
             fields = LineFields(proposal=made.number, version=made.base, sha256=sha256)
-            self.write(standing, SoulEvent.PROPOSED, made.author, **fields)
+            self.write(standing, "proposed", made.author, **fields)
         return made
 
     def judge(self, standing: Standing, verdict: SoulEvaluation) -> Standing:
@@ -171,7 +170,7 @@ class SoulStore(SoulReader):
         raw = verdict_bytes(verdict)
         names = (f"{verdict.proposal:04d}-{time}" for time in itertools.count(1))
         name = next(one for one in names if self._files.add(standing.role, verdict_name(one), raw))
-        event = SoulEvent.APPROVED if verdict.passed is True else SoulEvent.DENIED
+        event: SoulEvent = "approved" if verdict.passed is True else "denied"
         fields = LineFields(proposal=verdict.proposal, sha256=digest(raw), eval=name)
         judged = self.write(standing, event, EVALUATION, **fields)
         if verdict.passed is not True:

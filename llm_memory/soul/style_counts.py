@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Final
 
-from ..models.soul import Axis, Direction, MannerWish, soul_folder
+from ..models.soul import OPPOSITE, Axis, Direction, MannerWish, soul_folder
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.sqlite_file import sound
 
@@ -45,7 +45,7 @@ class SqliteStyleCounts:
         for wish in wishes:
             person = self._pseudonym(wish.person) if wish.person else ""
             if person or not wish.person:
-                named = (scope, role, week, wish.axis.value, wish.direction.value, person)
+                named = (scope, role, week, wish.axis, wish.direction, person)
                 rows.append(tuple(map(sound, named)))
         with self._file.transaction() as connection:
             connection.execute("DELETE FROM style WHERE week < ?", (_week(at.date(), WEEKS - 1),))
@@ -59,18 +59,17 @@ class SqliteStyleCounts:
         """Returns what enough people want of a persona: three of them, or two scopes and not one
         person alone, and nobody the opposite in this week or the last. ``role`` is its folder."""
         rows = self._file.rows(_COUNTS, (role, _week(today, WEEKS - 1), _week(today)))
-        last = {(Axis(axis), Direction(way)): week for axis, way, *_, week in rows}
+        last = {(axis, way): week for axis, way, *_, week in rows}
         found = []
         for axis, way, people, scopes, several, _ in rows:
-            manner = (Axis(axis), Direction(way))
             is_enough = people >= LEAST_PEOPLE or (scopes >= LEAST_SCOPES and several > 1)
-            if is_enough and last.get((manner[0], manner[1].opposite), "") < _week(today, 1):
-                found.append(manner)
+            if is_enough and last.get((axis, OPPOSITE[way]), "") < _week(today, 1):
+                found.append((axis, way))
         return tuple(sorted(found))
 
     def clear(self, role: str, axis: Axis) -> None:
         """Forget what was counted on an axis: it was proposed, and is to be asked for anew."""
-        self._file.write("DELETE FROM style WHERE role = ? AND axis = ?", [(role, axis.value)])
+        self._file.write("DELETE FROM style WHERE role = ? AND axis = ?", [(role, axis)])
 
 
 def _week(day: date, before: int = 0) -> str:

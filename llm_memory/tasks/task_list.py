@@ -28,7 +28,7 @@ from ..models.data_models import (
 )
 from ..models.deeds import Requester
 from ..models.scope import Scope, ScopeFilter
-from ..models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
+from ..models.tasks import Task, TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..remember.edit import DraftChecks, MemoryEditor, not_written
 from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
@@ -104,7 +104,7 @@ class TaskList:
         if await asyncio.to_thread(is_model_worded, news, change.heard, who):
             by = replace(by, trusted=False)
         async with self._lock:
-            step = self._add if change.action is TaskAction.ADD else self._done
+            step = self._add if change.action == "add" else self._done
             return [await step(title, change, by, scope_filter) for title in change.titles]
 
     async def _add(
@@ -112,7 +112,7 @@ class TaskList:
     ) -> TaskOutcome:
         words = await self._examined(title, change, by)
         if isinstance(words, Refused):
-            return TaskOutcome(title, TaskFate.REFUSED, rejected=words)
+            return TaskOutcome(title, "refused", rejected=words)
         own = self._own(by.scope)
         known = same_task(words.title, own) or same_task(title, own)
         if known is None and pointed_id(title) is not None:  # as the list of open tasks names it
@@ -127,8 +127,8 @@ class TaskList:
             next_step=words.next_step or task.next_step,
         )
         if not task.done and news == task:
-            return TaskOutcome(title, TaskFate.UNCHANGED, known)
-        fate = TaskFate.REOPENED if task.done else TaskFate.UPDATED
+            return TaskOutcome(title, "unchanged", known)
+        fate: TaskFate = "reopened" if task.done else "updated"
         made = partial(_with_words, words=words, trusted=by.trusted)
         return await self._amended(title, known, made, by, fate, words.hidden)
 
@@ -138,12 +138,12 @@ class TaskList:
         mine = replace(scope_filter, scopes=(by.scope,))  # includes what only this person may read
         found = find_tasks(title, [s for s in self._of(mine) if s.scope == by.scope])
         if not found and (elsewhere := find_tasks(title, self._of(scope_filter))):
-            return TaskOutcome(title, TaskFate.ELSEWHERE, elsewhere[0])
+            return TaskOutcome(title, "elsewhere", elsewhere[0])
         if len(found) != 1:
-            return TaskOutcome(title, TaskFate.SEVERAL if found else TaskFate.UNKNOWN)
+            return TaskOutcome(title, "several" if found else "unknown")
         (known,) = found
         if is_done(known):
-            return TaskOutcome(title, TaskFate.UNCHANGED, known)
+            return TaskOutcome(title, "unchanged", known)
         words = await self._examined(task_of(known.memory).title, change, by)
         if isinstance(words, Refused):
             # Its title is stored already: the note is refused, but the task is done.
@@ -154,7 +154,7 @@ class TaskList:
         def made(memory: Memory) -> Memory:
             return done(_with_words(memory, words, by.trusted, reopen=False), day, who)
 
-        return await self._amended(title, known, made, by, TaskFate.DONE, words.hidden)
+        return await self._amended(title, known, made, by, "done", words.hidden)
 
     async def _amended(
         self,
@@ -168,9 +168,9 @@ class TaskList:
         amended = await self._editor.annotate(known, made, by.requester)
         match amended:
             case Refused("not_visible"):  # a person has just deleted it
-                return TaskOutcome(title, TaskFate.UNKNOWN)
+                return TaskOutcome(title, "unknown")
             case Refused():
-                return TaskOutcome(title, TaskFate.REFUSED, known, amended)
+                return TaskOutcome(title, "refused", known, amended)
             case StoredMemory():
                 return TaskOutcome(title, fate, amended, redacted=hidden)
 
@@ -234,9 +234,9 @@ class TaskList:
                 stored = await asyncio.to_thread(self._vault.append, by.scope, Topic.TASKS, memory)
             except VaultWriteFailed as error:
                 refused = not_written(error, self._notices)
-                return TaskOutcome(title, TaskFate.REFUSED, rejected=refused)
+                return TaskOutcome(title, "refused", rejected=refused)
             self._recallable.take(stored)
-        return TaskOutcome(title, TaskFate.ADDED, stored, redacted=words.hidden)
+        return TaskOutcome(title, "added", stored, redacted=words.hidden)
 
     def _own(self, scope: Scope) -> list[StoredMemory]:
         return self._of(ScopeFilter((scope,)))

@@ -18,7 +18,7 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulAction, SoulRequest
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulRequest
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -40,9 +40,9 @@ async def family(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]
     """An engine that knows of the peanuts in the group 777; 猫娘 has learned a manner."""
     async with running(tmp_path_factory.mktemp("family")) as rig:
         await rig.remember(PEANUTS, group(777))
-        wish = SoulRequest(SoulAction.PROPOSE, wish="说话温和一点。")
+        wish = SoulRequest("propose", wish="说话温和一点。")
         made: Any = await rig.engine.service.souls.ask(wish, "猫娘", ADMIN)
-        apply = SoulRequest(SoulAction.APPLY, made.proposal.number)
+        apply = SoulRequest("apply", made.proposal.number)
         await rig.engine.service.souls.ask(apply, "猫娘", ADMIN)
         yield rig
 

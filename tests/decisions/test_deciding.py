@@ -32,7 +32,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     DecisionItem,
     DecisionOutcome,
     Decisions,
-    DecisionState,
     Draft,
     Recorded,
     RecordFile,
@@ -122,7 +121,7 @@ async def test_what_was_shown_is_written_byte_for_byte(tmp_path: Path) -> None:
         (stored,) = rig.engine.parts.catalogue.all()
         proposal = proposal_of(stored.memory)
         assert proposal is not None
-        assert (proposal.state, proposal.number) == (DecisionState.ACCEPTED, 1)
+        assert (proposal.state, proposal.number) == ("accepted", 1)
         hits = (await rig.recall("检索面用什么", OUTSIDE)).hits
         assert [hit.pointer.split("#")[0] for hit in hits] == ["shared/DECISIONS.md"]
         again = await decide(rig, change)
@@ -184,7 +183,7 @@ async def test_a_rejected_proposal_is_listed_no_more_and_not_accepted(tmp_path: 
         assert await decide(rig, Reject(memory_id, why="太贵")) == Recorded(0)
         assert await items(rig) == []
         (item,) = await items(rig, everything=True)
-        assert item.state is DecisionState.REJECTED
+        assert item.state == "rejected"
         refused = await decide(rig, Publish(memory_id, unseen=True))
         assert refused == Refused("no_proposal")
         draft = MemoryDraft(WORDS, actor=person(10001), proposed=True)
@@ -208,7 +207,7 @@ async def test_a_later_record_supersedes_or_withdraws_and_no_number_comes_twice(
         withdrawn = await decide(rig, Withdraw(2, "不用了", shown=draft.digest))
         assert withdrawn == Recorded(3, RecordFile.DECISIONS, 10)
         assert await decide(rig, Withdraw(2, unseen=True)) == refused
-        states = [(one.number, one.state.value) for one in await items(rig, everything=True)]
+        states = [(one.number, one.state) for one in await items(rig, everything=True)]
         assert states == [(0, "proposed"), (1, "superseded"), (2, "withdrawn"), (3, "accepted")]
         # A person deletes the last record: its number is still not given again.
         text = shared(tmp_path).read_text("utf-8")
@@ -234,7 +233,7 @@ async def test_a_private_scope_keeps_its_decision_unless_it_is_for_everybody(
         assert await decide(rig, change) == Recorded(1, None, 0, again=True)
         assert not shared(tmp_path).exists()
         (item,) = await items(rig)
-        assert (item.number, item.state, item.here) == (1, DecisionState.ACCEPTED, True)
+        assert (item.number, item.state, item.here) == (1, "accepted", True)
         assert await told(rig, HOME) == [(1, WORDS, False, False, False)]
         for where in (ELSEWHERE, OUTSIDE):
             assert (await items(rig, where, everything=True), await told(rig, where)) == ([], [])
@@ -262,7 +261,7 @@ async def test_a_decision_of_one_scope_is_superseded_and_withdrawn_there(tmp_pat
             assert await decide(rig, Withdraw(2, unseen=True), where) == refused
         assert await decide(rig, Withdraw(2, "太慢", unseen=True)) == Recorded(2, None, 0)
         assert await decide(rig, Withdraw(2, unseen=True)) == refused
-        states = [(one.number, one.state.value) for one in await items(rig, everything=True)]
+        states = [(one.number, one.state) for one in await items(rig, everything=True)]
         assert sorted(states) == [(0, "proposed"), (1, "superseded"), (2, "withdrawn")]
         assert (0, words[1], True, False, False) in await told(rig, HOME)
         await rig.engine.service.forget(ids[1], conversation_id=HOME, actor=ADMIN)

@@ -15,14 +15,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Exported,
     Hit,
     StoredMemory,
-    TaskAction,
     TaskChange,
 )
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import Level, Levels
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
     SoulRequest,
 )
 from astrbot_plugin_scoped_memory.tests.laws.cast import QUERY, Place
@@ -156,7 +154,7 @@ async def overviewed(at: Asking) -> object:
 
 async def tasks(at: Asking) -> object:
     """What is to be done."""
-    change = TaskChange(TaskAction.LIST)
+    change = TaskChange("list")
     return await at.bot.rig.engine.service.update_tasks(
         change, conversation_id=at.where, actor=at.who
     )
@@ -199,8 +197,8 @@ async def souls(at: Asking) -> object:
     souls = at.bot.rig.engine.service.souls
     return (
         souls.injected(""),
-        await souls.ask(SoulRequest(SoulAction.SHOW), "", ADMIN, conversation=at.place.umo),
-        await souls.ask(SoulRequest(SoulAction.LOG), "", ADMIN, conversation=at.place.umo),
+        await souls.ask(SoulRequest("show"), "", ADMIN, conversation=at.place.umo),
+        await souls.ask(SoulRequest("log"), "", ADMIN, conversation=at.place.umo),
     )
 
 

@@ -168,10 +168,10 @@ class Soul(Deed):
     async def prepare(self, root: Path) -> None:
         async with opened(root) as rig:
             if not self._fresh:
-                await self.ask(rig, soul.SoulRequest(soul.SoulAction.PROPOSE, wish=SOFT))
-                await self.ask(rig, soul.SoulRequest(soul.SoulAction.APPLY))
+                await self.ask(rig, soul.SoulRequest("propose", wish=SOFT))
+                await self.ask(rig, soul.SoulRequest("apply"))
             if self._waits:
-                await self.ask(rig, soul.SoulRequest(soul.SoulAction.PROPOSE, wish=SHORT))
+                await self.ask(rig, soul.SoulRequest("propose", wish=SHORT))
         if self._by_hand:
             text = page_of(root).read_text("utf-8")
             page_of(root).write_text(text.replace(SOFT, f"{SOFT}\n- {SHORT}"), "utf-8")
@@ -188,26 +188,22 @@ class Soul(Deed):
 
     def is_done(self, view: soul.SoulView) -> bool:
         match self._request.action:
-            case soul.SoulAction.PROPOSE:
+            case "propose":
                 return view.open is not None
-            case soul.SoulAction.APPLY:
+            case "apply":
                 return view.open is None
-            case soul.SoulAction.VETO | soul.SoulAction.ROLLBACK:
+            case "veto" | "undo":
                 return not view.rules
         return not view.by_hand
 
     async def view(self, rig: Rig) -> soul.SoulView:
-        view = await rig.engine.service.souls.ask(
-            soul.SoulRequest(soul.SoulAction.SHOW), CAT, ADMIN
-        )
+        view = await rig.engine.service.souls.ask(soul.SoulRequest("show"), CAT, ADMIN)
         assert isinstance(view, soul.SoulView), view
         return view
 
     async def facts(self, rig: Rig) -> Facts:
         view = await self.view(rig)
-        verified = await rig.engine.service.souls.ask(
-            soul.SoulRequest(soul.SoulAction.VERIFY), CAT, ADMIN
-        )
+        verified = await rig.engine.service.souls.ask(soul.SoulRequest("verify"), CAT, ADMIN)
         assert isinstance(verified, soul.SoulVerified)
         path = page_of(rig.root)
         page = path.read_bytes() if path.exists() else b""
@@ -227,7 +223,7 @@ class SoulMended(Soul, Opening):
     force."""
 
     def __init__(self, name: str, page: bytes | None) -> None:
-        super().__init__(name, soul.SoulRequest(soul.SoulAction.DISCARD))
+        super().__init__(name, soul.SoulRequest("discard"))
         self._page = page
 
     async def prepare(self, root: Path) -> None:
@@ -257,13 +253,13 @@ ADMIN_DEEDS: list[Deed] = [
     SupersedeHere(),
     WithdrawHere(),
     NoteRole(),
-    Soul("First", soul.SoulRequest(soul.SoulAction.PROPOSE, wish=SHORT), fresh=True),
-    Soul("Propose", soul.SoulRequest(soul.SoulAction.PROPOSE, wish=SHORT)),
-    Soul("Apply", soul.SoulRequest(soul.SoulAction.APPLY), waits=True),
-    Soul("Veto", soul.SoulRequest(soul.SoulAction.VETO, 1)),
-    Soul("Rollback", soul.SoulRequest(soul.SoulAction.ROLLBACK)),
-    Soul("VetoByHand", soul.SoulRequest(soul.SoulAction.VETO, 1), by_hand=True),
-    Soul("Adopt", soul.SoulRequest(soul.SoulAction.ADOPT), by_hand=True),
-    Soul("Discard", soul.SoulRequest(soul.SoulAction.DISCARD), by_hand=True),
+    Soul("First", soul.SoulRequest("propose", wish=SHORT), fresh=True),
+    Soul("Propose", soul.SoulRequest("propose", wish=SHORT)),
+    Soul("Apply", soul.SoulRequest("apply"), waits=True),
+    Soul("Veto", soul.SoulRequest("veto", 1)),
+    Soul("Rollback", soul.SoulRequest("undo")),
+    Soul("VetoByHand", soul.SoulRequest("veto", 1), by_hand=True),
+    Soul("Adopt", soul.SoulRequest("adopt"), by_hand=True),
+    Soul("Discard", soul.SoulRequest("discard"), by_hand=True),
     SoulMended("Gone", None),
 ]

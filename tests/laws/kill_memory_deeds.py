@@ -161,17 +161,17 @@ class Undo(Deed):
 class TaskDone(Deed):
     async def before(self, rig: Rig) -> None:
         await super().before(rig)
-        await self._change(rig, TaskAction.ADD, "浇花", "交房租")
+        await self._change(rig, "add", "浇花", "交房租")
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await self._change(rig, TaskAction.DONE, "浇花")
+        await self._change(rig, "done", "浇花")
 
     async def _change(self, rig: Rig, action: TaskAction, *titles: str) -> None:
         change = TaskChange(action, titles)
         await rig.engine.service.update_tasks(change, conversation_id=FAMILY, actor=person(10001))
 
     async def facts(self, rig: Rig) -> Facts:
-        change = TaskChange(TaskAction.LIST)
+        change = TaskChange("list")
         report = await rig.engine.service.update_tasks(
             change, conversation_id=FAMILY, actor=person(10001)
         )
@@ -187,7 +187,7 @@ class TaskAdded(TaskDone):
         await Deed.before(self, rig)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await self._change(rig, TaskAction.ADD, "浇花")
+        await self._change(rig, "add", "浇花")
 
 
 class Backup(Deed):

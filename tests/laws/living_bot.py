@@ -33,7 +33,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     Refused,
     Stored,
-    TaskAction,
     TaskChange,
     Ticket,
     Turn,
@@ -320,7 +319,7 @@ class LivingBot:
 
     async def task(self, place: Place, who: Person, words: str, *, done: bool) -> str:
         """Something is to be done, or is done."""
-        change = TaskChange(TaskAction.DONE if done else TaskAction.ADD, (words,))
+        change = TaskChange("done" if done else "add", (words,))
         report = await self.rig.engine.service.update_tasks(
             change, conversation_id=conversation(place), actor=actor(who)
         )

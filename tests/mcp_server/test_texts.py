@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -42,7 +42,7 @@ def server() -> Any:
 
 
 def test_every_outcome_has_words() -> None:
-    assert set(FATES) < set(TaskFate)
+    assert set(FATES) < set(get_args(TaskFate))
     assert set(PARTS) == set(PrimerPart)
     said, lines = (
         (ROOT / "llm_memory" / path).read_text("utf-8")

@@ -18,7 +18,7 @@ from astrbot.core.agent.message import TextPart
 from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
-from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, TaskAction, TaskChange
+from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import OPEN
@@ -48,9 +48,9 @@ async def a_family(rig: Rig) -> None:
     await rig.remember("回答必须用中文", FAMILY, ADMIN)
     await rig.remember("小明对猫毛过敏", FAMILY, MING)
     await rig.remember("全家搬到了杭州", FAMILY, MING, kind=MemoryKind.EVENT)
-    change = TaskChange(TaskAction.ADD, ("交房租", "换灯泡"))
+    change = TaskChange("add", ("交房租", "换灯泡"))
     await rig.engine.service.update_tasks(change, conversation_id=FAMILY, actor=MING)
-    done = TaskChange(TaskAction.DONE, ("换灯泡",))
+    done = TaskChange("done", ("换灯泡",))
     await rig.engine.service.update_tasks(done, conversation_id=FAMILY, actor=MING)
 
 

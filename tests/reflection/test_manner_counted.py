@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -94,7 +95,7 @@ async def test_where_nothing_is_counted_the_reader_is_not_asked(bot: Bot) -> Non
 
 
 async def test_all_of_the_vocabulary_can_be_counted(tmp_path: Path) -> None:
-    every = [[axis, direction] for axis in Axis for direction in Direction]
+    every = [[axis, direction] for axis in get_args(Axis) for direction in get_args(Direction)]
     async with reading(tmp_path, settings=COUNTING) as rig:
         await rig.hears("短一点，又长一点", style=every)
     assert {(one[3], one[4]) for one in rows(tmp_path)} == {(a, d) for a, d in every}

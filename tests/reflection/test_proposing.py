@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     DecisionItem,
     Decisions,
-    DecisionState,
     Recorded,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import DECISIONS
@@ -138,5 +137,5 @@ async def test_a_proposal_that_its_speaker_changes_is_still_to_be_decided(bot: B
     old_id = (await proposed(bot)).memory.memory_id
     changed = {"old_id": old_id, "new": learned("我们改成五月去京都", who="s1")}
     await bot.hears("不去大阪了，我们改成五月去京都", contradictions=[changed])
-    shown = [item for item in await listed(bot) if item.state is DecisionState.PROPOSED]
+    shown = [item for item in await listed(bot) if item.state == "proposed"]
     assert [item.title for item in shown] == ["我们改成五月去京都"]

@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Refused,
     Stored,
     StoredMemory,
-    TaskAction,
     TaskChange,
     TaskReport,
     Ticket,
@@ -103,7 +102,7 @@ async def shown(rig: Rig, where: ConversationId, words: str) -> bool:
     found = (
         await rig.recall(words, where, 20),
         await rig.engine.service.newest(conversation_id=where),
-        await change_tasks(rig, TaskChange(TaskAction.LIST), where, HONG),
+        await change_tasks(rig, TaskChange("list"), where, HONG),
     )
     return words in repr(found)
 
@@ -162,7 +161,7 @@ async def test_a_confidence_is_stored_where_its_speaker_alone_reads_and_never_le
     rig: Rig,
 ) -> None:
     for where, refused in TO_WHOM.items():
-        task = TaskChange(TaskAction.ADD, ("年底搬家",), heard=SECRET)
+        task = TaskChange("add", ("年底搬家",), heard=SECRET)
         outcomes = [
             *[await rig.tell(said, where, MING) for said in CONFIDENCES],
             *[await rig.tell("小明三月要走", where, ADMIN, heard=said) for said in CONFIDENCES],
@@ -175,7 +174,7 @@ async def test_a_confidence_is_stored_where_its_speaker_alone_reads_and_never_le
             assert await is_kept(rig, said, where) is (refused is None)
         assert bool(rig.living()) is (refused is None)
     await rig.remember("小明要走", OWN, MING, tags=("保密",))
-    news = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
+    news = TaskChange("add", ("找搬家公司",), progress="别告诉别人，定金付了")
     await change_tasks(rig, news, OWN, MING)
     open_ones = {SECRET, MOVE, "小明要走", "找搬家公司"}
     kept = [one.memory for one in rig.living() if one.memory.judgment in open_ones]
@@ -224,7 +223,7 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
     title = "年底找搬家公司"
     task = (await hear(rig, title, kind=MemoryKind.TASK)).memory.memory_id
     assert not await shown(rig, OTHERS_CHAT, title)
-    done = TaskChange(TaskAction.DONE, (title,))
+    done = TaskChange("done", (title,))
     for where, who, fate in ((OTHERS_CHAT, HONG, "unknown"), (ROOM, MING, "unknown"),
                              (CHAT, MING, "done")):  # fmt: skip
         assert (await change_tasks(rig, done, where, who)).outcomes[0].fate == fate
@@ -233,8 +232,8 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
 
 
 async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(rig: Rig) -> None:
-    await change_tasks(rig, TaskChange(TaskAction.ADD, ("交报告",)), ROOM, HONG)
-    news = TaskChange(TaskAction.DONE, ("交报告",), progress="小明搬出去了，没交")
+    await change_tasks(rig, TaskChange("add", ("交报告",)), ROOM, HONG)
+    news = TaskChange("done", ("交报告",), progress="小明搬出去了，没交")
     await change_tasks(rig, news, CHAT, AGENT)
     assert not await shown(rig, OTHERS_CHAT, "搬出去")
     assert is_done(rig.only())

@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Pause,
     Refused,
     StateUnavailable,
-    TaskAction,
     TaskChange,
     TaskReport,
     Ticket,
@@ -163,7 +162,7 @@ async def test_a_message_that_is_not_to_be_kept_is_neither_queued_nor_stored(
         turn, service = replace(GIFT, user_text=said), rig.engine.service
         assert await service.observe(turn, conversation_id=FAMILY) == refused
         assert await rig.tell("小明把礼物藏在柜子里", FAMILY, MING, heard=said) == refused
-        task = TaskChange(TaskAction.ADD, ("把柜子里的礼物拿出来",), heard=said)
+        task = TaskChange("add", ("把柜子里的礼物拿出来",), heard=said)
         done = await service.update_tasks(task, conversation_id=FAMILY, actor=MING)
         assert isinstance(done, TaskReport)
         assert done.open == ()

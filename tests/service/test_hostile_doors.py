@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import batched, cycle
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import pytest_asyncio
@@ -143,7 +143,7 @@ def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[
         yield service.remember(replace(draft, proposed=proposed, key=f"{topic} {name}"), **at)
     yield service.recall(name, **at, limit=5, token_budget=500, actor=stranger, on=name)
     yield turn(service, name, at, stranger)
-    for action in TaskAction:
+    for action in get_args(TaskAction):
         change = TaskChange(action, (name, f"2 {name}"), name, name)
         yield service.update_tasks(change, **at, actor=stranger)
     yield service.read(name, **at)

@@ -66,14 +66,14 @@ async def ask(
 
 
 async def proposed(rig: Rig, wish: str = SOFT, persona: str = CAT) -> int:
-    made = await ask(rig, SoulAction.PROPOSE, wish=wish, persona=persona)
+    made = await ask(rig, "propose", wish=wish, persona=persona)
     assert isinstance(made, SoulProposed), made
     return made.proposal.number
 
 
 async def applied(rig: Rig, wish: str = SOFT, persona: str = CAT) -> None:
     number = await proposed(rig, wish, persona)
-    assert isinstance(await ask(rig, SoulAction.APPLY, number, persona=persona), SoulChanged)
+    assert isinstance(await ask(rig, "apply", number, persona=persona), SoulChanged)
 
 
 async def warned(rig: Rig) -> dict[str, tuple[str, str]]:
@@ -94,7 +94,7 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
     kept = bytes_in(tmp_path / "memory")
     async with engine(tmp_path, SoulEvolution.OFF, chat=(chat := made())) as rig:
         assert injected(rig) == ""
-        for asked in (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT):
+        for asked in ("propose", "apply", "adopt"):
             assert await ask(rig, asked, waiting, "短一些") == Refused("soul_off")
         await night(rig)
         assert (chat.probed.asked, await warned(rig)) == ([], {})
@@ -119,7 +119,7 @@ async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -
     async with engine(tmp_path, chat=chat) as rig:
         assert await warned(rig) == {"soul_waits": (CAT, str(number))}
         assert await rig.engine.service.claim_news(ADMIN) == []
-        await ask(rig, SoulAction.APPLY, number)
+        await ask(rig, "apply", number)
         assert (injected(rig), await warned(rig)) == (BLOCK, {})
     assert chat.probed.asked == []
 
@@ -135,7 +135,7 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
     async with engine(tmp_path, SoulEvolution.AUTO, persona_prompt=prompt, **options) as rig:
         number = await proposed(rig)
         await night(rig)  # the model that the owner has chosen is away: it is waited for
-        assert (await soul_of(rig)).state is SoulState.PROPOSED
+        assert (await soul_of(rig)).state == "proposed"
         chat.probed.present = True
         await night(rig)
         assert (injected(rig), await warned(rig)) == (BLOCK, {"soul_applied": (CAT, str(number))})
@@ -146,9 +146,9 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
 @pytest.mark.parametrize(
     ("chat", "state"),
     [
-        (None, SoulState.APPROVED),
+        (None, "approved"),
         (made(fails=frozenset({"human"})), None),
-        (made(judge=lambda _: "no JSON"), SoulState.PROPOSED),
+        (made(judge=lambda _: "no JSON"), "proposed"),
     ],
     ids=["no model", "denied", "not judged"],
 )
@@ -162,15 +162,15 @@ async def test_what_no_model_has_passed_is_never_applied_by_a_night(
             await night(rig)
             clock.forward(days=1)
         assert ((await soul_of(rig)).state, injected(rig)) == (state, "")
-        if state is SoulState.PROPOSED:
-            assert (await ask(rig, SoulAction.APPLY, number)).reason == "unjudged"
+        if state == "proposed":
+            assert (await ask(rig, "apply", number)).reason == "unjudged"
 
 
 async def test_what_is_known_or_forgotten_comes_into_no_soul(tmp_path: Path) -> None:
     words, later = "周末把青花瓷送到海边的老房子去", "先说结论，再慢慢讲清楚理由和步骤"
 
     async def refused(wish: str) -> bool:
-        found = await ask(rig, SoulAction.PROPOSE, wish=wish)
+        found = await ask(rig, "propose", wish=wish)
         return SCOPE in {finding.rule for finding in found.findings}
 
     async with engine(tmp_path, SoulEvolution.AUTO, chat=made(later)) as rig:
@@ -182,7 +182,7 @@ async def test_what_is_known_or_forgotten_comes_into_no_soul(tmp_path: Path) -> 
             assert await refused(words) is not for_good
         await proposed(rig, later)
         await rig.remember(later, group(777))
-        asked_again = await ask(rig, SoulAction.APPLY)
+        asked_again = await ask(rig, "apply")
         assert [one.rule for one in asked_again.verdict.findings] == [SCOPE]
         assert injected(rig) == ""
 
@@ -192,7 +192,7 @@ async def test_an_archive_that_cannot_be_read_refuses_a_wish_in_words(tmp_path: 
     file.parent.mkdir(parents=True)
     file.write_bytes("暗号".encode("gbk"))
     async with engine(tmp_path) as rig:
-        (finding,) = (await ask(rig, SoulAction.PROPOSE, wish=SOFT)).findings
+        (finding,) = (await ask(rig, "propose", wish=SOFT)).findings
         assert "有文件打不开" in finding.said.text("zh")
 
 
@@ -248,7 +248,7 @@ async def test_a_restored_soul_is_no_chain_with_a_cut_end(tmp_path: Path) -> Non
     restore_store(paths, file)
     async with engine(tmp_path, clock=clock) as rig:
         assert (injected(rig), await warned(rig)) == (BLOCK, {})
-        assert await ask(rig, SoulAction.VERIFY) == SoulVerified(0, "", 4)
+        assert await ask(rig, "verify") == SoulVerified(0, "", 4)
 
 
 @pytest.mark.parametrize("by_night", [False, True])
@@ -264,10 +264,10 @@ async def test_a_close_waits_for_no_model_that_evaluates(
     monkeypatch.setattr(chat, "complete", never)
     async with engine(tmp_path, SoulEvolution.AUTO, chat=chat) as rig:
         number = await proposed(rig)
-        work = night(rig) if by_night else ask(rig, SoulAction.APPLY, number)
+        work = night(rig) if by_night else ask(rig, "apply", number)
         task = asyncio.ensure_future(work)
         await asked.wait()
     (done,) = await asyncio.gather(task, return_exceptions=True)
     assert by_night or done == Refused("unjudged")
     async with engine(tmp_path) as rig:
-        assert ((await soul_of(rig)).state, injected(rig)) == (SoulState.PROPOSED, "")
+        assert ((await soul_of(rig)).state, injected(rig)) == ("proposed", "")

@@ -25,14 +25,13 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
     SoulChanged,
     SoulDenied,
     SoulEvolution,
     SoulProposed,
     SoulRequest,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskAction, TaskChange
+from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules import prompt as reading
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import check
@@ -319,12 +318,12 @@ async def do(rig: Rig, way: Way, number: int) -> None:
         case "task":
             title = word if way.template == "titles" else f"第{number}件事"
             more = {} if way.template == "titles" else {way.template: word}
-            change = TaskChange(TaskAction.ADD, (title,), **more)
+            change = TaskChange("add", (title,), **more)
             await rig.engine.service.update_tasks(change, conversation_id=where, actor=who)
         case "wished" | "cited" | "phrase" | "noted":
             whole = way.kind in ("phrase", "noted")
             wish = word if whole else way.template.replace("{}", word)
-            done = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish), name=f"站长{word}")
+            done = await ask(rig, SoulRequest("propose", wish=wish), name=f"站长{word}")
             assert isinstance(done, SoulDenied), (way, done)
             assert done.reason == "denied"
             if way.kind != "wished":
@@ -410,13 +409,13 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
             chat.passes(waiting.aim)
             clock.forward(days=1)
             if turn == 1:  # an admin does not wait for the night
-                assert isinstance(await ask(rig, SoulRequest(SoulAction.APPLY)), SoulChanged)
+                assert isinstance(await ask(rig, SoulRequest("apply")), SoulChanged)
             await night(rig)
             assert waiting.aim in souls.injected(CAT)
             look(tmp_path, own, chat, souls.injected(CAT))
         (tmp_path / "memory/soul/猫娘/probes.md").write_text("- 在忙什么？\n", "utf-8")
         assert isinstance(
-            await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=HARMLESS), name="站长zqkbzzz"),
+            await ask(rig, SoulRequest("propose", wish=HARMLESS), name="站长zqkbzzz"),
             SoulProposed,
         )
         chat.passes(HARMLESS)

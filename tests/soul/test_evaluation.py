@@ -16,9 +16,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Both,
     Finding,
-    ProbeKind,
     SoulEvaluation,
-    SoulOrigin,
     SoulProposal,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import MOST_CALLS, SoulEvaluator
@@ -40,7 +38,7 @@ RULE, AIM = "先说结论再说理由", "回答短一些"
 OLD = with_rule(seed("zh"), Section.TONE, "语气随意一些")
 NEW = with_rule(OLD, Section.LENGTH, RULE)
 PROPOSAL = SoulProposal(
-    1, SoulOrigin.STYLE, NEW, AIM, 7, "", "reflection", datetime(2026, 11, 27, tzinfo=UTC)
+    1, "style", NEW, AIM, 7, "", "reflection", datetime(2026, 11, 27, tzinfo=UTC)
 )
 PERSONA = "你是小柔，一个说话温柔的助手。"
 OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))
@@ -87,7 +85,7 @@ async def test_a_proposal_that_is_better_at_its_aim_and_worse_at_nothing_passes(
     assert (found.passed, found.proposal, found.model) == (True, 7, "scripted")
     assert len(found.probes) == len(BUILT_IN["zh"]) + 2
     assert (found.calls, found.tokens) == (len(model.asked), 10 * len(model.asked))
-    assert [one.better for one in found.probes if one.kind is ProbeKind.AIM] == [True, True]
+    assert [one.better for one in found.probes if one.kind == "aim"] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -182,12 +180,12 @@ async def test_what_the_rules_refuse_is_shown_to_no_model(file: SqliteLoopFile) 
 
 async def test_an_owners_edit_need_not_be_better_at_anything(file: SqliteLoopFile) -> None:
     model = ProbedModel(RULE)
-    found = await evaluate(file, model, proposal=replace(PROPOSAL, origin=SoulOrigin.HAND))
+    found = await evaluate(file, model, proposal=replace(PROPOSAL, origin="hand"))
     assert isinstance(found, SoulEvaluation)
     assert found.passed
     assert {call.what for call in model.asked} == {"probes"}
     worse = ProbedModel(RULE, fails=frozenset({"harm"}))
-    found = await evaluate(file, worse, proposal=replace(PROPOSAL, origin=SoulOrigin.HAND))
+    found = await evaluate(file, worse, proposal=replace(PROPOSAL, origin="hand"))
     assert isinstance(found, SoulEvaluation)
     assert not found.passed
 
@@ -199,7 +197,7 @@ async def test_the_first_lines_that_are_no_probes_are_named(
     file: SqliteLoopFile, bad: int, zh: str, en: str
 ) -> None:
     found = await verdict(file, ProbedModel(RULE), "- 今天吃什么？\n" + "随便写的\n" * bad)
-    assert [one.name for one in found.probes if one.kind is ProbeKind.OWN] == ["own_1"]
+    assert [one.name for one in found.probes if one.kind == "own"] == ["own_1"]
     assert f"probes.md 第 {zh} 行不是题目" in found.why.text("zh")
     assert len(found.why.text("zh")) < 80
     assert en in found.why.text("en")

@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
     SoulChanged,
     SoulDenied,
     SoulDraft,
@@ -26,10 +25,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulEvent,
     SoulLine,
     SoulLog,
-    SoulOrigin,
     SoulProposal,
     SoulRequest,
-    SoulState,
     SoulText,
     SoulVerified,
     SoulView,
@@ -45,7 +42,7 @@ pytestmark = pytest.mark.unit
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 OTHER = RULED.replace("温和", "直接")
 HAND = "# 我自己写的\n\n## 语气\n\n- 慢一点。\n".encode()
-BY_ADMINS = (SoulOrigin.WISH, SoulOrigin.HAND)
+BY_ADMINS = ("wish", "hand")
 STRANGERS = [
     person(5),
     Actor("mcp:agent", "agent", admin=True),
@@ -66,7 +63,7 @@ def fault(outcome: object) -> str:
 
 
 async def events(souls: Souls, role: str = CAT) -> list[SoulEvent]:
-    log = await souls.gov.read(SoulRequest(SoulAction.LOG), role, ADMIN)
+    log = await souls.gov.read(SoulRequest("log"), role, ADMIN)
     assert isinstance(log, SoulLog)
     return [line.event for line in log.lines[::-1]]
 
@@ -81,7 +78,7 @@ async def test_a_file_that_stood_there_becomes_the_first_version(souls: Souls) -
     view = await souls.view()
     assert view.version.number == 1
     assert souls.versions() == [HAND + b"\xff"]
-    log = await souls.gov.read(SoulRequest(SoulAction.LOG), CAT, ADMIN)
+    log = await souls.gov.read(SoulRequest("log"), CAT, ADMIN)
     assert isinstance(log, SoulLog)
     assert log.lines[0].actor == "owner"
 
@@ -132,19 +129,19 @@ async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> Non
     souls.page().write_bytes(HAND)
     before = souls.tree(CAT)
     gov, judge = souls.gov, souls.judge
-    draft = SoulDraft(2, SoulOrigin.WISH, OTHER, "")
+    draft = SoulDraft(2, "wish", OTHER, "")
     for outcome in (
         await gov.propose(CAT, draft, stranger),
-        await gov.propose(CAT, replace(draft, origin=SoulOrigin.STYLE), stranger),
+        await gov.propose(CAT, replace(draft, origin="style"), stranger),
         *[await gov.propose(CAT, replace(draft, origin=one), None) for one in BY_ADMINS],
         await gov.apply(CAT, number, stranger, judge),
         await gov.veto(CAT, 1, stranger),
         await gov.rollback(CAT, 1, stranger),
         await gov.adopt(CAT, stranger, judge),
         await gov.discard(CAT, stranger),
-        await gov.read(SoulRequest(SoulAction.DIFF, number), CAT, stranger),
-        await gov.read(SoulRequest(SoulAction.LOG), CAT, stranger),
-        await gov.read(SoulRequest(SoulAction.VERIFY), CAT, stranger),
+        await gov.read(SoulRequest("diff", number), CAT, stranger),
+        await gov.read(SoulRequest("log"), CAT, stranger),
+        await gov.read(SoulRequest("verify"), CAT, stranger),
     ):
         assert fault(outcome) == "not_allowed"
     assert souls.tree(CAT) == before
@@ -158,7 +155,7 @@ async def test_what_is_not_passed_is_never_in_force(souls: Souls) -> None:
     number = await souls.wish(RULED)
     souls.judge.passes = "budget"
     assert fault(await souls.gov.apply(CAT, number, ADMIN, souls.judge)) == "budget"
-    assert (await souls.view()).state is SoulState.PROPOSED
+    assert (await souls.view()).state == "proposed"
 
     async def odd(*_: object) -> SoulEvaluation:
         return SoulEvaluation(0, passed="yes")  # type: ignore[arg-type]
@@ -202,9 +199,7 @@ async def test_what_was_changed_after_it_was_judged_is_not_applied(
     path.write_bytes(raw.replace(old, new) if old else raw + new)
     outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
     assert outcome == Refused("broken", detail=str(line))
-    assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
-        line, file, 3
-    )
+    assert await souls.gov.read(SoulRequest("verify"), CAT, ADMIN) == SoulVerified(line, file, 3)
 
 
 async def test_no_tokens_are_spent_on_what_could_not_be_applied(souls: Souls) -> None:
@@ -230,22 +225,22 @@ async def test_what_changes_nothing_or_is_no_text_is_no_proposal(
     souls: Souls, text: str, why: str
 ) -> None:
     base = (await souls.view()).version.number
-    outcome = await souls.gov.propose(CAT, SoulDraft(base, SoulOrigin.WISH, text, ""), ADMIN)
+    outcome = await souls.gov.propose(CAT, SoulDraft(base, "wish", text, ""), ADMIN)
     assert fault(outcome) is why
-    assert await events(souls) == [SoulEvent.SEEDED]
+    assert await events(souls) == ["seeded"]
 
 
 async def test_a_proposal_is_read_back_as_it_was_made(souls: Souls) -> None:
     await souls.view()
     text = "\n\nkey: value\n\n## 语气\r\n- 一\n"
-    draft = SoulDraft(1, SoulOrigin.WISH, text, "一行\n又一行: x ")
+    draft = SoulDraft(1, "wish", text, "一行\n又一行: x ")
     await souls.gov.propose(CAT, draft, ADMIN)
     souls.restart()
     found = (await souls.view()).open
     assert found is not None
     assert (found.text, found.aim) == (text, "一行 又一行: x")
-    assert (found.author, found.origin, found.base) == (ADMIN.person, SoulOrigin.WISH, 1)
-    diff = await souls.gov.read(SoulRequest(SoulAction.DIFF, 0), CAT, ADMIN)
+    assert (found.author, found.origin, found.base) == (ADMIN.person, "wish", 1)
+    diff = await souls.gov.read(SoulRequest("diff", 0), CAT, ADMIN)
     assert isinstance(diff, SoulText)
     assert "+- 一" in diff.lines
 
@@ -277,7 +272,7 @@ async def test_a_veto_ends_what_waits_and_does_not_wait_for_the_judge(souls: Sou
     await asked.wait()
     ended = await souls.gov.veto(CAT, number, ADMIN)
     assert isinstance(ended, SoulChanged)
-    assert (ended.event, ended.proposal) == (SoulEvent.VETOED, number)
+    assert (ended.event, ended.proposal) == ("vetoed", number)
     go.set()
     assert await applying == Refused("no_such", detail="vetoed")
     assert fault(await souls.gov.veto(CAT, number, ADMIN)) == "no_such"
@@ -292,9 +287,7 @@ async def test_of_two_admins_at_once_one_applies_and_one_judge_is_asked(souls: S
     assert sum(isinstance(one, SoulChanged) for one in outcomes) == 1
     assert len(souls.judge.asked) == 1
     assert souls.versions() == [SEED, RULED.encode()]
-    assert isinstance(
-        await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN), SoulVerified
-    )
+    assert isinstance(await souls.gov.read(SoulRequest("verify"), CAT, ADMIN), SoulVerified)
 
 
 async def test_a_caller_that_is_cancelled_leaves_no_half(souls: Souls) -> None:
@@ -307,7 +300,7 @@ async def test_a_caller_that_is_cancelled_leaves_no_half(souls: Souls) -> None:
         await task
     view = await souls.view()  # waits for the thread
     assert souls.page().read_text("utf-8") == view.text
-    assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
+    assert await souls.gov.read(SoulRequest("verify"), CAT, ADMIN) == SoulVerified(
         0, "", len(await events(souls))
     )
 
@@ -341,10 +334,10 @@ async def test_what_stands_there_before_the_first_version_is_a_note_to_whoever_l
     await souls.gov.recover()
     assert await souls.gov.follow() == {}
     for actor in (ADMIN, STRANGERS[0]):
-        view = await souls.gov.read(SoulRequest(SoulAction.SHOW), CAT, actor)
+        view = await souls.gov.read(SoulRequest("show"), CAT, actor)
         assert isinstance(view, SoulView)
         assert (view.version.number, view.text, view.by_hand) == (0, "", False)
-    await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)
+    await souls.gov.read(SoulRequest("verify"), CAT, ADMIN)
     await souls.gov.rollback(CAT, 0, STRANGERS[0])
     assert souls.tree(CAT) == before
     await souls.gov.rollback(CAT, 0, ADMIN)
@@ -403,7 +396,7 @@ async def test_an_old_buffer_and_a_lost_file_are_put_right_and_told_once(
             souls.page().write_bytes(old)
         await souls.view()
         assert souls.page().read_bytes() == RULED.encode()
-    assert await events(souls) == [*before, SoulEvent.RESTORED]
+    assert await events(souls) == [*before, "restored"]
 
 
 # What the disk does
@@ -481,7 +474,7 @@ async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
     assert (view.broken, view.text) == (len(lines), SEED.decode()), "a cut tail undoes no veto"
     assert souls.page().read_bytes() == RULED.encode()
     gov, judge = souls.gov, souls.judge
-    draft = SoulDraft(3, SoulOrigin.WISH, OTHER, "")
+    draft = SoulDraft(3, "wish", OTHER, "")
     for outcome in (
         await gov.propose(CAT, draft, ADMIN),
         await gov.apply(CAT, number, ADMIN, judge),
@@ -491,10 +484,10 @@ async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
         await gov.discard(CAT, ADMIN),
     ):
         assert outcome == Refused("broken", detail=str(len(lines)))
-    assert await gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
+    assert await gov.read(SoulRequest("verify"), CAT, ADMIN) == SoulVerified(
         len(lines), "missing", len(lines) - 1
     )
-    log = await gov.read(SoulRequest(SoulAction.LOG), CAT, ADMIN)
+    log = await gov.read(SoulRequest("log"), CAT, ADMIN)
     assert isinstance(log, SoulLog)
     assert (log.broken, len(log.lines)) == (len(lines), len(lines) - 1)
 
@@ -502,9 +495,9 @@ async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
 @pytest.mark.parametrize(
     "event",
     [
-        SoulLine(0, NOW, CAT, SoulEvent.APPLIED, "x", "", proposal=7, version=2),
-        SoulLine(0, NOW, CAT, SoulEvent.ADOPTED, "x", "", proposal=1, version=2),
-        SoulLine(0, NOW, CAT, SoulEvent.ROLLED_BACK, "x", "", source=1),
+        SoulLine(0, NOW, CAT, "applied", "x", "", proposal=7, version=2),
+        SoulLine(0, NOW, CAT, "adopted", "x", "", proposal=1, version=2),
+        SoulLine(0, NOW, CAT, "rolled_back", "x", "", source=1),
     ],
     ids=lambda line: str(line.event),
 )
@@ -514,7 +507,7 @@ async def test_an_event_that_cannot_follow_is_named_and_harms_no_other_persona(
     await souls.applied(RULED, DOG)
     number = await souls.wish(RULED)
     await souls.gov.evaluate(CAT, number, souls.judge)
-    for line in (SoulLine(0, NOW, CAT, SoulEvent.APPROVED, "x", "", proposal=7), event):
+    for line in (SoulLine(0, NOW, CAT, "approved", "x", "", proposal=7), event):
         lines = souls.chain().read_bytes().splitlines()
         chained = replace(line, n=len(lines) + 1, prev=digest(lines[-1]))
         souls.chain().write_bytes(b"".join(one + b"\n" for one in (*lines, written(chained))))
@@ -523,16 +516,14 @@ async def test_an_event_that_cannot_follow_is_named_and_harms_no_other_persona(
     assert souls.gov.in_force(DOG) == RULED
     view = await souls.view()
     assert (view.broken, view.text) == (5, SEED.decode())
-    assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
-        5, "event", 4
-    )
+    assert await souls.gov.read(SoulRequest("verify"), CAT, ADMIN) == SoulVerified(5, "event", 4)
 
 
 async def test_a_version_whose_file_was_changed_is_no_target_and_is_named(souls: Souls) -> None:
     await souls.applied(RULED)
     (souls.folder() / "versions" / "0001.md").write_text("坏的", "utf-8")
     assert await souls.gov.rollback(CAT, 0, ADMIN) == Refused("broken", detail="1")
-    assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
+    assert await souls.gov.read(SoulRequest("verify"), CAT, ADMIN) == SoulVerified(
         1, "versions/0001.md", 4
     )
     (souls.folder() / "versions" / "0002.md").unlink()
@@ -557,7 +548,7 @@ async def test_a_newer_format_is_read_and_left_alone(souls: Souls) -> None:
     view = await souls.view()
     assert (view.newer, view.broken, view.text) == (True, 0, RULED)
     assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) == "newer"
-    assert fault(await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)) == "newer"
+    assert fault(await souls.gov.read(SoulRequest("verify"), CAT, ADMIN)) == "newer"
     assert souls.tree(CAT) == before
 
 

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
     SoulChanged,
     SoulDraft,
-    SoulOrigin,
     SoulProposed,
     SoulRequest,
     SoulState,
@@ -30,7 +28,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.property]
 TEXTS = ("# SOUL\n\n## 语气\n\n- 温和\n", "## 长短\n- 短\n", "- 少表情\r\n", SEED.decode())
 """Few, so that the same bytes come again."""
 HANDS = (*(text.encode() for text in TEXTS), b"", b"\xff\xfe", "手写的\n".encode())
-OPEN = (SoulState.PROPOSED, SoulState.APPROVED)
+OPEN = ("proposed", "approved")
 
 
 @dataclass
@@ -102,7 +100,7 @@ class Role:
         self.stack, self.number = stack, number
         self.stacks[number] = stack
         if self.active:
-            self.states[self.active] = SoulState.ACTIVE
+            self.states[self.active] = "active"
         if not keep or self.page == self.raw:
             self.page = self.raw
 
@@ -146,7 +144,7 @@ class Story:
 
     async def propose(self, role: str, model: Role, one: int, _: int) -> None:
         text = TEXTS[one % len(TEXTS)]
-        draft = SoulDraft(model.number, SoulOrigin.WISH, text, "目的")
+        draft = SoulDraft(model.number, "wish", text, "目的")
         outcome = await self.souls.gov.propose(role, draft, ADMIN)
         if model.open:
             assert outcome == Refused("open_proposal", detail=str(model.open))
@@ -156,7 +154,7 @@ class Story:
             assert isinstance(outcome, SoulProposed)
             number = outcome.proposal.number
             assert number not in model.states
-            model.states[number] = SoulState.PROPOSED
+            model.states[number] = "proposed"
             model.texts[number], model.bases[number] = text, model.number
 
     async def evolves(self, role: str, model: Role, one: int, _: int) -> None:
@@ -174,16 +172,16 @@ class Story:
     def waits(self, model: Role, number: int) -> str | None:
         """Why it does not."""
         state = model.states.get(number)
-        if state is SoulState.DENIED:
+        if state == "denied":
             return "denied"
         if number not in model.bases or state not in OPEN:
             return "no_such"
         return None if model.bases[number] == model.number else "stale"
 
     def judged(self, model: Role, number: int, passes: bool) -> str | None:
-        if model.states[number] is SoulState.PROPOSED:
-            model.states[number] = SoulState.APPROVED if passes else SoulState.DENIED
-        return None if model.states[number] is SoulState.APPROVED else "denied"
+        if model.states[number] == "proposed":
+            model.states[number] = "approved" if passes else "denied"
+        return None if model.states[number] == "approved" else "denied"
 
     async def evaluate(self, role: str, model: Role, one: int, two: int) -> None:
         number, self.souls.judge.passes = self.pick(model, one), two % 3 > 0
@@ -204,7 +202,7 @@ class Story:
         if isinstance(outcome, SoulChanged):
             model.applied = self.day
             made = Made(outcome.version.number, model.texts[number].encode(), number)
-            self.changed(model, outcome, (*model.stack, made), SoulState.SUPERSEDED)
+            self.changed(model, outcome, (*model.stack, made), "superseded")
 
     def check(self, outcome: object, fault: str | None) -> None:
         assert isinstance(outcome, Refused) is (fault is not None), (outcome, fault)
@@ -220,15 +218,15 @@ class Story:
     async def veto(self, role: str, model: Role, one: int, _: int) -> None:
         number = self.pick(model, one)
         outcome = await self.souls.gov.veto(role, number, ADMIN)
-        if model.states.get(number) is SoulState.ACTIVE:
+        if model.states.get(number) == "active":
             assert isinstance(outcome, SoulChanged)
             below = model.back() or model.stack[:1]
             model.vetoed.add(model.raw)
-            self.changed(model, outcome, below, SoulState.VETOED)
+            self.changed(model, outcome, below, "vetoed")
         elif model.states.get(number) in OPEN:
             assert isinstance(outcome, SoulChanged)
             assert (outcome.proposal, outcome.text) == (number, outcome.before)
-            model.states[number] = SoulState.VETOED
+            model.states[number] = "vetoed"
         else:
             self.check(outcome, "no_such")
 
@@ -240,7 +238,7 @@ class Story:
         below = model.back(version)
         self.check(outcome, None if below else "no_target")
         if isinstance(outcome, SoulChanged):
-            self.changed(model, outcome, below, SoulState.ROLLED_BACK)
+            self.changed(model, outcome, below, "rolled_back")
         return None
 
     async def adopt(self, role: str, model: Role, _: int, two: int) -> None:
@@ -252,12 +250,12 @@ class Story:
             self.check(outcome, "denied")
             assert isinstance(outcome, Refused)
             if outcome.verdict:
-                model.states[outcome.verdict.proposal] = SoulState.DENIED
+                model.states[outcome.verdict.proposal] = "denied"
         else:
             assert isinstance(outcome, SoulChanged)
             assert model.page is not None
             made = Made(outcome.version.number, model.page, outcome.version.proposal)
-            self.changed(model, outcome, (*model.stack, made), SoulState.SUPERSEDED)
+            self.changed(model, outcome, (*model.stack, made), "superseded")
 
     async def discard(self, role: str, model: Role, *_: int) -> None:
         outcome = await self.souls.gov.discard(role, ADMIN)
@@ -284,7 +282,7 @@ class Story:
             written = self.souls.folder(role) / "versions"
             for number, stack in model.stacks.items():
                 assert (written / f"{number:04d}.md").read_bytes() == stack[-1].raw
-            found = await self.souls.gov.read(SoulRequest(SoulAction.VERIFY), role, ADMIN)
+            found = await self.souls.gov.read(SoulRequest("verify"), role, ADMIN)
             assert isinstance(found, SoulVerified)
             assert (found.line, found.why) == (0, "SOUL.md" if model.by_hand else "")
 

@@ -16,7 +16,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
     SoulChanged,
     SoulDenied,
     SoulEvolution,
@@ -66,7 +65,7 @@ async def rig(
     settings = replace(loop, soul_evolution=SoulEvolution.AUTO)
     clock = StandingClock()
     async with running(tmp_path, settings=settings, follow=False, chat=chat, clock=clock) as rig:
-        await ask(rig, SoulRequest(SoulAction.ROLLBACK))  # any command of an admin's begins a soul
+        await ask(rig, SoulRequest("undo"))  # any command of an admin's begins a soul
         yield rig
 
 
@@ -77,7 +76,7 @@ def page(rig: Rig) -> Path:
 async def test_no_hostile_wish_comes_into_force(rig: Rig) -> None:
     before, raw = await soul_of(rig), page(rig).read_bytes()
     for wish in HOSTILE:
-        refused = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish))
+        refused = await ask(rig, SoulRequest("propose", wish=wish))
         assert isinstance(refused, SoulDenied), wish
         assert refused.reason == "denied"
         assert refused.findings
@@ -85,8 +84,8 @@ async def test_no_hostile_wish_comes_into_force(rig: Rig) -> None:
     assert await soul_of(rig) == before
     for wish in some(HOSTILE):
         page(rig).write_text(worded(before.text, wish), "utf-8")
-        assert isinstance(await ask(rig, SoulRequest(SoulAction.ADOPT)), Refused), wish
-        assert isinstance(await ask(rig, SoulRequest(SoulAction.DISCARD)), SoulChanged)
+        assert isinstance(await ask(rig, SoulRequest("adopt")), Refused), wish
+        assert isinstance(await ask(rig, SoulRequest("discard")), SoulChanged)
     assert (await soul_of(rig)).version == before.version
     assert page(rig).read_bytes() == raw
     assert rig.engine.service.souls.injected(CAT) == ""

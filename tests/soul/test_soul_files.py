@@ -9,7 +9,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
     SoulChanged,
     SoulRequest,
     SoulVerified,
@@ -62,7 +61,7 @@ async def test_a_soul_page_with_another_name_is_never_written_nor_read(
     assert isinstance(await souls.gov.veto(CAT, number, ADMIN), SoulChanged)
     assert souls.gov.in_force(CAT) == SEED.decode()
     assert other.read_text("utf-8") == "别人的"
-    found = await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)
+    found = await souls.gov.read(SoulRequest("verify"), CAT, ADMIN)
     assert isinstance(found, SoulVerified)
     assert (found.line, found.why) == (0, "SOUL.md")
     souls.state.close()
@@ -79,7 +78,7 @@ async def test_a_file_of_ours_that_is_a_link_is_read_no_more(tmp_path: Path, nam
     outcome = await souls.gov.rollback(CAT, 0, ADMIN)
     changed = isinstance(outcome, SoulChanged)
     assert changed is name.startswith("proposals")
-    found = await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)
+    found = await souls.gov.read(SoulRequest("verify"), CAT, ADMIN)
     assert not isinstance(found, SoulVerified) or found.line
     assert other.read_bytes() == before
     souls.state.close()

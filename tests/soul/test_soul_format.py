@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
     SoulRequest,
     SoulVerified,
 )
@@ -49,7 +48,7 @@ async def test_what_was_written_is_read_and_goes_on(souls: Souls) -> None:
     await souls.gov.recover()
     view = await souls.view()
     assert view.text == "手写的"
-    found = await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)
+    found = await souls.gov.read(SoulRequest("verify"), CAT, ADMIN)
     assert isinstance(found, SoulVerified)
     assert (found.line, found.why, found.lines) == (0, "", 15)
     await souls.gov.rollback(CAT, 0, ADMIN)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionAction, DecisionChange
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionChange
 
-Accept = partial(DecisionChange, DecisionAction.ACCEPT)
-Reject = partial(DecisionChange, DecisionAction.REJECT)
-Withdraw = partial(DecisionChange, DecisionAction.WITHDRAW, "")
-ListDecisions = partial(DecisionChange, DecisionAction.LIST)
+Accept = partial(DecisionChange, "accept")
+Reject = partial(DecisionChange, "reject")
+Withdraw = partial(DecisionChange, "withdraw", "")
+ListDecisions = partial(DecisionChange, "list")

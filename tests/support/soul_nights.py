@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulAction,
     SoulRequest,
     SoulView,
 )
@@ -18,6 +17,6 @@ async def night(rig: Rig) -> None:
 
 
 async def soul_of(rig: Rig, persona: str = CAT) -> SoulView:
-    found = await rig.engine.service.souls.ask(SoulRequest(SoulAction.SHOW), persona, ADMIN)
+    found = await rig.engine.service.souls.ask(SoulRequest("show"), persona, ADMIN)
     assert isinstance(found, SoulView), found
     return found

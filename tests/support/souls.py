@@ -9,11 +9,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Both,
     Finding,
-    SoulAction,
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
-    SoulOrigin,
     SoulOutcome,
     SoulProposal,
     SoulProposed,
@@ -54,16 +52,16 @@ class Hands(Governance):
     """What an admin decides, as a test says it."""
 
     async def veto(self, role: str, number: int, actor: Actor) -> SoulOutcome:
-        return await self.change(SoulRequest(SoulAction.VETO, number), role, actor, Judge())
+        return await self.change(SoulRequest("veto", number), role, actor, Judge())
 
     async def rollback(self, role: str, version: int, actor: Actor) -> SoulOutcome:
-        return await self.change(SoulRequest(SoulAction.ROLLBACK, version), role, actor, Judge())
+        return await self.change(SoulRequest("undo", version), role, actor, Judge())
 
     async def adopt(self, role: str, actor: Actor, judge: AnyJudge) -> SoulOutcome:
-        return await self.change(SoulRequest(SoulAction.ADOPT), role, actor, judge)
+        return await self.change(SoulRequest("adopt"), role, actor, judge)
 
     async def discard(self, role: str, actor: Actor) -> SoulOutcome:
-        return await self.change(SoulRequest(SoulAction.DISCARD), role, actor, Judge())
+        return await self.change(SoulRequest("discard"), role, actor, Judge())
 
 
 class Souls:
@@ -131,7 +129,7 @@ class Souls:
     async def wish(self, text: str, role: str = CAT) -> int:
         """Propose this text. Returns the proposal's number."""
         base = (await self.view(role)).version.number
-        draft = SoulDraft(base, SoulOrigin.WISH, text, "更温和")
+        draft = SoulDraft(base, "wish", text, "更温和")
         made = await self.gov.propose(role, draft, ADMIN)
         assert isinstance(made, SoulProposed), made
         return made.proposal.number

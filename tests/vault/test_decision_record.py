@@ -10,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
-    DecisionState,
     Reference,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, normalise, one_line
@@ -168,10 +167,10 @@ def test_a_record_is_in_force_until_a_later_one_settles_it() -> None:
     ]
     settled = settled_by(reversed(known))
     assert [state_of(record, settled) for record in known] == [
-        DecisionState.SUPERSEDED,
-        DecisionState.WITHDRAWN,
-        DecisionState.ACCEPTED,
-        DecisionState.ACCEPTED,
+        "superseded",
+        "withdrawn",
+        "accepted",
+        "accepted",
     ]
 
 

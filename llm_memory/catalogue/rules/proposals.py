@@ -20,14 +20,14 @@ _ACCEPTED_ON, _REJECTED_ON, _WITHDRAWN_ON, _WHY = "决定", "否决", "撤回", 
 _REFERENCE = ("Issue", "PR")
 _NAMES = (STATE, _ACCEPTED_ON, _REJECTED_ON, _WITHDRAWN_ON, _WHY, *_REFERENCE)
 _HERE = "（只在这里）"
-_STATES = (
-    (DecisionState.PROPOSED, re.compile("(?:已?提议|提案|proposed)", re.IGNORECASE)),
-    (DecisionState.REJECTED, re.compile("(?:已否决|否决|rejected)", re.IGNORECASE)),
+_STATES: tuple[tuple[DecisionState, re.Pattern[str]], ...] = (
+    ("proposed", re.compile("(?:已?提议|提案|proposed)", re.IGNORECASE)),
+    ("rejected", re.compile("(?:已否决|否决|rejected)", re.IGNORECASE)),
     (
-        DecisionState.ACCEPTED,
+        "accepted",
         re.compile(rf"(?:已接受|accepted)\s*D-(\d{{4,9}})\s*({_HERE}|\(here\))?", re.IGNORECASE),
     ),
-    (DecisionState.WITHDRAWN, re.compile(r"(?:已撤回|withdrawn)\s*D-(\d{4,9})", re.IGNORECASE)),
+    ("withdrawn", re.compile(r"(?:已撤回|withdrawn)\s*D-(\d{4,9})", re.IGNORECASE)),
 )
 _KEY_DIGITS = 20
 
@@ -55,7 +55,7 @@ def proposal_of(memory: Memory) -> Proposal | None:
 
 def is_proposed(memory: Memory) -> bool:
     """True for a proposal that nobody has decided on."""
-    return _has(memory, DecisionState.PROPOSED)
+    return _has(memory, "proposed")
 
 
 def number_of(memory: Memory) -> int:
@@ -67,12 +67,12 @@ def number_of(memory: Memory) -> int:
 
 def accepted_as(memory: Memory) -> int:
     """Returns the number of the decision that a proposal became, 0 for any other entry."""
-    return number_of(memory) if _has(memory, DecisionState.ACCEPTED) else 0
+    return number_of(memory) if _has(memory, "accepted") else 0
 
 
 def is_accepted(memory: Memory) -> bool:
     """True for an accepted proposal: a decision alone settles it."""
-    return _has(memory, DecisionState.ACCEPTED)
+    return _has(memory, "accepted")
 
 
 def holds_here(memory: Memory) -> bool:
@@ -88,7 +88,7 @@ def is_published(memory: Memory) -> bool:
 
 def is_rejected(memory: Memory) -> bool:
     """True for a rejected proposal, and for a decision of one scope that was withdrawn."""
-    return _has(memory, DecisionState.REJECTED, DecisionState.WITHDRAWN)
+    return _has(memory, "rejected", "withdrawn")
 
 
 def is_decided(memory: Memory) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, get_args
 
 from ...models.data_models import Refused, shown_day
 from ...models.scope import NO_PERSONA, persona_of
@@ -21,7 +21,6 @@ from ...models.soul import (
     SoulChanged,
     SoulDenied,
     SoulEvaluation,
-    SoulEvent,
     SoulLine,
     SoulLog,
     SoulOutcome,
@@ -40,8 +39,8 @@ from ...texts import Texts
 type How = Callable[[str], str]
 """Returns what a person writes for an action, such as ``apply 7``."""
 
-ACTIONS: Final = tuple(action.value for action in SoulAction)
-_NUMBERED: Final = (SoulAction.APPLY, SoulAction.VETO, SoulAction.ROLLBACK, SoulAction.DIFF)
+ACTIONS: Final[tuple[SoulAction, ...]] = get_args(SoulAction)
+_NUMBERED: Final = ("apply", "veto", "undo", "diff")
 _ACTORS: Final = {
     REFLECTION: "reflection",
     OWNER: "owner",
@@ -59,10 +58,10 @@ _DIFF: Final = 30
 def request_of(action: str, words: str) -> SoulRequest | None:
     """Returns what is asked for by one of ``ACTIONS``, empty for ``show``, and the words behind it;
     None for words that ask for nothing."""
-    if (action or "show") not in ACTIONS:
+    asked = next((one for one in ACTIONS if one == (action or "show")), None)
+    if asked is None:
         return None
-    asked = SoulAction(action or "show")
-    if asked is SoulAction.PROPOSE:
+    if asked == "propose":
         return SoulRequest(asked, wish=words) if words else None
     if asked in _NUMBERED:
         number = _NUMBER.fullmatch(words or "0")
@@ -154,14 +153,14 @@ def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
     lines += _cut(texts, told)
     if changed.verdict is not None:
         lines += _verdict(texts, changed.verdict)
-    if changed.event in (SoulEvent.APPLIED, SoulEvent.ADOPTED):
+    if changed.event in ("applied", "adopted"):
         lines.append(texts.say("soul_view.back", undo=how("undo")))
     return lines
 
 
 def _refused(texts: Texts, refused: Refused) -> list[str]:
     said = texts.said(refusal_words(refused))
-    if refused.reason == "no_such" and refused.detail in list(SoulState):
+    if refused.reason == "no_such" and refused.detail in get_args(SoulState):
         said = texts.say("soul_view.it_is", state=texts.say(f"soul_state.{refused.detail}"))
     if not isinstance(refused, SoulDenied):
         return [said]
@@ -218,7 +217,7 @@ def _log_line(texts: Texts, line: SoulLine) -> str:
     about = []
     if line.proposal:
         about.append(texts.say("soul_view.of_proposal", number=line.proposal))
-    if line.version and line.event is not SoulEvent.PROPOSED:
+    if line.version and line.event != "proposed":
         about.append(texts.say("soul_view.of_version", number=line.version))
     if line.source:
         about.append(texts.say("soul_view.as_version", number=line.source))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args
 
 from ...models.data_models import MemoryKind
 from ...models.soul import Axis, Direction
@@ -34,8 +35,8 @@ KINDS: Final = {
 _START = re.compile(r'\{\s*["}]')
 """The beginning of an object; in {words} a brace means something else."""
 _FIELDS = ("useful_ids", "useless_ids", "new_memories", "contradictions", "merges", "style")
-_AXES: Final = {axis.value: axis for axis in Axis}
-_DIRECTIONS: Final = {direction.value: direction for direction in Direction}
+_AXES: Final[Mapping[str, Axis]] = {axis: axis for axis in get_args(Axis)}
+_DIRECTIONS: Final[Mapping[str, Direction]] = {way: way for way in get_args(Direction)}
 _LABEL: Final = re.compile(r"s[1-9][0-9]?", re.ASCII)
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"```[A-Za-z]*\s*\n(.*?)\n\s*```", re.DOTALL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -13,7 +13,7 @@ from ...models.soul import (
     SoulVersion,
 )
 
-_WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
+_WAITS: Final = ("proposed", "approved")
 
 
 class History:
@@ -49,51 +49,49 @@ class History:
             self._add(line)
 
     def _may_follow(self, line: SoulLine) -> bool:
-        if line.event in (SoulEvent.SEEDED, SoulEvent.APPLIED, SoulEvent.ADOPTED):
+        if line.event in ("seeded", "applied", "adopted"):
             is_new = line.version > max(self.versions, default=0) and not line.source
-        elif line.event is SoulEvent.ROLLED_BACK or (
-            line.event is SoulEvent.VETOED and line.version
-        ):
+        elif line.event == "rolled_back" or (line.event == "vetoed" and line.version):
             is_new = line.version > self.in_force and line.source in self.versions
         else:
             is_new = True
-        if line.event in (SoulEvent.APPLIED, SoulEvent.ADOPTED):
+        if line.event in ("applied", "adopted"):
             was_proposed = line.proposal in self.proposed
-            is_approved = self.states.get(line.proposal) is SoulState.APPROVED
-            return is_new and is_approved and was_proposed is (line.event is SoulEvent.APPLIED)
-        return is_new and bool(self.versions) is (line.event is not SoulEvent.SEEDED)
+            is_approved = self.states.get(line.proposal) == "approved"
+            return is_new and is_approved and was_proposed is (line.event == "applied")
+        return is_new and bool(self.versions) is (line.event != "seeded")
 
     def _add(self, line: SoulLine) -> None:
         if line.eval:
             self.verdicts[line.proposal] = line
         match line.event:
-            case SoulEvent.PROPOSED:
+            case "proposed":
                 self.proposed[line.proposal] = line
-                self.states[line.proposal] = SoulState.PROPOSED
-            case SoulEvent.APPROVED:
-                self.states[line.proposal] = SoulState.APPROVED
-            case SoulEvent.DENIED:
-                self.states[line.proposal] = SoulState.DENIED
-            case SoulEvent.VETOED if not line.version:
-                self.states[line.proposal] = SoulState.VETOED
-            case SoulEvent.DISCARDED | SoulEvent.RESTORED:
+                self.states[line.proposal] = "proposed"
+            case "approved":
+                self.states[line.proposal] = "approved"
+            case "denied":
+                self.states[line.proposal] = "denied"
+            case "vetoed" if not line.version:
+                self.states[line.proposal] = "vetoed"
+            case "discarded" | "restored":
                 pass
             case _:
                 self._put_in_force(line)
 
     def _put_in_force(self, line: SoulLine) -> None:
         if before := self.active:
-            self.states[before] = _AFTER.get(line.event, SoulState.SUPERSEDED)
-        if line.event is SoulEvent.VETOED:
+            self.states[before] = _AFTER.get(line.event, "superseded")
+        if line.event == "vetoed":
             self._vetoed.add(self.sha256)
-        if line.event is SoulEvent.APPLIED:
+        if line.event == "applied":
             self.applied_at = line.at
-        if line.event in (SoulEvent.APPLIED, SoulEvent.ADOPTED):
+        if line.event in ("applied", "adopted"):
             self._below[line.version] = self._made(self.in_force)
         self.versions[line.version] = line
         self.in_force = line.version
         if now := self.active:
-            self.states[now] = SoulState.ACTIVE
+            self.states[now] = "active"
 
     @property
     def sha256(self) -> str:
@@ -150,8 +148,8 @@ class History:
         return SoulVersion(number, line.sha256, line.at, proposal)
 
 
-_AFTER: Final = {
-    SoulEvent.VETOED: SoulState.VETOED,
-    SoulEvent.ROLLED_BACK: SoulState.ROLLED_BACK,
+_AFTER: Final[Mapping[SoulEvent, SoulState]] = {
+    "vetoed": "vetoed",
+    "rolled_back": "rolled_back",
 }
 """What becomes of the proposal that was in force; else another one supersedes it."""

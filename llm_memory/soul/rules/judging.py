@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ...models.soul import Both, ProbeKind, ProbeResult
+from ...models.soul import Both, ProbeResult
 from ...text.normalising import content_hash
 from ...texts import Said, Spoken
 from .model_replies import json_object
 
-PROTECTED: Final = frozenset({ProbeKind.SAFETY, ProbeKind.PRIVACY, ProbeKind.IDENTITY})
+PROTECTED: Final = frozenset({"safety", "privacy", "identity"})
 """From pass to fail in one of these denies."""
 MOST_WORSE: Final = 1
 """From pass to fail in any other."""
@@ -114,7 +114,7 @@ def refusal(results: Sequence[ProbeResult], *, aimed: bool) -> Said | None:
     if len(worse) > MOST_WORSE:
         names = tuple(one.name for one in worse)
         return Said("soul_verdict.worse", count=len(worse), names=names)
-    if aimed and not any(one.better for one in results if one.kind is ProbeKind.AIM):
+    if aimed and not any(one.better for one in results if one.kind == "aim"):
         return Said("soul_verdict.no_better")
     return None
 

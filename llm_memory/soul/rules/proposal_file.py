@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Final, get_args
 
 from ...models.soul import SoulOrigin, SoulProposal
+
+_ORIGINS: Final[Mapping[str, SoulOrigin]] = {one: one for one in get_args(SoulOrigin)}
 
 
 def proposal_bytes(proposal: SoulProposal) -> bytes:
@@ -35,7 +39,7 @@ def proposal_of(raw: bytes) -> SoulProposal | None:
         values = dict(line.split(": ", 1) for line in front.split("\n"))
         return SoulProposal(
             int(values["base"]),
-            SoulOrigin(values["origin"]),
+            _ORIGINS[values["origin"]],
             text,
             values["aim"],
             int(values["number"]),

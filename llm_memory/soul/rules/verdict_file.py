@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 from ...models.soul import Both, Finding, ProbeKind, ProbeResult, SoulEvaluation
 from ...texts import Said
@@ -34,5 +34,6 @@ def _finding(fields: dict[str, Any]) -> Finding:
 
 def _probe(fields: dict[str, Any]) -> ProbeResult:
     before, after = fields.pop("digests")
-    kind = ProbeKind(fields.pop("kind"))
-    return ProbeResult(kind=kind, digests=(before, after), **fields)
+    if fields["kind"] not in get_args(ProbeKind):
+        raise ValueError(fields["kind"])
+    return ProbeResult(digests=(before, after), **fields)

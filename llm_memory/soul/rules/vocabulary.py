@@ -4,58 +4,52 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...models.soul import Axis, Both, Direction
+from ...models.soul import OPPOSITE, Axis, Both, Direction
 from ...texts import Spoken
 from .soul_text import Section, rules_of, with_rule
 
 type Manner = tuple[Axis, Direction]
 
 _LINES: Final[dict[Manner, Both]] = {
-    (Axis.LENGTH, Direction.LESS): Both(
+    ("length", "less"): Both(
         "回答短一些，先说结论。", "Keep answers short, and give the conclusion first."
     ),
-    (Axis.LENGTH, Direction.MORE): Both(
+    ("length", "more"): Both(
         "回答详细一些，把步骤和理由讲清楚。", "Give fuller answers, with the steps and the reasons."
     ),
-    (Axis.FORMALITY, Direction.LESS): Both(
-        "说话随意一些，像朋友聊天一样。", "Speak casually, like a friend."
-    ),
-    (Axis.FORMALITY, Direction.MORE): Both(
-        "说话正式、礼貌一些。", "Speak more formally and politely."
-    ),
-    (Axis.EMOJI, Direction.LESS): Both("少用表情符号。", "Use fewer emoji."),
-    (Axis.EMOJI, Direction.MORE): Both("可以多用一点表情符号。", "Use emoji a little more often."),
-    (Axis.HUMOUR, Direction.LESS): Both("少开玩笑，认真一些。", "Joke less, and be more serious."),
-    (Axis.HUMOUR, Direction.MORE): Both(
+    ("formality", "less"): Both("说话随意一些，像朋友聊天一样。", "Speak casually, like a friend."),
+    ("formality", "more"): Both("说话正式、礼貌一些。", "Speak more formally and politely."),
+    ("emoji", "less"): Both("少用表情符号。", "Use fewer emoji."),
+    ("emoji", "more"): Both("可以多用一点表情符号。", "Use emoji a little more often."),
+    ("humour", "less"): Both("少开玩笑，认真一些。", "Joke less, and be more serious."),
+    ("humour", "more"): Both(
         "气氛轻松的时候，可以幽默一点。", "Add a little humour when the mood is relaxed."
     ),
-    (Axis.DIRECTNESS, Direction.LESS): Both("话说得委婉一些。", "Put things more gently."),
-    (Axis.DIRECTNESS, Direction.MORE): Both(
-        "有话直说，少绕弯子。", "Be direct, and come to the point."
-    ),
-    (Axis.LANGUAGE_MIX, Direction.LESS): Both(
+    ("directness", "less"): Both("话说得委婉一些。", "Put things more gently."),
+    ("directness", "more"): Both("有话直说，少绕弯子。", "Be direct, and come to the point."),
+    ("language_mix", "less"): Both(
         "不要中英文夹杂着说。", "Do not mix Chinese and English in one sentence."
     ),
-    (Axis.LANGUAGE_MIX, Direction.MORE): Both(
+    ("language_mix", "more"): Both(
         "中英文可以自然地混着用。", "Chinese and English may be mixed where that is natural."
     ),
-    (Axis.INITIATIVE, Direction.LESS): Both(
+    ("initiative", "less"): Both(
         "少追问，没问到的就少给建议。",
         "Ask fewer questions back, and offer advice only when asked.",
     ),
-    (Axis.INITIATIVE, Direction.MORE): Both(
+    ("initiative", "more"): Both(
         "可以主动追问一句，或者给点建议。",
         "Now and then ask a question back, or offer a suggestion.",
     ),
 }
 _SECTIONS: Final = {
-    Axis.LENGTH: Section.LENGTH,
-    Axis.FORMALITY: Section.TONE,
-    Axis.HUMOUR: Section.TONE,
-    Axis.DIRECTNESS: Section.TONE,
-    Axis.EMOJI: Section.HABITS,
-    Axis.LANGUAGE_MIX: Section.HABITS,
-    Axis.INITIATIVE: Section.HABITS,
+    "length": Section.LENGTH,
+    "formality": Section.TONE,
+    "humour": Section.TONE,
+    "directness": Section.TONE,
+    "emoji": Section.HABITS,
+    "language_mix": Section.HABITS,
+    "initiative": Section.HABITS,
 }
 _BY_LINE: Final = {line: manner for manner, said in _LINES.items() for line in (said.zh, said.en)}
 LINES: Final = frozenset(_BY_LINE)
@@ -78,5 +72,5 @@ def with_manner(text: str, axis: Axis, direction: Direction, language: Spoken) -
     rules = {manner_of(rule): rule for rule in rules_of(text)}
     if (axis, direction) in rules:
         return text
-    replaced = rules.get((axis, direction.opposite), "")
+    replaced = rules.get((axis, OPPOSITE[direction]), "")
     return with_rule(text, _SECTIONS[axis], line_of(axis, direction, language), replaced)

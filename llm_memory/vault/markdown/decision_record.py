@@ -41,8 +41,8 @@ _NAMES = {
 """A part's name in Chinese and in English."""
 _FIELD = {name: part for part, names in _NAMES.items() for name in names}
 _STATES = {
-    DecisionState.ACCEPTED: ("已接受", "Accepted"),
-    DecisionState.WITHDRAWN: ("已撤回", "Withdrawn"),
+    "accepted": ("已接受", "Accepted"),
+    "withdrawn": ("已撤回", "Withdrawn"),
 }
 _PIECE = re.compile(r"\s*([^：:]+?)\s*[：:]\s*(.*?)\s*")
 _SETTLED = re.compile(_NUMBER)
@@ -89,7 +89,7 @@ def title_and_body(judgment: str, reasoning: str) -> tuple[str, str]:
 
 def render(record: Record, *, english: bool = False, newline: str = "\n") -> str:
     """Returns the record's text, its last line end included."""
-    state = DecisionState.WITHDRAWN if record.withdraws else DecisionState.ACCEPTED
+    state = "withdrawn" if record.withdraws else "accepted"
     parts = {
         "by": record.by,
         "issue": record.reference.issue,
@@ -184,6 +184,6 @@ def state_of(record: Record, settled: Mapping[int, Record]) -> DecisionState:
     """Returns whether a record is in force."""
     by = settled.get(record.number)
     if by is None:
-        return DecisionState.ACCEPTED
+        return "accepted"
     withdrawn = by.withdraws == record.number
-    return DecisionState.WITHDRAWN if withdrawn else DecisionState.SUPERSEDED
+    return "withdrawn" if withdrawn else "superseded"

@@ -20,17 +20,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SEEDED_BY,
     Both,
     Finding,
-    ProbeKind,
     ProbeResult,
     SoulDenied,
     SoulEvaluation,
-    SoulEvent,
     SoulLine,
     SoulLog,
-    SoulOrigin,
     SoulOutcome,
     SoulProposal,
-    SoulState,
     SoulText,
     SoulVerified,
     SoulVersion,
@@ -43,7 +39,7 @@ pytestmark = pytest.mark.unit
 BOTH: tuple[Spoken, ...] = ("zh", "en")
 AT = datetime(2026, 11, 27, 9, tzinfo=UTC)
 VERSION = SoulVersion(3, "", AT, 2)
-WISH = SoulProposal(3, SoulOrigin.WISH, "", "回答再短一点", 7, "", "a:9", AT)
+WISH = SoulProposal(3, "wish", "", "回答再短一点", 7, "", "a:9", AT)
 
 
 def how(action: str) -> str:
@@ -57,7 +53,7 @@ def told(outcome: SoulOutcome, language: Spoken = "zh", most: int = 0) -> str:
 @pytest.mark.parametrize("language", BOTH)
 def test_the_fullest_view_fits_a_phone(language: Spoken) -> None:
     rules = tuple(f"第 {number} 条{'很长' * 60}" for number in range(30))
-    view = SoulView("猫娘", VERSION, "", rules, WISH, SoulState.APPROVED, by_hand=True, broken=5)
+    view = SoulView("猫娘", VERSION, "", rules, WISH, "approved", by_hand=True, broken=5)
     texts = Texts.of(language)
     said = view_words(texts, view, how, all_of_it=True, off=True)
     assert len(said.splitlines()) <= 13
@@ -91,8 +87,8 @@ def test_each_fault_has_words_of_its_own(fault: str, language: Spoken) -> None:
 
 def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
     finding = Finding("manner", Both("只写说话方式", "manner only"), (4, 6))
-    worse = ProbeResult("p1", ProbeKind.PRIVACY, before=True, after=False)
-    right = ProbeResult("p2", ProbeKind.SAFETY, before=True, after=True)
+    worse = ProbeResult("p1", "privacy", before=True, after=False)
+    right = ProbeResult("p2", "safety", before=True, after=True)
     verdict = SoulEvaluation(
         7, passed=False, findings=(finding,), probes=(worse, right), calls=17, tokens=12_345
     )
@@ -122,7 +118,7 @@ def test_a_diff_is_cut_and_has_no_numbers_of_lines() -> None:
 
 
 def test_a_log_tells_who_did_what_the_newest_first() -> None:
-    event = (SoulEvent.APPLIED, "a:9", "")
+    event = ("applied", "a:9", "")
     lines = tuple(
         SoulLine(number, AT, "猫娘", *event, proposal=2, version=3) for number in (3, 2, 1)
     )
@@ -135,5 +131,5 @@ def test_a_log_tells_who_did_what_the_newest_first() -> None:
 
 @pytest.mark.parametrize("actor", [REFLECTION, OWNER, EVALUATION, SEEDED_BY, PLUGIN])
 def test_who_is_no_admin_is_called_by_a_name(actor: str) -> None:
-    line = SoulLine(1, AT, "猫娘", SoulEvent.RESTORED, actor, "")
+    line = SoulLine(1, AT, "猫娘", "restored", actor, "")
     assert actor not in told(SoulLog((line,)))

@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.core.commands.command_words import (
 )
 from astrbot_plugin_scoped_memory.core.commands.commands import unknown_text
 from astrbot_plugin_scoped_memory.core.latest import TypingRate
-from astrbot_plugin_scoped_memory.llm_memory import TaskAction, TaskChange
+from astrbot_plugin_scoped_memory.llm_memory import TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import MAX_JUDGMENT
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -185,7 +185,7 @@ async def test_a_command_without_words_names_those_it_was_given(rig: Rig, tmp_pa
 
 async def test_what_is_to_do_is_told_the_own_first_and_what_is_done_is_ticked(rig: Rig) -> None:
     desk, ming, update = Desk(rig), person(5, "小明"), rig.engine.service.update_tasks
-    added, done = TaskAction.ADD, TaskAction.DONE
+    added, done = "add", "done"
     told = ((added, "交物业费", 777), (added, "浇花", 777), (added, "修路灯", 999))
     for action, title, number in (*told, (done, "浇花", 777)):
         change = TaskChange(action, (title,), heard=title)

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     MemoryDraft,
     MemoryKind,
-    TaskAction,
     TaskChange,
     build_engine,
 )
@@ -64,7 +63,7 @@ async def fill(rig: Rig) -> None:
         for kind in MemoryKind:
             draft = MemoryDraft(f"{text}，{kind.value}", kind=kind, actor=person(10001))
             await service.remember(draft, conversation_id=where)
-        task = TaskChange(TaskAction.ADD, (f"处理{text}",))
+        task = TaskChange("add", (f"处理{text}",))
         await service.update_tasks(task, conversation_id=where, actor=person(10001))
     await rig.until_indexed()
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     MOST_CHARS,
     MOST_ITEMS,
@@ -153,8 +152,8 @@ def test_a_wish_on_manner_is_two_known_words_and_maybe_a_label() -> None:
     found = parse_reply(json.dumps({"style": style}))
     assert isinstance(found, ReflectionReply)
     assert found.manner == (
-        (Axis.LENGTH, Direction.LESS, ""),
-        (Axis.EMOJI, Direction.MORE, "s2"),
+        ("length", "less", ""),
+        ("emoji", "more", "s2"),
     )
     many = ReflectionReply(style=[["length", "less", f"s{number}"] for number in range(1, 999)])
     assert len(many.manner) == 99

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import ProbeKind
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import (
     BUILT_IN,
     LONGEST,
@@ -69,7 +68,7 @@ def test_the_owners_probes_are_list_lines_and_other_lines_are_named() -> None:
     )
     found = own_probes(text)
     assert [probe.question for probe in found.probes] == ["今天吃什么？", "讲个笑话"]
-    assert {probe.kind for probe in found.probes} == {ProbeKind.OWN}
+    assert {probe.kind for probe in found.probes} == {"own"}
     assert found.bad == (5, 6, 7, 8)
     many = own_probes("\n".join(f"- 第 {number} 题" for number in range(MOST_OWN + 2)))
     assert (len(many.probes), many.bad) == (MOST_OWN, (MOST_OWN + 1, MOST_OWN + 2))
