@@ -48,15 +48,12 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     """For admins: counts are of all conversations."""
     say, spent = texts.say, status.spent
     reader = say("loop.each_its_own") if status.provider == "auto" else safe(status.provider)
+    used = {"calls": spent.calls, "tokens": spent.tokens} if spent and spent.calls else {}
     lines = [
         say("loop.reader", provider=reader) if reader else "",
         *texts.counted("loop", waiting=status.queue.waiting, dead=status.queue.dead),
         resting_text(texts, status.resting),
-    ]
-    if spent is not None and spent.calls and status.budget:
-        of = {"calls": spent.calls, "tokens": spent.tokens, "budget": status.budget}
-        lines.append(say("loop.spent", **of))
-    lines += [
+        say("loop.spent", budget=status.budget, **used) if used and status.budget else "",
         *texts.counted("loop", dropped=sum(share.dropped for share in status.shares)),
         say("loop.error", detail=fault_words(texts, status.error)) if status.error else "",
         *texts.counted("loop", paused=status.paused, sleeping=status.sleeping),
