@@ -11,7 +11,6 @@ from .scope import is_mapped_name
 UNMAPPED: Final = ""
 """The group of all unmapped conversations together, which is no scope's name."""
 
-
 type BatchState = Literal["open", "answered", "dead"]
 """Of an answered batch the reply is kept, and is being stored; the turns of a dead one are kept,
 and may be tried again."""

@@ -42,10 +42,8 @@ SoulState = Literal[
 ]
 """Where a proposal is in its life; what is ``approved`` waits for an admin or the night."""
 
-
 SoulOrigin = Literal["wish", "style", "hand"]
 """``style`` is what several people asked for, counted on a closed vocabulary."""
-
 
 SoulEvent = Literal[
     "seeded",
@@ -71,7 +69,6 @@ class SoulEvolution(StrEnum):
 
 Axis = Literal["length", "formality", "emoji", "humour", "directness", "language_mix", "initiative"]
 """What of a manner may be counted, with ``Direction``."""
-
 
 Direction = Literal["less", "more"]
 OPPOSITE: Final[Mapping[Direction, Direction]] = {"less": "more", "more": "less"}
@@ -216,7 +213,6 @@ SoulAction = Literal[
 """Without a number the open proposal is meant, or the version before. A ``veto`` of the one in
 force gives its predecessor back at once; ``adopt`` puts what a person wrote into SOUL.md in force,
 through the same evaluation; ``discard`` writes the version in force over that, which is kept."""
-
 
 READINGS: Final = ("show", "diff", "log", "verify")
 

@@ -12,7 +12,6 @@ from .data_models import NO_TIME, Memory, Refused
 _FIRST: Final = 20
 """Refused lines that are told of one by one."""
 
-
 type EntryState = Literal["living", "forgotten", "superseded", "edited", "conflict"]
 """What an exported entry is, as it is written."""
 
