@@ -51,12 +51,7 @@ from .models.recall import (
     Told,
     Trace,
 )
-from .models.resolution import (
-    Brought,
-    BroughtBack,
-    Remainder,
-    Resolution,
-)
+from .models.resolution import Brought, BroughtBack, Remainder, Resolution
 from .models.settings import (
     DmScope,
     EngineSettings,
@@ -66,18 +61,9 @@ from .models.settings import (
     Pace,
     PrivacyMode,
 )
-from .models.status import (
-    EngineStatus,
-    IndexState,
-    Notice,
-    ScopeReport,
-)
+from .models.status import EngineStatus, IndexState, Notice, ScopeReport
 from .models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
-from .models.transfer import (
-    Exported,
-    Imported,
-    RefusedLine,
-)
+from .models.transfer import Exported, Imported, RefusedLine
 from .models.turns import (
     ContextLine,
     Feedback,

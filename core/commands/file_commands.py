@@ -7,13 +7,7 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
-from ...llm_memory import (
-    Imported,
-    ScopedMemoryError,
-    find_backup,
-    owned,
-    restore_store,
-)
+from ...llm_memory import Imported, ScopedMemoryError, find_backup, owned, restore_store
 from ...llm_memory.cli.paths import setting_defaults
 from ...llm_memory.models.transfer import StoreRestored
 from ...llm_memory.text.refusal_words import line_words

@@ -5,12 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from ...llm_memory import (
-    LoopStatus,
-    MigrationStatus,
-    Notice,
-    Resting,
-)
+from ...llm_memory import LoopStatus, MigrationStatus, Notice, Resting
 from ...llm_memory.catalogue.rules.soul_replies import persona_words
 from ...llm_memory.models.scope import NO_PERSONA
 from ...llm_memory.text.safe_text import cut, safe

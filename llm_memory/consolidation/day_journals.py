@@ -27,15 +27,7 @@ from ..catalogue.rules.day_journal import (
 from ..catalogue.rules.timeline import DIGEST_TAG, MADE_OF_ENTRIES, is_digest
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..models.data_models import (
-    Memory,
-    MemoryDraft,
-    MemoryKind,
-    Provenance,
-    Refused,
-    Source,
-    Topic,
-)
+from ..models.data_models import Memory, MemoryDraft, MemoryKind, Provenance, Refused, Source, Topic
 from ..models.loop import WaitingLine
 from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter

@@ -9,13 +9,7 @@ from dataclasses import replace
 
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
-from ..models.migration import (
-    Job,
-    MigrationState,
-    MigrationStatus,
-    Outcome,
-    Tally,
-)
+from ..models.migration import Job, MigrationState, MigrationStatus, Outcome, Tally
 from ..models.settings import EngineSettings
 from ..runtime.identifiers import Clock
 from .batch_walks import BringBack, TakeBack

@@ -34,13 +34,7 @@ from .models import Primed, Primer, PrimerSection
 from .rules import primer as policy
 from .rules.constitution import constitution
 from .rules.opening import AS_MARKDOWN, Written
-from .rules.primer import (
-    MOST_PEOPLE,
-    Material,
-    Participants,
-    make_primer,
-    primer_markdown,
-)
+from .rules.primer import MOST_PEOPLE, Material, Participants, make_primer, primer_markdown
 
 _DAYS_BACK = 14
 _SPEAKERS_BACK = 30

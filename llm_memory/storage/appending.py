@@ -20,13 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from .directory_lock import system_locking
-from .files import (
-    ChangedMeanwhile,
-    make_folder,
-    opener,
-    sync_folder,
-    write_all,
-)
+from .files import ChangedMeanwhile, make_folder, opener, sync_folder, write_all
 from .retry import when_free
 
 TRIES: Final = 20

@@ -27,14 +27,7 @@ from ..models.data_models import (
 )
 from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
-from ..models.transfer import (
-    End,
-    Exported,
-    Header,
-    Imported,
-    MemoryRecord,
-    RefusedLine,
-)
+from ..models.transfer import End, Exported, Header, Imported, MemoryRecord, RefusedLine
 from ..models.vault_layout import topic_of
 from ..remember.memory_handlers import MemoryHandlers, Said
 from ..remember.rules.gate import MAX_NAME

@@ -12,14 +12,7 @@ from ..errors import VaultFileBroken
 from ..models.data_models import Memory
 from ..models.scope import ROLES_FOLDER, ROOT_NOTES, SHARED, Place, Scope
 from ..models.transfer import EntryState, FileRecord, MemoryRecord
-from ..models.vault_layout import (
-    ARCHIVE,
-    CARRIED,
-    SCOPES,
-    endings_of,
-    is_recalled,
-    topic_of,
-)
+from ..models.vault_layout import ARCHIVE, CARRIED, SCOPES, endings_of, is_recalled, topic_of
 from ..storage.files import is_link
 from ..text.normalising import is_sendable
 from ..vault.archive import state_of

@@ -12,13 +12,7 @@ from ..log import logger
 from ..storage.sqlite import check
 from ..storage.sqlite_file import SqliteFile
 from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, row_of
-from .models import (
-    BUFFER_SECONDS,
-    FileKey,
-    KnownEntry,
-    KnownFile,
-    RemovedEntry,
-)
+from .models import BUFFER_SECONDS, FileKey, KnownEntry, KnownFile, RemovedEntry
 
 _AT_ONCE = 500
 """Values in one question: SQLite takes some thousand at most."""

@@ -6,12 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
-from ...models.soul import (
-    SoulEvent,
-    SoulLine,
-    SoulState,
-    SoulVersion,
-)
+from ...models.soul import SoulEvent, SoulLine, SoulState, SoulVersion
 
 _WAITS: Final = ("proposed", "approved")
 

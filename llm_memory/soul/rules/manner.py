@@ -15,17 +15,7 @@ from ...texts import Said
 from .manner_cited import read_cited, without_faces
 from .manner_orders import order_in, why_strange
 from .manner_reading import Token, clauses_of, folded
-from .manner_words import (
-    ACTS,
-    BREAKS,
-    CONDITIONS,
-    GENTLE,
-    JOINS,
-    LESS,
-    NEUTRAL,
-    REFUSALS,
-    Word,
-)
+from .manner_words import ACTS, BREAKS, CONDITIONS, GENTLE, JOINS, LESS, NEUTRAL, REFUSALS, Word
 
 CHARACTERS: Final = Said("soul_rule.characters")
 NO_TOPIC: Final = Said("soul_rule.no_topic")

@@ -23,14 +23,7 @@ from ...models.data_models import (
     is_memory_id,
     moment_in,
 )
-from ...models.transfer import (
-    End,
-    FileRecord,
-    Header,
-    MemoryRecord,
-    Record,
-    SettingsRecord,
-)
+from ...models.transfer import End, FileRecord, Header, MemoryRecord, Record, SettingsRecord
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

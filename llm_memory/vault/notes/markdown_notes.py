@@ -18,13 +18,7 @@ from ...errors import VaultFileBroken
 from ...models.decisions import RECORD_PATHS
 from ...models.passages import NoteChunk, NoteSection
 from ...models.scope import QUARANTINE_NAME, ROLES_FOLDER, ROOT_NOTES, SHARED, Place
-from ...models.vault_layout import (
-    MEMORY_PAGE,
-    SOUL_CHAIN,
-    SOUL_PAGE,
-    SOUL_VERSIONS,
-    may_be_note,
-)
+from ...models.vault_layout import MEMORY_PAGE, SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS, may_be_note
 from ...storage.files import Stamp, is_link, stamp_of
 from ..folder_walk import Listing
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing

@@ -10,13 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.error import URLError
 from urllib.parse import urljoin
-from urllib.request import (
-    HTTPErrorProcessor,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    build_opener,
-)
+from urllib.request import HTTPErrorProcessor, OpenerDirector, ProxyHandler, Request, build_opener
 
 from ....errors import EmbeddingFailed
 from .address import Address, is_loopback, is_same_service
