@@ -45,6 +45,7 @@ class ScopeBook:
     _folders: frozenset[str] = field(default=frozenset(), init=False)
     _present: frozenset[str] | None = field(default=None, init=False)
     _written: set[SeenSender] = field(default_factory=set, init=False)
+    _told: set[str] = field(default_factory=set, init=False)
     strangers: set[str] = field(default_factory=set, init=False)
     """Who writes privately, is no admin, and shares what is said there with everybody: a bot
     account and a person."""
@@ -139,6 +140,10 @@ class ScopeBook:
     ) -> None:
         """A person has spoken in a conversation of this scope: keep that, and what a group is
         called, as the name of nobody in it. Not ``kept``: nothing of its words is."""
+        key = conversation_id.map_key  # of a group that is split by member, the group
+        if key not in self._told:
+            self._told.add(key)
+            logger.info("first_message", id=conversation_id, key=key, scope=resolution.name or "-")
         adapter, group = conversation_id.adapter, conversation_id.group or ""
         if adapter:
             scope, peer = resolution.name if kept else "", actor.person.removeprefix(f"{adapter}:")
