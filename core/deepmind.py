@@ -10,15 +10,7 @@ from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.agent.message import TextPart
 
-from ..llm_memory import (
-    ContextLine,
-    ConversationKind,
-    EngineClosed,
-    EngineOff,
-    Ticket,
-    Turn,
-    Voice,
-)
+from ..llm_memory import ContextLine, ConversationKind, EngineClosed, EngineOff, Ticket, Turn, Voice
 from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.gate import is_off_the_record
 from ..llm_memory.service.turns import TurnStart

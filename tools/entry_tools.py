@@ -14,14 +14,7 @@ from ..core.replies.outcome_text import (
     refusal_text,
     shown_words,
 )
-from ..llm_memory import (
-    Hit,
-    Memory,
-    NoteSection,
-    Refused,
-    TaskChange,
-    TaskReport,
-)
+from ..llm_memory import Hit, Memory, NoteSection, Refused, TaskChange, TaskReport
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.turns import ShownTurn
 from ..llm_memory.remember.rules.gate import asks_to_forget

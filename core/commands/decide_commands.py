@@ -12,18 +12,8 @@ from ...llm_memory import MemoryDraft, Refused, Source
 from ...llm_memory.catalogue.rules import soul_replies
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
 from ...llm_memory.catalogue.rules.proposals import proposal_of
-from ...llm_memory.models.decisions import (
-    DecisionChange,
-    Decisions,
-    Draft,
-    RecordFile,
-)
-from ...llm_memory.models.soul import (
-    SoulDenied,
-    SoulProposed,
-    SoulRequest,
-    SoulView,
-)
+from ...llm_memory.models.decisions import DecisionChange, Decisions, Draft, RecordFile
+from ...llm_memory.models.soul import SoulDenied, SoulProposed, SoulRequest, SoulView
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import Enough, remembered_text
 from .call import Call, Reply

@@ -48,13 +48,7 @@ from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds, lost
-from .rules.gate import (
-    is_off_the_record,
-    says_nothing,
-    tidy,
-    told_in_confidence,
-    topic_for,
-)
+from .rules.gate import is_off_the_record, says_nothing, tidy, told_in_confidence, topic_for
 from .rules.private import protect
 from .vouching import HomeVouchers, as_vouched, quoted
 
