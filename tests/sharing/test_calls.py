@@ -11,7 +11,7 @@ from dataclasses import is_dataclass, replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from functools import cache
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAliasType, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -86,8 +86,14 @@ def any_of(hint: Any) -> st.SearchStrategy[Any]:
     origin, inside = get_origin(hint), get_args(hint)
     if hint in PLAIN:
         return PLAIN[hint]
+    if isinstance(hint, TypeAliasType):
+        return any_of(hint.__value__)
+    if origin is Literal:
+        return st.sampled_from(inside)
     if origin in (Union, UnionType):
         return st.one_of([any_of(one) for one in inside])
+    if origin is tuple and inside[-1] is not ...:
+        return st.tuples(*map(any_of, inside))
     if origin in (tuple, list, frozenset):
         return st.lists(any_of(inside[0]), max_size=2).map(origin)
     if origin is Counter:
