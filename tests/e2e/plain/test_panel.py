@@ -16,7 +16,16 @@ from astrbot_plugin_scoped_memory.harness.script import ModelRequest, call
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, build_engine
 from astrbot_plugin_scoped_memory.tests.e2e import transcript
-from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP, MEMBER, ROOM_A, ROOM_C, stored
+from astrbot_plugin_scoped_memory.tests.e2e.cast import (
+    ADMIN,
+    MAP,
+    MEMBER,
+    ROOM_A,
+    ROOM_B,
+    ROOM_C,
+    private,
+    stored,
+)
 
 pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
@@ -150,6 +159,8 @@ async def test_no_word_of_a_chat_is_logged_whether_it_is_kept_or_cannot_be(
 async def test_the_log_tells_the_map_and_a_new_conversation_once_with_the_line_to_paste(
     rig: Rig, room: Place, person: Person
 ) -> None:
+    for mapped in (ROOM_A, ROOM_B, ROOM_C, private(MEMBER)):
+        await rig.turn(mapped, MEMBER, "早上好")
     ours = "\n".join(plugin_lines(rig.bot.logs(all_starts=True)))
     assert [one for both in MAP.items() for one in both if one not in ours] == []
     start = len(rig.bot.logs())
