@@ -52,7 +52,8 @@ async def decide(call: Call) -> Reply:
     who, behind = first_word(words)
     for_all = who.lower() in _EVERYBODY
     words, to = (behind, RecordFile.DECISIONS) if for_all else (words, None)
-    if (found := _NUMBER.match(words)) is not None:
+    found = _NUMBER.match(words) if action in ("supersede", "withdraw") else None
+    if found is not None:
         words = words[found.end() :]
     number, (named, more) = int(found[1]) if found else 0, first_word(words)
     match action:

@@ -101,6 +101,7 @@ async def test_what_is_remembered_is_settled_by_its_id_and_stays_whose_it_was(ri
     (now,) = rig.engine.parts.catalogue.all()
     assert now.memory.provenance.person == memory.provenance.person
     assert anchor_of(now.memory) == anchor_of(memory)
+    assert "D-0001 改在十月办" in await desk("decide 定 D-0001 改在十月办")
 
 
 @pytest.mark.parametrize(
