@@ -65,7 +65,9 @@ def _anywhere(keys: Iterable[str]) -> set[str]:
 
 def map_notices(scope_map: ScopeMap, folders: Set[str]) -> Iterator[Notice]:
     """All that is wrong with the map now."""
-    odd = scope_map.unreadable if scope_map.withheld else scope_map.unreadable | scope_map.gone
+    here = _anywhere(scope_map.entries.keys() - scope_map.gone)
+    gone = () if scope_map.withheld else scope_map.gone
+    odd = scope_map.unreadable.union(key for key in gone if without_account(key) not in here)
     for key, value in scope_map.entries.items():
         params = {"key": key, "value": str(value)}
         if isinstance(value, str):
