@@ -18,9 +18,8 @@ from ..models.settings import DmScope, EngineSettings, MapPast, ScopeMap
 from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
-from .rules.map_history import judge_map, map_notices
 from .rules.rebinding import chat_key
-from .rules.scope_map import account_of, read_scope_map
+from .rules.scope_map import account_of, judge_map, map_notices, read_scope_map
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
 
 _TOLD: Final = "told:"

@@ -95,17 +95,11 @@ class Turns(Recalls, Corrections, ScopeAdmin):
             async with asyncio.timeout_at(deadline):
                 await self.parts.life.begun(wait_seconds=self.parts.settings.load_seconds)
             view, texts = self.parts.gate.look(conversation_id, actor), self.parts.texts
-            question = RecallRequest(
-                query,
-                view.seen,
-                limit=limit,
-                token_budget=token_budget - fence_tokens(texts),
-                asker=view.who,
-                days=WEEK,
-                context=context,
-                in_talk=True,
+            budget = token_budget - fence_tokens(texts)
+            asked = RecallRequest(
+                query, view.seen, limit, budget, view.who, WEEK, context, in_talk=True
             )
-            question = self._question(question, view)
+            question = self._question(asked, view)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
             return TurnStart(contact=contact, faults=(error,))
         left = deadline - clock()

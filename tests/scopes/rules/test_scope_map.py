@@ -13,11 +13,12 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import MapPast, Policies
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_history import judge_map, map_notices
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     canonical_key,
     entry_of,
     is_unreadable,
+    judge_map,
+    map_notices,
     read_scope_map,
     seems_to_mean,
     with_entry,
