@@ -70,8 +70,8 @@ def test_a_name_that_differs_in_case_from_a_folder_or_an_earlier_entry_is_illega
 
 
 def test_keys_that_match_nothing_are_reported() -> None:
-    odd = ("88", "777", "qq:groupe:1002", "tg:GroupMessage:5", "tg:GroupMessage:777")
-    fine = ("qq:GroupMessage:777", "persona:猫娘")
+    odd = ("88", "777", "qq:groupe:1002", "tg:GroupMessage:5")
+    fine = ("qq:GroupMessage:777", "tg:GroupMessage:777", "persona:猫娘")
     raw = dict.fromkeys((*fine, *odd), "家人")
     scope_map, _ = judge_map(read_scope_map(raw, ()), MapPast(), frozenset(), {"qq"})
     assert {one.subject for one in map_notices(scope_map, frozenset())} == {*odd}
