@@ -115,7 +115,7 @@ class _Panel:
     def warn(self, name: str, shown: str, used: object = "-") -> None:
         """``shown``: what the warning tells of the value; ``used``: what stands in for it."""
         dotted = f"advanced.{name}" if name in _schema()["advanced"]["items"] else name
-        warning = Said("log.config_value", name=dotted, value=shown[:300], used=str(used))
+        warning = Said("log.config_value", name=dotted, value=shown[:300], used=str(used) or "-")
         self.warnings.append(warning)
 
     def __getitem__(self, name: str) -> Any:

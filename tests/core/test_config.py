@@ -105,6 +105,7 @@ BAD: dict[str, list[object]] = {
 def test_a_bad_value_is_a_warning_that_names_the_setting(name: str, value: object) -> None:
     config = read_config(with_value(name, value))
     assert told(config, "name") == [name]
+    assert all(told(config, "used"))  # the sentence ends with it
     assert "secret" not in repr(config.warnings)
 
 
