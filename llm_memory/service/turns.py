@@ -92,8 +92,9 @@ class Turns(Recalls, Corrections, ScopeAdmin):
         # Before the rest: a turn that is given up has come all the same.
         contact = self.parts.life.start(self._meet(conversation_id, actor)) if actor.spoke else None
         try:
+            wait = min(self.parts.settings.load_seconds, seconds / 2)
             async with asyncio.timeout_at(deadline):
-                await self.parts.life.begun(wait_seconds=self.parts.settings.load_seconds)
+                await self.parts.life.begun(wait_seconds=wait)
             view, texts = self.parts.gate.look(conversation_id, actor), self.parts.texts
             budget = token_budget - fence_tokens(texts)
             asked = RecallRequest(

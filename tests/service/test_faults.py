@@ -88,6 +88,10 @@ async def test_while_a_scope_is_read_recall_answers_from_what_has_been_read_or_w
         if asked is None:
             await until_true(lambda: bool(engine.parts.catalogue.counts()))
             assert await found(engine, "门禁密码换了吗", OFFICE) == [CODE]
+            start = await engine.service.begin_turn(
+                QUESTION, conversation_id=HERE, actor=MING, seconds=0.2, limit=3, token_budget=100
+            )
+            assert start.view, "a short deadline is not spent on the files alone"
         assert not opening.done()
         assert asked is None or not asked.done()
     finally:
