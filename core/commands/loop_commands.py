@@ -13,7 +13,7 @@ from .call import Call, Reply
 from .command_words import folded_word
 
 _SHOWN = 10
-"""Letters and errors."""
+"""Errors, and old memories that could not be taken in."""
 _STATUS = frozenset({"status", "状态"})
 _MIGRATE = {
     "": "status", "状态": "status", "开始": "start", "撤销": "undo", "reverse": "undo",

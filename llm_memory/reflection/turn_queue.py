@@ -90,7 +90,7 @@ class TurnQueue:
         self, turn: Turn, scope: Scope | Refused, conversation_id: ConversationId
     ) -> ObserveOutcome:
         """A ticket, once the turn is on disk. Never raises for a disk that refuses it: the turn is
-        ``HELD``, or ``NOT_WRITTEN`` where too many are."""
+        ``held``, or ``not_written`` where too many are."""
         if isinstance(scope, Refused):
             return scope
         if not self._settings.reads_turns:

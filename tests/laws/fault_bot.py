@@ -219,7 +219,7 @@ class FaultyBot:
         return [*(states - _WELL), *(waiting - {"0 to index"}), *notices]
 
 
-_WELL: Final = {f"vectors {'ready'}", f"words {'ready'}"}
+_WELL: Final = {"vectors ready", "words ready"}
 
 
 def _of_hits(hits: Sequence[Hit]) -> Answer:

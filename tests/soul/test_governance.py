@@ -226,7 +226,7 @@ async def test_what_changes_nothing_or_is_no_text_is_no_proposal(
 ) -> None:
     base = (await souls.view()).version.number
     outcome = await souls.gov.propose(CAT, SoulDraft(base, "wish", text, ""), ADMIN)
-    assert fault(outcome) is why
+    assert fault(outcome) == why
     assert await events(souls) == ["seeded"]
 
 

@@ -229,7 +229,7 @@ def test_the_fields_are_those_of_the_documentation() -> None:
 )
 def test_a_person_may_write_the_state(field: str, state: DecisionState | None) -> None:
     found = proposal_of(Memory("m-aaaa", "用 PostgreSQL", NOW, extra=(field,)))
-    assert (found.state if found else None) is state
+    assert (found.state if found else None) == state
 
 
 def test_a_key_names_a_proposal_and_tells_nothing_of_it() -> None:

@@ -36,7 +36,10 @@ HOME = group(777)
 
 @pytest.mark.parametrize(
     "name",
-    ["", "A" * 65, "a/b", "家 人", "é", "٣", None, {"$ne": "x"}, 7, "dm-x", "quarantine", "Public"],
+    [
+        *("", "A" * 65, "a/b", "家 人", "é", "٣", None, {"$ne": "x"}, 7),
+        *("dm-x", "Group-x", "quarantine", "Public", "con", "LPT9"),
+    ],
 )
 def test_an_illegal_name_is_refused_and_kept_under_its_key(name: object) -> None:
     with pytest.raises(InvalidScope):
@@ -45,8 +48,10 @@ def test_an_illegal_name_is_refused_and_kept_under_its_key(name: object) -> None
     assert dict(entries) == {"a": Scope.parse("家人"), "b": str(name)}
 
 
-def test_case_variants_of_our_own_names_are_legal_nowhere() -> None:
-    for name in ("Quarantine", "PUBLIC", "../x"):
+def test_names_of_our_own_are_legal_where_we_made_them_and_case_variants_nowhere() -> None:
+    for name in ("dm-x", "group-x", "quarantine", "con1", "com10", "龥"):
+        assert Scope.parse(name, derived=True).name == name
+    for name in ("Quarantine", "PUBLIC", "../x", "nul"):
         with pytest.raises(InvalidScope):
             Scope.parse(name, derived=True)
     everything = ScopeFilter((Scope.parse("public"),), everything=True)
