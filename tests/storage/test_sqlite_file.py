@@ -14,7 +14,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import Before
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
@@ -63,7 +62,7 @@ LEDGER = Kind(
 )
 MIGRATION = Kind(
     SqliteMigrationStore,
-    lambda file, number: file.keep_before("j", [Before(f"{number}", "家人", "null")]),
+    lambda file, number: file.keep_before("j", {f"{number}": "null"}),
     lambda file: len(file.before("j")),
     frozenset({"meta", "job"}),
 )
