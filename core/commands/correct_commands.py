@@ -184,8 +184,9 @@ def named_several(call: Call, words: str) -> list[str] | None:
     if not read or not all(numbers or pointed for numbers, pointed in read):
         whole = pointed_id(words)  # of a line that ends with its pointer; else they are words
         return None if whole is None else [whole]
-    if absent := [one for numbers, _ in read for one in numbers if one not in listed]:
-        raise Enough(call.say("pointed.no_number", number=absent[0]))
+    absent = (one for numbers, _ in read for one in numbers if one not in listed)
+    if (first := next(absent, None)) is not None:
+        raise Enough(call.say("pointed.no_number", number=first))
     ids = ([listed[one] for one in numbers] or [pointed] for numbers, pointed in read)
     return [*dict.fromkeys(chain.from_iterable(ids))]
 

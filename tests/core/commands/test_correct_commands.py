@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.correct_commands import all_of, named_several
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import Enough
 from astrbot_plugin_scoped_memory.llm_memory import Turn
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import from_entries
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -95,6 +97,13 @@ LISTED: Any = SimpleNamespace(
 def test_how_people_write_numbers(forms: tuple[str, ...], numbers: tuple[int, ...] | None) -> None:
     ids = None if numbers is None else [LISTED.listed[one] for one in numbers]
     assert {form: named_several(LISTED, form) for form in forms} == dict.fromkeys(forms, ids)
+
+
+def test_numbers_that_no_list_has_hold_nobody_up() -> None:
+    began = perf_counter()
+    with pytest.raises(Enough):
+        named_several(LISTED, "1-9999 " * 500)
+    assert perf_counter() - began < 0.1  # others wait meanwhile
 
 
 @pytest.mark.parametrize(
