@@ -106,6 +106,7 @@ async def _meant(call: Call, name: str, scopes: Mapping[str, int]) -> tuple[str,
     """The scope that is meant by the name of none, and what is to be asked first."""
     if near := near_name(name, scopes):
         return near, [call.say("scope.near", name=cut(name), scope=near)]
+    await call.check_scope({call.where.map_key: name}, call.where)
     links = call.plugin.config.engine.identity_links
     like = await asyncio.to_thread(named, name, await call.service.met(), links)
     return name, [call.say("scope.called_alike", scope=safe(name))] if any(like) else []

@@ -100,6 +100,7 @@ async def test_a_name_that_two_have_or_a_stranger_may_have_taken_lets_nobody_in(
         await family.met(6660, name)
         assert "6660" in await family(f"scope 家人 {name}")
         assert family.map == MAP
+    assert await family("scope con 大伯") == family.say("scope.illegal", name="con")
     await family("scope 家人 大伯")
     assert "大伯" in await family("yes")
     assert family.map == {**MAP, "aiocqhttp:FriendMessage:6660": "家人"}
