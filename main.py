@@ -12,8 +12,7 @@ from astrbot.api.web import json_response
 
 from .core import NAME
 from .core.commands.command_words import COMMANDS, CommandWords, Row
-from .core.plugin import LOADING_SECONDS, Code, Plugin
-from .core.turn.group_events import GroupChatter
+from .core.plugin import LOADING_SECONDS, Code, GroupChatter, Plugin
 
 _FIRST = 10_000
 """Of hooks: one that stops the event keeps it from those behind it."""

@@ -28,9 +28,8 @@ from ..llm_memory.texts import Said, Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from . import plugin_version
 from .background_initializer import own
-from .config import read_config
+from .config import PanelMap, read_config
 from .host.bot import AstrBotChat, AstrBotReranker, PersonaReader, bot_accounts, clock_of, is_admin
-from .host.panel_map import PanelMap
 from .latest import RecentTalk, TypingRate
 from .replies.status_text import notice_text
 from .services.sleep_schedule import SleepSchedule

@@ -51,7 +51,7 @@ from .models.recall import (
     Told,
     Trace,
 )
-from .models.resolution import Brought, BroughtBack, Remainder, Resolution
+from .models.resolution import Brought, BroughtBack, Pause, Remainder, Resolution
 from .models.settings import (
     DmScope,
     EngineSettings,
@@ -69,7 +69,6 @@ from .models.turns import (
     Feedback,
     FeedbackReport,
     ObserveOutcome,
-    Pause,
     Ticket,
     Turn,
     Voice,

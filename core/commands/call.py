@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ...llm_memory import Actor, CognitiveService, ConversationId, Refused
 from ...llm_memory.models.conversation import By, ConversationKind
+from ...llm_memory.models.resolution import Pause
 from ...llm_memory.models.scope import PUBLIC_NAME
-from ...llm_memory.models.turns import Pause
 from ...llm_memory.text.safe_text import cut
 from ...llm_memory.texts import Texts
 from ..latest import Latest

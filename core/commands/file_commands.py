@@ -14,7 +14,7 @@ from ...llm_memory.text.refusal_words import line_words
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
-from ..host.panel_map import MAP_KEY, NotSaved
+from ..config import MAP_KEY, NotSaved
 from ..replies.outcome_text import error_text, place_text
 from .call import Call, Reply
 

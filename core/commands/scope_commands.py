@@ -8,14 +8,14 @@ from functools import partial
 from time import monotonic
 
 from ...llm_memory import ConversationId, ConversationKind, Resolution
-from ...llm_memory.models.consent import is_private_chat
+from ...llm_memory.models.passages import is_private_chat
 from ...llm_memory.models.scope import is_mapped_name
 from ...llm_memory.scopes.rules.origins import named, places_of
 from ...llm_memory.scopes.rules.scope_map import entry_of, near_name, with_entry, with_renamed
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
 from ...llm_memory.text.safe_text import cut, safe
+from ..config import MAP_KEY
 from ..host.bot import is_admin
-from ..host.panel_map import MAP_KEY
 from ..replies.outcome_text import Enough, place_text
 from .call import ASKED_SECONDS, Asked, Call, Handler, Person, Reply
 from .command_words import PUBLIC, folded_word, scope_named

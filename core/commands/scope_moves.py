@@ -14,7 +14,7 @@ from ...llm_memory.scopes.rules.scope_map import canonical_key, with_renamed
 from ...llm_memory.text.normalising import clean
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
-from ..host.panel_map import MAP_KEY, NotSaved
+from ..config import MAP_KEY, NotSaved
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, error_text, place_text, refusal_text
 from .call import Call, Reply

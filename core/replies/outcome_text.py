@@ -32,7 +32,7 @@ from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.refusal_words import private_words, refusal_words
 from ...llm_memory.text.safe_text import cut, note_title, safe, shown_name
 from ...llm_memory.texts import Texts
-from ..host.panel_map import NotSaved
+from ..config import NotSaved
 
 _SHOWN = 60
 _LONG = 200

@@ -9,11 +9,10 @@ from typing import ClassVar, Final
 
 from ..catalogue.catalogue import entry_key
 from ..log import logger
-from ..models.consent import has_known_readers
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.migration import Added, Outcome
-from ..models.passages import Key
+from ..models.passages import Key, has_known_readers
 from ..models.resolution import Remainder
 from ..models.scope import Scope
 from ..remember.rules.gate import told_in_confidence

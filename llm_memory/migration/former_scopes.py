@@ -11,9 +11,9 @@ from dataclasses import replace
 from ..catalogue.catalogue import Catalogue
 from ..errors import EngineClosed, InvalidConversationId, StateUnavailable
 from ..log import logger
-from ..models.consent import is_private_chat
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
+from ..models.passages import is_private_chat
 from ..models.resolution import DerivedScope, Remainder, Resolution
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..reflection.turn_store import SqliteTurnStore

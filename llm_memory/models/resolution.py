@@ -1,9 +1,10 @@
-"""What ``resolve`` answers, and why; what stands in a scope that a policy derived for a
-conversation before; and that a chat or a bot account goes on under another name."""
+"""What ``resolve`` answers, and why; that a conversation is off the record, or goes on under
+another name; and what stands in a scope that a policy derived for it before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import NamedTuple
 
 from .conversation import ConversationId, ConversationKind
@@ -31,6 +32,17 @@ class Resolution:
     def name(self) -> str:
         """Of the scope that what is said is kept in, empty for none."""
         return self.scope.name if self.scope else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A conversation is off the record. ``scope``: the one that it had then; ``until``: when it
+    ends by itself, None for never; ``before``: it was asked for again, with the same end."""
+
+    scope: str
+    since: datetime
+    until: datetime | None = None
+    before: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Literal
 from .data_models import StoredMemory
 from .loop import LoopStatus
 from .migration import MigrationStatus
-from .resolution import Remainder, Resolution
-from .turns import Pause
+from .resolution import Pause, Remainder, Resolution
 
 type IndexState = Literal["waiting", "building", "ready", "off", "lexical"]
 """What recall is served by: a ready index, and else a scan of the vault. ``lexical``: there is no

@@ -82,17 +82,6 @@ ObserveOutcome = Ticket | Refused
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
-    """A conversation is off the record. ``scope``: the one that it had then; ``until``: when it
-    ends by itself, None for never; ``before``: it was asked for again, with the same end."""
-
-    scope: str
-    since: datetime
-    until: datetime | None = None
-    before: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Contradiction:
     """What was remembered is not so any more: ``draft`` says how it is, and ``ticket_id`` in which
     turn it was said, empty if unknown."""

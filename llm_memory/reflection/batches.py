@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..models.loop import Batch, WaitingLine
+from ..models.resolution import Pause
 from ..models.settings import LoopSettings
-from ..models.turns import Pause, QueuedTurn
+from ..models.turns import QueuedTurn
 from ..text.normalising import derived_id
 from .feedback_applier import SCOPE_GONE
 from .rules.due import is_due, may_pay, seconds_until_due

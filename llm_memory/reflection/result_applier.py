@@ -15,7 +15,6 @@ from ..catalogue.rules.bylines import folded_name
 from ..catalogue.rules.event_day import has_day, is_another_event, with_day
 from ..catalogue.rules.proposals import is_proposed
 from ..catalogue.rules.talk_history import anchor
-from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.data_models import (
     Memory,
@@ -30,7 +29,7 @@ from ..models.data_models import (
     is_stored,
 )
 from ..models.deeds import DeedKind
-from ..models.passages import Key
+from ..models.passages import Key, is_for_speaker_alone
 from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Contradiction, QueuedTurn
 from ..recall.rules.tell_once import replacing

@@ -15,9 +15,8 @@ from ..index.indexing_service import IndexingService
 from ..index.lexical_port import LexicalQuery
 from ..index.lexical_service import LexicalService
 from ..index.rules.deduplication import ANY, Decision, MergeThresholds, decide, same_speaker
-from ..models.consent import readers
 from ..models.data_models import Memory, StoredMemory
-from ..models.passages import Key, place_name
+from ..models.passages import Key, place_name, readers
 from ..models.scope import Scope
 from ..runtime.cooperative import cooperative
 from ..text.normalising import embedded_text

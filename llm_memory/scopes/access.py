@@ -12,10 +12,9 @@ from ..models.data_models import Refused, StoredMemory, absent
 from ..models.deeds import Requester
 from ..models.passages import place_name
 from ..models.recall import OFF_THE_RECORD
-from ..models.resolution import Resolution
+from ..models.resolution import Pause, Resolution
 from ..models.scope import PUBLIC, ROOT_NOTES, SHARED, Place, Scope, ScopeFilter
 from ..models.settings import EngineSettings
-from ..models.turns import Pause
 from ..runtime.lifecycle import Lifespan
 from ..text.normalising import content_hash
 from .paused_conversations import PausedConversations

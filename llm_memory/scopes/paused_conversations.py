@@ -12,9 +12,8 @@ from typing import Final
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..models.conversation import ConversationId
-from ..models.resolution import Rebinding
+from ..models.resolution import Pause, Rebinding
 from ..models.status import Notice
-from ..models.turns import Pause
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..storage.files import replace_durably

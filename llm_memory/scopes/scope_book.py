@@ -9,9 +9,9 @@ from typing import Final
 
 from ..errors import StateUnavailable
 from ..log import logger
-from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Refused
+from ..models.passages import is_private_chat
 from ..models.resolution import Rebinding, Resolution
 from ..models.scope import Place, Scope, may_be_given
 from ..models.settings import DmScope, EngineSettings, MapPast, ScopeMap

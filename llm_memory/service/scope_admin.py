@@ -11,10 +11,9 @@ from typing import Final
 
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Refused
-from ..models.resolution import Brought, Rebinding, Resolution
+from ..models.resolution import Brought, Pause, Rebinding, Resolution
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.status import Notice, ScopeReport
-from ..models.turns import Pause
 from ..scopes.rules.origins import complete, on_behalf_of, place_of
 from ..scopes.rules.rebinding import fault_of, renamed, with_moved
 from ..scopes.rules.scope_map import read_scope_map

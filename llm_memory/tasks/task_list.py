@@ -14,7 +14,6 @@ from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.talk_anchor import anchor_field
 from ..catalogue.rules.tasks import done, find_tasks, is_done, same_task, task_of, with_task
 from ..errors import VaultWriteFailed
-from ..models.consent import is_for_speaker_alone, only_reader
 from ..models.data_models import (
     MODEL_WORDED,
     Memory,
@@ -27,6 +26,7 @@ from ..models.data_models import (
     Topic,
 )
 from ..models.deeds import Requester
+from ..models.passages import is_for_speaker_alone, only_reader
 from ..models.scope import Scope, ScopeFilter
 from ..models.tasks import Task, TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..remember.edit import DraftChecks, MemoryEditor, not_written

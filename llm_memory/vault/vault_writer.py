@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
-from ..models.consent import only_reader
 from ..models.data_models import Memory, StoredMemory
+from ..models.passages import only_reader
 from ..models.scope import Place, Scope
 from ..models.vault_layout import part_path
 from ..storage.files import (

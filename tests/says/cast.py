@@ -27,8 +27,7 @@ from astrbot.api.provider import LLMResponse, ProviderRequest
 
 from astrbot_plugin_scoped_memory.core.commands.command_words import COMMANDS, CommandWords
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
-from astrbot_plugin_scoped_memory.core.config import read_config
-from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
+from astrbot_plugin_scoped_memory.core.config import PanelMap, read_config
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSchedule
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
-from astrbot_plugin_scoped_memory.core.config import read_config
-from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
+from astrbot_plugin_scoped_memory.core.config import PanelMap, read_config
 from astrbot_plugin_scoped_memory.core.latest import RecentTalk, TypingRate
 from astrbot_plugin_scoped_memory.core.plugin import Plugin
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ...models.consent import has_known_readers
 from ...models.data_models import Memory, StoredMemory
-from ...models.passages import NoteChunk, place_name
+from ...models.passages import NoteChunk, has_known_readers, place_name
 from ...models.scope import ROOT_NOTES, SHARED, Place
 from ...models.soul import Finding
 from ...text.scripts import HAN, NARROW, WIDE

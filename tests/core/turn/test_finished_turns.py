@@ -19,8 +19,8 @@ from astrbot.core.message.message_event_result import MessageChain
 from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core.latest import RecentTalk
+from astrbot_plugin_scoped_memory.core.plugin import GroupChatter
 from astrbot_plugin_scoped_memory.core.turn.events import notes_of
-from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
