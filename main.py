@@ -113,4 +113,4 @@ def _register(command: Row) -> None:
 
 for row in COMMANDS:
     _register(row)
-CommandWords.use(ScopedMemoryPlugin.memory.parent_group)
+CommandWords.group = ScopedMemoryPlugin.memory.parent_group

@@ -176,16 +176,12 @@ class CommandWords(CustomFilter):
     otherwise AstrBot answers the bare group with its own tree, and the model what it does not know.
     AstrBot makes the filter when it reads the decorator, so the class is told the group later."""
 
-    _group: ClassVar[CommandGroupFilter | None] = None
-
-    @classmethod
-    def use(cls, group: CommandGroupFilter) -> None:
-        cls._group = group
+    group: ClassVar[CommandGroupFilter | None] = None
 
     @classmethod
     def names(cls) -> dict[str, list[str]]:
         """By command, the names in force: an owner may have changed them in the panel."""
-        every = cls._group.sub_command_filters if cls._group is not None else ()
+        every = cls.group.sub_command_filters if cls.group is not None else ()
         return {
             one.get_handler_md().handler_name.partition("_")[2]: [one.command_name, *one.alias]
             for one in every
@@ -203,10 +199,10 @@ class CommandWords(CustomFilter):
         marks = tuple(mark for mark in cfg.get("wake_prefix") or () if mark)
         text = event.message_str.strip()
         wide = text.startswith(_WIDE_SLASH) and "/" in marks
-        if self._group is None or not (wide or event.is_at_or_wake_command):
+        if self.group is None or not (wide or event.is_at_or_wake_command):
             return
         text = text.removeprefix(_WIDE_SLASH).lstrip() if wide else text
-        groups = self._group.get_complete_command_names()
+        groups = self.group.get_complete_command_names()
         if not any(folded_word(text).startswith(one.casefold()) for one in groups):
             return
         commanded = wide or event.message_obj.message_str.strip().startswith(marks)

@@ -65,20 +65,15 @@ async def sleep(call: Call) -> Reply:
         return say("sleep.waiting", why=say(f"postponed.{schedule.waiting}"))
     if schedule.going:
         return say("sleep.going", numbers=_done_at_night(call, report))
-    if word:
-        return _last_night(call, report)
-    return say("sleep.started" if schedule.ask() else "sleep.unready")
-
-
-def _last_night(call: Call, report: SleepReport) -> list[str]:
+    if not word:
+        return say("sleep.started" if schedule.ask() else "sleep.unready")
     if report.ended is None:
-        return [call.say("sleep.never")]
-    numbers = _done_at_night(call, report)
+        return say("sleep.never")
     return [
-        call.say("sleep.last", time=moment(report.ended), numbers=numbers),
-        call.say("sleep.backup", name=report.backup) if report.backup else "",
+        say("sleep.last", time=moment(report.ended), numbers=_done_at_night(call, report)),
+        say("sleep.backup", name=report.backup) if report.backup else "",
         *call.texts.counted("sleep", unmerged=report.unmerged, left=report.left),
-        *(call.say("sleep.error", detail=safe(error)) for error in report.errors[:_SHOWN]),
+        *(say("sleep.error", detail=safe(error)) for error in report.errors[:_SHOWN]),
     ]
 
 

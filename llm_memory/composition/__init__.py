@@ -1,4 +1,1 @@
-"""An ``Engine`` over real parts, and what works on a store while no program has it open.
-
-Entry: ``build_engine``.
-"""
+"""``build_engine``: one over real parts; and what works on a store that no program has open."""

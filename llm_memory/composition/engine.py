@@ -137,9 +137,8 @@ class Engine:
             await asyncio.sleep(_LOCK_POLL_SECONDS)
 
     def _open_state(self) -> None:
-        """Memories do not depend on the state, so a broken one stops nothing. What does depend on
-        it is the safety of the scope map: where the state is new, or tells nothing, the book finds
-        that no scope was ever known, and publishes none for want of a key."""
+        """Memories need no state, so a broken one stops nothing. The safety of the scope map does:
+        of a state that is new, or tells nothing, the book publishes no scope for want of a key."""
         state, book, folders = self.parts.state, self.parts.book, self.parts.vault.inhabited()
         try:
             if not state.open():

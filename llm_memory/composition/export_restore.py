@@ -29,9 +29,7 @@ from ..vault.ledger import SqliteLedger
 @contextmanager
 def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
     """Sole use of a store whose formats are of this version, for a program that works on its files.
-
-    Raises DirectoryInUse while a bot has it open, FormatNewer.
-    """
+    Raises DirectoryInUse while a bot has it open, FormatNewer."""
     locks = [DirectoryLock(folder) for folder in paths.owned]
     try:
         for lock in locks:

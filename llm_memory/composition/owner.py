@@ -23,7 +23,11 @@ class Owner:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._actor = Actor(PERSON, _login_name(), admin=True)
+        try:
+            name = getpass.getuser()
+        except (OSError, KeyError, ImportError):  # a user without a name, as in a container
+            name = "owner"
+        self._actor = Actor(PERSON, name, admin=True)
         # Of the conversation's own scope, and as the service does it for an admin.
         self.forget = partial(engine.service.forget, actor=self._actor)
         self.edit = partial(engine.service.edit, actor=self._actor)
@@ -51,10 +55,3 @@ class Owner:
         if await self._engine.parts.primer.rules_changed("owner"):
             notices.append(Notice("constitution_changed", params={"path": CONSTITUTION}))
         return replace(status, notices=tuple(notices))
-
-
-def _login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a user without a name, as in a container
-        return "owner"

@@ -49,9 +49,6 @@ def record_name(number: int) -> str:
     return f"D-{number:04d}"
 
 
-DecisionAction = Literal["list", "accept", "reject", "withdraw"]
-
-
 @dataclass(frozen=True, slots=True)
 class DecisionChange:
     """What an admin asks, and how a record of it is written.
@@ -68,7 +65,7 @@ class DecisionChange:
             draft is returned, and nothing is written, unless ``unseen``.
     """
 
-    action: DecisionAction
+    action: Literal["list", "accept", "reject", "withdraw"]
     proposal: str = ""
     number: int = 0
     why: str = ""

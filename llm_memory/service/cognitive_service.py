@@ -154,10 +154,9 @@ class CognitiveService(DecisionDesk, Turns):
     async def import_(
         self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False
     ) -> Imported | Refused:
-        """The memories of a file in ``imports/`` into the conversation's own scope, whatever the
-        file says, through the doors that every draft goes through; ``anyway``: also what was
-        forgotten, edited or moved away since it was said. Admins only. What was stored before it
-        was cut off, by a close or a cancelled caller, is stored."""
+        """Remember the memories of a file in ``imports/`` in the conversation's own scope, whatever
+        the file says; ``anyway``: also what was forgotten, edited or moved away since it was said.
+        Admins only. What was stored when a close, or its caller, cuts it off is stored."""
         view = await self.parts.gate.open(conversation_id, actor)
         scope = view.records if actor.admin else Refused("not_allowed")
         if isinstance(scope, Refused):

@@ -131,9 +131,8 @@ class Recalls(Door):
         said_by: Actor | None = None,
         naming: str = "",
     ) -> list[StoredMemory]:
-        """The memories that the conversation may see, the newest first: only what was ``said_by``
-        any account of a person, and what holds each word of ``naming``, or was said by a person of
-        that name."""
+        """Memories that it may see, the newest first: only what was ``said_by`` any account of a
+        person, and what holds each word of ``naming``, or was said by a person of that name."""
         view = await self.parts.gate.open(conversation_id)
         return await self._newest(view, limit, None if said_by is None else said_by.person, naming)
 
@@ -254,8 +253,6 @@ class Recalls(Door):
                     lines = filter(None, map(_SESSION.fullmatch, content_of(text).split("\n")))
                     found += (f"{line[1]} ({role.folder}/{line[2]})" for line in lines)
         return tuple(found[:_MOST_SESSIONS])
-
-    # The talk behind a memory, of which nothing is stored
 
     async def talk_of(self, pointer: str, *, conversation_id: ConversationId) -> str | Refused:
         """The id of the chat history with the talk that a memory or a decision came from. Only in

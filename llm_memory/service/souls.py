@@ -45,9 +45,6 @@ from ..soul.style_counts import SqliteStyleCounts
 if TYPE_CHECKING:
     from .parts import Parts
 
-_IN_FORCE = ("propose", "apply", "adopt")
-"""What leads to a change of what is in force, and is not done while the setting is off."""
-
 
 class Souls:
     """The cognitive service's own. ``persona`` is a persona's name, empty for none; every persona
@@ -89,7 +86,7 @@ class Souls:
         role = soul_folder(persona)
         if request.action in READINGS:
             return await self._governance.read(request, role, actor)
-        if self.is_off and request.action in _IN_FORCE:
+        if self.is_off and request.action in ("propose", "apply", "adopt"):
             return Refused("soul_off")
         if request.action == "propose":
             change = partial(self._propose, role, request.wish, actor)

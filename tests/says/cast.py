@@ -96,7 +96,7 @@ class BotCast:
         self._stage = Stage(self)
         self._turn: FakeEvent | None = None
         self.root = self.former = folder
-        CommandWords.use(ScopedMemoryPlugin.memory.parent_group)  # as AstrBot knows them
+        CommandWords.group = ScopedMemoryPlugin.memory.parent_group  # as AstrBot knows them
         self.alike = Alike(*(folder / str(number) for number in range(9)))
 
     async def __aenter__(self) -> BotCast:

@@ -264,7 +264,7 @@ async def test_the_reply_says_that_nothing_was_stored(rig: Rig) -> None:
 
 
 GROUPS = ["memory", "记忆"]
-CommandWords.use(ScopedMemoryPlugin.memory.parent_group)  # as AstrBot knows them
+CommandWords.group = ScopedMemoryPlugin.memory.parent_group  # as AstrBot knows them
 KNOWN = CommandWords.names()
 TRADITIONAL = {
     "暫停": "暂停", "繼續": "继续", "記住": "记住", "撤銷": "撤销", "搜尋": "搜寻",
