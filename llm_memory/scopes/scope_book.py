@@ -45,6 +45,7 @@ class ScopeBook:
     _present: frozenset[str] | None = field(default=None, init=False)
     _written: set[SeenSender] = field(default_factory=set, init=False)
     _told: set[str] = field(default_factory=set, init=False)
+    _meant: dict[str, str] = field(default_factory=dict, init=False)
     strangers: set[str] = field(default_factory=set, init=False)
     """Who writes privately, is no admin, and shares what is said there with everybody: a bot
     account and a person."""
@@ -97,7 +98,7 @@ class ScopeBook:
 
     def _go_by(self, scope_map: ScopeMap, past: MapPast, folders: frozenset[str]) -> None:
         self._map, self._past, self._folders = scope_map, past, folders
-        now = {(one.code, one.subject): one for one in map_notices(scope_map, folders)}
+        now = {(one.code, one.subject): one for one in map_notices(scope_map, folders, self._meant)}
         for one in self._notices.standing():
             if one.code.startswith("map_") and (one.code, one.subject) not in now:
                 self._notices.clear(one.code, one.subject)
@@ -143,6 +144,10 @@ class ScopeBook:
         if key not in self._told:
             self._told.add(key)
             logger.info("first_message", id=conversation_id, key=key, scope=resolution.name or "-")
+        if resolution.code == "doubtful_key" and resolution.key not in self._meant:
+            self._meant[resolution.key] = key
+            self._notices.clear("map_odd_key", resolution.key)
+            self._go_by(self._map, self._past, self._folders)
         adapter, group = conversation_id.adapter, conversation_id.group or ""
         if adapter:
             scope, peer = resolution.name if kept else "", actor.person.removeprefix(f"{adapter}:")

@@ -205,8 +205,11 @@ def _anywhere(keys: Iterable[str]) -> set[str]:
     return set(map(without_account, keys))
 
 
-def map_notices(scope_map: ScopeMap, folders: Set[str]) -> Iterator[Notice]:
-    """All that is wrong with the map now."""
+def map_notices(
+    scope_map: ScopeMap, folders: Set[str], meant: Mapping[str, str]
+) -> Iterator[Notice]:
+    """All that is wrong with the map now. ``meant``: for keys that match no conversation one that
+    has spoken and that they seem to mean."""
     here = _anywhere(scope_map.entries.keys() - scope_map.gone)
     gone = () if scope_map.withheld else scope_map.gone
     odd = scope_map.unreadable.union(key for key in gone if without_account(key) not in here)
@@ -214,8 +217,10 @@ def map_notices(scope_map: ScopeMap, folders: Set[str]) -> Iterator[Notice]:
         params = {"key": key, "value": str(value)}
         if isinstance(value, str):
             yield Notice("map_illegal_name", key, params)
-        if key in odd:
-            yield Notice("map_odd_key", key, params)
+        near = meant.get(key)
+        if key in odd and near not in scope_map.entries:  # else it has a key of its own by now
+            near = f"{near} → {value}" if near else "?"
+            yield Notice("map_odd_key", key, {**params, "meant": near})
     if scope_map.withheld:
         missing = folders - {*_private_scopes(scope_map).values()}
         lists = {"scopes": missing, "accounts": {*map(account_of, scope_map.gone)}}

@@ -79,7 +79,7 @@ def test_keys_that_match_nothing_are_reported() -> None:
     fine = ("qq:GroupMessage:777", "tg:GroupMessage:777", "persona:猫娘")
     raw = dict.fromkeys((*fine, *odd), "家人")
     scope_map, _ = judge_map(read_scope_map(raw, ()), MapPast(), frozenset(), {"qq"})
-    assert {one.subject for one in map_notices(scope_map, frozenset())} == {*odd}
+    assert {one.subject for one in map_notices(scope_map, frozenset(), {})} == {*odd}
 
 
 def test_a_key_may_be_written_short_and_in_any_case() -> None:
