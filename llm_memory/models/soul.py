@@ -187,13 +187,9 @@ class SoulEvaluation:
 @dataclass(frozen=True, slots=True)
 class SoulView:
     """What is in force for a persona (``rules``: the lines that are injected), and what waits.
-
-    Attributes:
-        by_hand: SOUL.md holds other bytes, which are not in force.
-        by_night: The night has put the version in force, and no admin.
-        broken: The first broken line of the chain, 0 for none.
-        newer: A newer version of the plugin wrote the chain: nothing is changed.
-    """
+    ``by_hand``: SOUL.md holds other bytes, which are not in force; ``by_night``: no admin has put
+    the version in force. ``broken``: the first broken line of the chain, 0 for none; ``newer``: a
+    newer version of the plugin wrote it, so nothing is changed."""
 
     role: str
     version: SoulVersion

@@ -23,16 +23,11 @@ _PLAIN, _WITH_ROLES = "project-only", "project+roles"
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """What a ``workflow.toml`` says; None where it does not.
-
-    Attributes:
-        root: The real path of the memory root.
-        has_roles: False for the layout ``project-only``: no role's folder is read or written.
-        topk: How many memories a prompt is given by itself, 0 to 20.
-        project: A name to show, empty for none. It opens nothing.
-        enabled: The roles; where it does not say, the folders below ``roles/`` count.
-        warnings: What was not taken, and what is done instead.
-    """
+    """What a ``workflow.toml`` says; None where it does not. ``root`` is a real path. Without
+    ``has_roles``, the layout ``project-only``, no role's folder is read or written. ``topk``: how
+    many memories a prompt is given by itself, 0 to 20. ``project``: a name to show; it opens
+    nothing. ``enabled`` roles: where it does not say, the folders below ``roles/`` count.
+    ``warnings``: what was not taken, and what is done instead."""
 
     path: PurePath
     root: PurePath | None = None

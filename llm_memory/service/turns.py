@@ -26,9 +26,8 @@ from ..text.hit_line import fence, fence_tokens
 from ..texts import Texts
 from .bylines import Reader
 from .corrections import Corrections
-from .door import deed
 from .recalls import Recalls
-from .scope_admin import ScopeAdmin
+from .scope_admin import ScopeAdmin, deed
 
 _JUST_NOW: Final = timedelta(minutes=30)
 _LAST: Final = 20
