@@ -136,13 +136,20 @@ class Call:
 
 
 async def yes(call: Call) -> Reply:
-    """Do what the person was asked last; else what the notices have an admin confirm."""
+    """Do what the person was asked last; else what the notices have an admin confirm: entries that
+    disappeared from the files are deleted; the map, where nothing else waits."""
     asked = call.asked.pop(call.person, None)
     if asked is None or asked.admin:
         call.for_admins()
-    if asked is None:
-        return await _confirm(call)
-    return call.say("asked.nothing") if monotonic() >= asked.until else await asked.do(call)
+    if asked is not None:
+        return call.say("asked.nothing") if monotonic() >= asked.until else await asked.do(call)
+    damaged = (await call.service.describe(conversation_id=call.where)).damaged
+    count = await call.service.confirm_deletions(actor=call.actor)
+    if damaged and not count:
+        await call.service.confirm_map(actor=call.actor)
+    lines = call.texts.counted("asked", deleted=count or 0, map=damaged and not count)
+    lines += [call.say("scope.damaged")] if damaged and count else []
+    return lines or call.say("asked.nothing")
 
 
 async def no(call: Call) -> str:
@@ -153,14 +160,3 @@ async def no(call: Call) -> str:
     if asked.refused is not None:
         await asked.refused()
     return call.say("asked.dropped", deed=asked.short)
-
-
-async def _confirm(call: Call) -> Reply:
-    """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
-    damaged = (await call.service.describe(conversation_id=call.where)).damaged
-    count = await call.service.confirm_deletions(actor=call.actor)
-    if damaged and not count:
-        await call.service.confirm_map(actor=call.actor)
-    lines = call.texts.counted("asked", deleted=count or 0, map=damaged and not count)
-    lines += [call.say("scope.damaged")] if damaged and count else []
-    return lines or call.say("asked.nothing")

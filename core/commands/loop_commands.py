@@ -92,14 +92,25 @@ def _done_at_night(call: Call, report: SleepReport) -> str:
 
 
 async def migrate(call: Call) -> Reply:
-    """``status`` (or nothing), ``start``, ``undo``, ``take-back <batch>``. It tells of all
-    scopes."""
-    await call.plugin.engine.life.ready()  # it tells why the engine is off
-    (word, more), say, texts = call.split(), call.say, call.texts
-    migrations = call.plugin.engine.migrations
+    """``status`` (or nothing): how far it is, the batches, and what could not be brought, with its
+    reasons; ``start``, ``undo``, ``take-back <batch>``. It tells of all scopes."""
+    engine = call.plugin.engine
+    await engine.life.ready()  # it tells why the engine is off
+    (word, more), say, texts, migrations = call.split(), call.say, call.texts, engine.migrations
     match _MIGRATE.get(folded_word(word), word.lower()):
         case "status":
-            return await _migrated(call)
+            status = (await engine.status()).migration
+            now = say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
+            left = await migrations.dead_letters(_SHOWN)
+            letters = ((cut(one.record_id), one.reason) for one in left)
+            batches = status.batches.items()
+            return [
+                say("migrate.head", state=state_text(texts, status)),
+                say("migrate.mode", mode=status.mode, now=now) if status.remaining else "",
+                texts.listed("migrate", **asdict(status.tally), remaining=status.remaining),
+                *(say("migrate.batch", batch=one, source=cut(of)) for one, of in batches),
+                *(say("migrate.letter", id=name, reason=why) for name, why in letters),
+            ]
         case "start":
             await migrations.begin_again()
             return say("migrate.started")
@@ -114,18 +125,3 @@ async def migrate(call: Call) -> Reply:
             back = say("migrate.taken_back", count=taken[0])
             return [back, *texts.counted("undo", left=taken[1])]
     return say("migrate.usage")
-
-
-async def _migrated(call: Call) -> Reply:
-    """How far it is, the batches, and what could not be brought, with its reasons."""
-    say, engine = call.say, call.plugin.engine
-    status = (await engine.status()).migration
-    now = say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
-    letters = await engine.migrations.dead_letters(_SHOWN)
-    return [
-        say("migrate.head", state=state_text(call.texts, status)),
-        say("migrate.mode", mode=status.mode, now=now) if status.remaining else "",
-        call.texts.listed("migrate", **asdict(status.tally), remaining=status.remaining),
-        *(say("migrate.batch", batch=one, source=cut(of)) for one, of in status.batches.items()),
-        *(say("migrate.letter", id=cut(one.record_id), reason=one.reason) for one in letters),
-    ]

@@ -15,22 +15,15 @@ from astrbot.api import logger
 from ...llm_memory import Engine, Postponed, ScopedMemoryError
 from ...llm_memory.consolidation.rules.schedule import last_due
 
-NIGHTLY, COMMAND = "nightly", "command"
-
 
 @dataclass(eq=False)
 class SleepSchedule:
-    """``run`` is its one task: all runs are made there, so no two overlap.
-
-    Attributes:
-        at: Local hour and minute; None for never but when asked.
-        first_look: Seconds after the start, when the bot is busy.
-        look: Seconds between two looks at the clock, beside the alarm, which a machine may sleep
-            through, and a clock be set across. A run that was postponed is tried again then.
-        patience: So often it is postponed because the index is built; then it runs without.
-        running: A run that is asked for will be made.
-        waiting: Why the run that is due has not begun.
-    """
+    """``run`` is its one task: all runs are made there, so no two overlap. ``at``: local hour and
+    minute, None for never but when asked. ``first_look``: seconds after the start, when the bot is
+    busy; ``look``: seconds between two looks at the clock, beside the alarm, which a machine may
+    sleep through, and a clock be set across. A run that was postponed is tried again then:
+    ``patience`` times because the index is built, then it runs without. While ``running`` is set, a
+    run that is asked for will be made; ``waiting``: why the one that is due has not begun."""
 
     engine: Engine
     at: tuple[int, int] | None
@@ -63,7 +56,7 @@ class SleepSchedule:
             await self._due()  # a first start counts from here
             wanted, seconds, made, tries = "", self.first_look, None, 0
             with suppress(ScopedMemoryError):
-                wanted = NIGHTLY if await sleep.is_unfinished() else ""
+                wanted = "nightly" if await sleep.is_unfinished() else ""
             self.running.set()
             while True:
                 if self.at is not None:
@@ -73,9 +66,9 @@ class SleepSchedule:
                 self._woken.clear()
                 due, seconds = await self._due(), self.look
                 if self._asked:
-                    wanted, self._asked = COMMAND, False
+                    wanted, self._asked = "command", False
                 elif due not in (None, made):
-                    wanted = wanted or NIGHTLY
+                    wanted = wanted or "nightly"
                 if not wanted:
                     continue
                 report = await sleep.run_once(wanted, patient=tries < self.patience)

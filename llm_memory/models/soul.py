@@ -76,16 +76,11 @@ OPPOSITE: Final[Mapping[Direction, Direction]] = {"less": "more", "more": "less"
 
 @dataclass(frozen=True, slots=True)
 class SoulLine:
-    """A line of the chain, from 1; 0 and empty where there is none of it.
-
-    Attributes:
-        actor: A person's id, or ``REFLECTION`` … ``PLUGIN``.
-        prev: SHA-256 of the line before without its line end; of the first, 64 zeros.
-        version: In force from here on; of ``proposed``, what the proposal was made from.
-        source: The version whose bytes were given back, by a rollback or a veto.
-        sha256: Of the file that the event is about.
-        eval: The evaluation's name, such as ``0007-1``.
-    """
+    """A line of the chain, from 1; 0 and empty where there is none of it. ``actor``: a person's id,
+    or ``REFLECTION`` … ``PLUGIN``. ``prev``: SHA-256 of the line before without its line end; of
+    the first, 64 zeros. ``version``: in force from here on; of ``proposed``, what the proposal was
+    made from. ``source``: the version whose bytes were given back, by a rollback or a veto.
+    ``sha256``: of the file that the event is about. ``eval``: the evaluation's name, ``0007-1``."""
 
     n: int
     at: datetime
