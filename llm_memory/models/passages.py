@@ -13,14 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from .conversation import ConversationKind, is_well_formed
 from .data_models import Memory, Source, StoredMemory
 from .scope import Place, Scope, ScopeFilter
 
 type Passage = StoredMemory | NoteChunk
-_CACHED: Final = 4096
 
 
 def place_name(passage: Passage) -> str:
@@ -136,6 +135,6 @@ def is_private_chat(conversation: str) -> bool:
     return kind != ConversationKind.GROUP
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=4096)
 def _shelf(person: str, conversation: str) -> Place | None:
     return Place.of_person(person or conversation) if is_private_chat(conversation) else None

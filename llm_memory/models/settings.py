@@ -87,9 +87,6 @@ class MapPast:
     named: frozenset[str] = frozenset()
 
 
-BY_ACCOUNT = "advanced.dm_scope_by_account"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
     """Which scope a conversation has that no map names. What is None is a value of the panel that
@@ -117,8 +114,9 @@ class Policies:
 
     def dm_setting(self, account: str) -> str:
         """The name of the setting that ``dm_policy`` took it from, as the panel has it."""
-        by_account = self.dm_scope_by_account
-        return BY_ACCOUNT if by_account is None or account in by_account else "dm_scope"
+        if self.dm_scope_by_account is None or account in self.dm_scope_by_account:
+            return "advanced.dm_scope_by_account"
+        return "dm_scope"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ class UnreadFollower:
 
     def _is_shown(self, one: Unread) -> bool:
         origin = one.stored.memory.provenance
-        paused = self._paused_conversations.of_key
+        paused = self._paused_conversations.of
         if paused(origin.conversation) or paused(one.map_key):
             return False
         return self._uncorrected.get(one.ticket_id) == (self._changes(one), True)

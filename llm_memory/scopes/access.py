@@ -154,7 +154,7 @@ class Gate:
 
     def look(self, where: ConversationId, who: Actor | None = None) -> View:
         """The same at once, of what is read so far."""
-        resolution, pause = self._book.resolve(where), self._paused.of(where)
+        resolution, pause = self._book.resolve(where), self._paused.of(where.map_key)
         scope = resolution.scope or PUBLIC
         writes: Scope | Refused = resolution.scope or Refused("read_only", resolution)
         shelves = [SHARED, ROOT_NOTES] if self._reads_root else [SHARED]

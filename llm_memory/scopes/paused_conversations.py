@@ -53,10 +53,7 @@ class PausedConversations:
             params = {"path": str(self._folder / NAME), "detail": str(error) or repr(error)}
             self._notices.post(Notice("pauses_unread", params=params, error=True))
 
-    def of(self, conversation_id: ConversationId) -> Pause | None:
-        return self.of_key(conversation_id.map_key)
-
-    def of_key(self, map_key: str) -> Pause | None:
+    def of(self, map_key: str) -> Pause | None:
         """None where it is on the record."""
         return _longest(self._now(), self._keys(map_key)) or self._all
 
@@ -76,7 +73,7 @@ class PausedConversations:
         said last. Raises StateUnavailable, and then nothing has changed."""
         key = conversation_id.map_key
         async with self._writing:
-            before = self.of_key(key)
+            before = self.of(key)
             if before is not None and before.until == pause.until:
                 return replace(before, before=True)
             made = pause if before is None else replace(before, until=pause.until)
@@ -86,7 +83,7 @@ class PausedConversations:
     async def resume(self, conversation_id: ConversationId) -> bool:
         """False if it was not paused. Raises StateUnavailable, and then it stays paused."""
         async with self._writing:
-            if self.of(conversation_id) is None:
+            if self.of(conversation_id.map_key) is None:
                 return False
             await self._write(self._without(conversation_id.map_key))
             return True

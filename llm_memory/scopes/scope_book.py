@@ -59,14 +59,11 @@ class ScopeBook:
         self.rebound = self._state.rebindings()
         self._present = self.accounts()
         scope_map = read_scope_map(settings.scope_map, folders)
-        self._go_by(*self._judge(scope_map, _standing(folders), self._state.map_past()))
+        self._go_by(*self._judge(scope_map, folders, self._state.map_past()))
         if not settings.scope_filter_enabled:
             self._notices.post(Notice("scope_filter_off", error=True))
-        self.strangers = {
-            one
-            for one in self._state.public_peers()
-            if settings.dm_policy(account_of(one)) is DmScope.PUBLIC
-        }
+        peers, policy = self._state.public_peers(), settings.dm_policy
+        self.strangers = {one for one in peers if policy(account_of(one)) is DmScope.PUBLIC}
         self._report_strangers()
 
     async def change_map(
@@ -79,7 +76,7 @@ class ScopeBook:
             keys, scopes = past.keys.difference(meant), past.scopes | self._folders
             past = replace(past, keys=keys, scopes=scopes, named=past.named if keys else keys)
         scope_map = await asyncio.to_thread(read_scope_map, raw, folders)
-        self._go_by(*await asyncio.to_thread(self._judge, scope_map, _standing(folders), past))
+        self._go_by(*await asyncio.to_thread(self._judge, scope_map, folders, past))
 
     async def confirm_map(self) -> None:
         """An admin says that the map is meant as it is. Raises StateUnavailable."""
@@ -89,12 +86,13 @@ class ScopeBook:
         self._go_by(*await asyncio.to_thread(self._judge, scope_map, folders, meant))
 
     def _judge(
-        self, scope_map: ScopeMap, folders: frozenset[str], past: MapPast
+        self, scope_map: ScopeMap, folders: Collection[str], past: MapPast
     ) -> tuple[ScopeMap, MapPast, frozenset[str]]:
         """Blocks; changes nothing of the book's own."""
-        scope_map, past = judge_map(scope_map, past, folders, self._present)
+        mappable = frozenset(filter(may_be_given, folders))
+        scope_map, past = judge_map(scope_map, past, mappable, self._present)
         self._state.put_map_past(past)
-        return scope_map, past, folders
+        return scope_map, past, mappable
 
     def _go_by(self, scope_map: ScopeMap, past: MapPast, folders: frozenset[str]) -> None:
         self._map, self._past, self._folders = scope_map, past, folders
@@ -253,8 +251,3 @@ class ScopeBook:
             self._claimed.difference_update(names)
         for name in names if said else ():
             await self._keep(self._state.set_mark, _TOLD + name)
-
-
-def _standing(folders: Collection[str]) -> frozenset[str]:
-    """Those that only a map can name."""
-    return frozenset(filter(may_be_given, folders))

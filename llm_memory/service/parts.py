@@ -277,7 +277,7 @@ class Parts(Told):
     results = wired(ResultApplier)
     applier = wired(FeedbackApplier, count_manner=lambda p: p.style.count if p.style else None)
     model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
-    batches = part(lambda p: Batches(p.turns, p.paused_conversations.of_key, p.settings.loop))
+    batches = part(lambda p: Batches(p.turns, p.paused_conversations.of, p.settings.loop))
     unread_follower = wired(UnreadFollower)
     reader = wired(BatchReader, apply="service.feedback", settings="settings.loop")
     reflection = wired(

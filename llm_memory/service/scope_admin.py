@@ -4,12 +4,12 @@ former scopes, and what goes on under another name."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence, Set
 from datetime import datetime
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, Final
+from typing import TYPE_CHECKING, Concatenate, Final, Unpack
 
-from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
+from ..models.conversation import Actor, By, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Refused
 from ..models.resolution import Brought, Pause, Rebinding, Resolution
 from ..models.scope import PUBLIC, is_mapped_name
@@ -110,7 +110,7 @@ class ScopeAdmin(Door):
 
     def pause_of(self, conversation_id: ConversationId) -> Pause | None:
         """Its pause; None where it is on the record, or that is not known yet."""
-        return self.parts.paused_conversations.of(conversation_id)
+        return self.parts.paused_conversations.of(conversation_id.map_key)
 
     @deed
     async def pause(
@@ -218,19 +218,12 @@ class ScopeAdmin(Door):
         return new in known
 
     async def rename(
-        self,
-        old: str,
-        new: str,
-        raw: Mapping[str, object],
-        moved: Collection[str],
-        *,
-        conversation_id: ConversationId,
-        actor: Actor,
+        self, old: str, new: str, raw: Mapping[str, object], moved: Set[str], **by: Unpack[By]
     ) -> Brought | Refused:
         """Go by a map in which the keys ``moved`` have the new name, and bring what stands under
         the old one; it is undone where no keys moved. Not for what ``plan_rename`` refuses."""
-        view = await self.parts.gate.open(conversation_id, actor)
-        if not actor.admin:
+        view = await self.parts.gate.open(by["conversation_id"], by["actor"])
+        if not view.who.admin:
             return Refused("not_allowed")
         source, target = target_scope(old, {old}), target_scope(new, {new})
         if source is None or target is None:

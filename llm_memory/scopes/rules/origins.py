@@ -22,27 +22,19 @@ def named(
     """What a name, or an id, may mean among what was met: private chats and whole groups by their
     key in the map, each with what it is called; and persons, also those who never wrote privately.
     ``links``: the owner's names of persons, by their ids."""
-    folded = folded_name(name)
-    persons = {
-        one.person
-        for one in met
-        if one.person
-        and (
-            name in (one.peer, one.person)
-            or folded in (folded_name(one.name), folded_name(links.get(one.person, "")))
-        )
-    }
-    places = {
-        key: (where, called)
-        for key, (where, called) in places_of(met).items()
-        if name in (key, where.umo, where.group)
-        or (
-            where.person in persons
-            if where.kind is ConversationKind.PRIVATE
-            else folded_name(called) == folded
-        )
-    }
-    return places, frozenset(persons)
+    folded, places = folded_name(name), dict[str, tuple[ConversationId, str]]()
+
+    def is_called_so(one: SeenSender) -> bool:
+        known_as = folded_name(one.name), folded_name(links.get(one.person, ""))
+        return name in (one.peer, one.person) or folded in known_as
+
+    persons = frozenset(one.person for one in met if one.person and is_called_so(one))
+    for key, (where, called) in places_of(met).items():
+        private = where.kind is ConversationKind.PRIVATE
+        by_name = where.person in persons if private else folded_name(called) == folded
+        if by_name or name in (key, where.umo, where.group):
+            places[key] = where, called
+    return places, persons
 
 
 def places_of(met: Sequence[SeenSender]) -> dict[str, tuple[ConversationId, str]]:

@@ -4,7 +4,6 @@ the maps before it said, the scopes that have a folder, and the bot accounts tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -143,15 +142,6 @@ def is_unreadable(key: str) -> bool:
     agent = account_of(key) == AGENT_ACCOUNT and is_well_formed(key)
     plain = all(part == part.strip() for part in key.split(":", 2))
     return not is_persona_key(key) and not (plain and (agent or is_conversation_key(key)))
-
-
-def seems_to_mean(key: str, conversation_id: ConversationId) -> bool:
-    """True if an id of the conversation's group or person stands in an unreadable ``key`` as a
-    whole: 777 stands in ``777`` and ``qq:grp:777``, not in ``7770``."""
-    ids = (conversation_id.session, conversation_id.group, conversation_id.peer)
-    own = {part.lstrip("-") for one in ids if one for part in (one, chat_of(one))}
-    edge = "[0-9A-Za-z]"
-    return any(re.search(f"(?<!{edge}){re.escape(one)}(?!{edge})", key) for one in own if one)
 
 
 def judge_map(

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind, is_well_formed
@@ -16,14 +17,7 @@ from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
 from ...models.settings import DmScope, GroupScope, Policies, ScopeMap
 from ...text.normalising import clean
 from .rebinding import names_of
-from .scope_map import (
-    PERSONA_PREFIX,
-    chat_of,
-    is_persona_key,
-    seems_to_mean,
-    without_account,
-    without_thread,
-)
+from .scope_map import PERSONA_PREFIX, chat_of, is_persona_key, without_account, without_thread
 
 
 def resolve(
@@ -80,6 +74,15 @@ def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> Re
     unreadable = (k for k in scope_map.unreadable if any(seems_to_mean(k, one) for one in names))
     key = min(gone, default="") or min(unreadable, default="")
     return Resolution("doubtful_key", key) if key else None
+
+
+def seems_to_mean(key: str, conversation_id: ConversationId) -> bool:
+    """True if an id of the conversation's group or person stands in an unreadable ``key`` as a
+    whole: 777 stands in ``777`` and ``qq:grp:777``, not in ``7770``."""
+    ids = (conversation_id.session, conversation_id.group, conversation_id.peer)
+    own = {part.lstrip("-") for one in ids if one for part in (one, chat_of(one))}
+    edge = "[0-9A-Za-z]"
+    return any(re.search(f"(?<!{edge}){re.escape(one)}(?!{edge})", key) for one in own if one)
 
 
 def _own_keys(conversation_id: ConversationId) -> list[str]:
@@ -189,14 +192,10 @@ def derived_scopes(
 ) -> frozenset[Scope]:
     """Every private scope that some policy derives for a conversation under any of its names, with
     its identity link and without."""
+    names = names_of(conversation_id, rebound)
     found = (
-        _by_policy(
-            [name], Policies(dm_scope=dm_scope, group_scope=group_scope, identity_links=linked)
-        )
-        for name in names_of(conversation_id, rebound)
-        for linked in (links, {})
-        for dm_scope in DmScope
-        for group_scope in GroupScope
+        _by_policy([name], Policies(dm_scope=dm, group_scope=group, identity_links=linked))
+        for name, linked, dm, group in product(names, (links, {}), DmScope, GroupScope)
     )
     return frozenset(one.scope for one in found if one.scope and not one.scope.is_public)
 

@@ -20,10 +20,12 @@ from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     judge_map,
     map_notices,
     read_scope_map,
-    seems_to_mean,
     with_entry,
 )
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import (
+    resolve,
+    seems_to_mean,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import group, private
 
 pytestmark = pytest.mark.unit
