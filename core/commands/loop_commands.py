@@ -101,8 +101,8 @@ async def migrate(call: Call) -> Reply:
         case "status":
             status = (await engine.status()).migration
             now = say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
-            left = await migrations.dead_letters(_SHOWN)
-            letters = ((cut(one.record_id), one.reason) for one in left)
+            dead = await migrations.dead_letters(_SHOWN)
+            letters = ((cut(one.record_id), one.reason) for one in dead)
             batches = status.batches.items()
             return [
                 say("migrate.head", state=state_text(texts, status)),
