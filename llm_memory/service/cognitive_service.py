@@ -31,7 +31,7 @@ from ..transfer.conversation_transfer import Terms
 from ..transfer.line_files import LineFile
 from .bylines import Reader
 from .decisions import DecisionDesk
-from .scope_admin import deed
+from .door import deed
 from .turns import Turns
 
 _RULES_TOLD: Final = 20

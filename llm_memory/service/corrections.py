@@ -32,7 +32,7 @@ from ..remember.rules.gate import told_in_confidence
 from ..runtime.cooperative import unhurried
 from ..scopes.access import View
 from ..scopes.rules.scope_resolution import target_scope
-from .scope_admin import Door, deed
+from .door import Door, deed
 
 type Change = Callable[[StoredMemory, View], Awaitable[ChangeOutcome]]
 

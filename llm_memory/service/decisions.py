@@ -34,7 +34,7 @@ from ..runtime.cooperative import cooperative
 from ..scopes.access import View
 from ..storage.appending import NotAppended
 from ..vault.markdown.decision_record import Record, title_and_body
-from .scope_admin import Door, deed
+from .door import Door, deed
 
 
 class DecisionDesk(Door):

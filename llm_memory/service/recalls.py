@@ -40,7 +40,7 @@ from ..vault.markdown.marked_block import content_of
 from ..vault.markdown.topic_file import parse_file
 from ..vault.pages import text_of
 from .bylines import Reader
-from .scope_admin import Door
+from .door import Door
 
 _MOST_SESSIONS = 5
 _SESSION = re.compile(r"- (\d{4}-\d\d-\d\d .*) \((\d{4}-\d\d-\d\d\.md)\)")

@@ -4,10 +4,10 @@ former scopes, and what goes on under another name."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, Final, Unpack
+from functools import partial
+from typing import Final, Unpack
 
 from ..models.conversation import Actor, By, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import Refused
@@ -18,34 +18,9 @@ from ..scopes.rules.origins import complete, on_behalf_of, place_of
 from ..scopes.rules.rebinding import fault_of, renamed, with_moved
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.rules.scope_resolution import target_scope
-
-if TYPE_CHECKING:
-    from .parts import Parts
+from .door import Door, deed
 
 _TO_ADMINS: Final = frozenset({"strangers_in_public", "soul_waits", "soul_applied"})
-
-
-class Door:
-    """A verb takes a ConversationId, opens the gate once, and does what is asked inside the view
-    that it gets."""
-
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
-        self.souls = parts.souls
-        """The manner that personas have learned."""
-
-
-def deed[D: Door, **P, T](
-    verb: Callable[Concatenate[D, P], Coroutine[object, object, T]],
-) -> Callable[Concatenate[D, P], asyncio.Future[T]]:
-    """Of a verb that changes something: it begins with the call, and comes to its end, also if its
-    caller is cancelled or a close begins. Raises EngineClosed, and then it has not begun."""
-
-    @wraps(verb)
-    def begin(door: D, /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        return door.parts.life.finish(partial(verb, door, *args, **kwargs))
-
-    return begin
 
 
 class ScopeAdmin(Door):

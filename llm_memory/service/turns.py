@@ -26,8 +26,9 @@ from ..text.hit_line import fence, fence_tokens
 from ..texts import Texts
 from .bylines import Reader
 from .corrections import Corrections
+from .door import deed
 from .recalls import Recalls
-from .scope_admin import ScopeAdmin, deed
+from .scope_admin import ScopeAdmin
 
 _JUST_NOW: Final = timedelta(minutes=30)
 _LAST: Final = 20
