@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -130,12 +130,12 @@ class Explanations:
             several = (one for one in self.log if of[one.conversation] > 1)
             self.log.remove(next(several, self.log[0]))
 
-    def of(self, conversation: str, scope_filter: ScopeFilter) -> list[Told]:
+    def of(self, conversation: str, scope_filter: ScopeFilter) -> Iterator[Told]:
         """The newest first: recalls of a conversation whose every scope the reader may see now,
         with the words of what lives and is visible: a map that changed meanwhile hides the rest."""
-        here = (one for one in reversed(self.log) if one.conversation == conversation)
+        here = [one for one in reversed(self.log) if one.conversation == conversation]
         seen = (one for one in here if all(map(scope_filter.admits, one.trace.scopes)))
-        return [self._shown(one, scope_filter) for one in seen]
+        return (self._shown(one, scope_filter) for one in seen)
 
     def _shown(self, told: Told, scope_filter: ScopeFilter) -> Told:
         hits, instead_of = {}, {}

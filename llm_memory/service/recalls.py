@@ -102,11 +102,12 @@ class Recalls(Door):
     ) -> list[Told]:
         """Its last recalls, the newest first, as far as it may see them, as told to ``actor``."""
         view = await self.parts.gate.open(conversation_id, actor)
-        complete = Reader(self.parts, view).complete
-        return [
-            replace(one, hits={name: complete(hit) for name, hit in one.hits.items()})
-            for one in self.parts.manager.explanations.of(view.where.umo, view.seen)
-        ]
+        complete, shown = Reader(self.parts, view).complete, list[Told]()
+        for one in self.parts.manager.explanations.of(view.where.umo, view.seen):
+            hits = {name: complete(hit) for name, hit in one.hits.items()}
+            shown.append(replace(one, hits=hits))
+            await asyncio.sleep(0)  # each is some thirty memories
+        return shown
 
     async def expand(
         self, pointer: str, *, conversation_id: ConversationId

@@ -288,10 +288,14 @@ def ask(log: Explanations, where: str, *queries: object) -> None:
         log.note(where, str(query), Trace(HOME.names, milliseconds=1.0))
 
 
+def told(log: Explanations, where: str, view: ScopeFilter = HOME) -> list[str]:
+    return [one.query for one in log.of(where, view)]
+
+
 def test_the_newest_come_first_and_the_oldest_go(log: Explanations) -> None:
     ask(log, UMO, *range(SHOWN + 7))
     kept = [str(number) for number in reversed(range(7, SHOWN + 7))]
-    assert [one.query for one in log.of(UMO, HOME)] == kept
+    assert told(log, UMO) == kept
 
 
 @pytest.mark.parametrize("others", [1, 200])
@@ -300,18 +304,18 @@ def test_however_busy_other_conversations_are_a_quiet_one_can_say_why(
 ) -> None:
     for place in (UMO, *(f"a:GroupMessage:{100 + number % others}" for number in range(1000))):
         ask(log, place, "问")
-    assert len(log.of(UMO, HOME)) == 1
+    assert len(told(log, UMO)) == 1
     for number in range(2 * KEPT):
         ask(log, f"a:GroupMessage:{1000 + number}", "问")
     # Bounded in all, and the newest stay.
-    assert log.of(UMO, HOME) == log.of(f"a:GroupMessage:{999 + KEPT}", HOME) == []
-    assert len(log.of(f"a:GroupMessage:{999 + 2 * KEPT}", HOME)) == 1
+    assert told(log, UMO) == told(log, f"a:GroupMessage:{999 + KEPT}") == []
+    assert len(told(log, f"a:GroupMessage:{999 + 2 * KEPT}")) == 1
 
 
 def test_another_conversation_of_the_scope_and_a_changed_map_show_nothing_of_it(
     log: Explanations,
 ) -> None:
     ask(log, UMO, "问")
-    assert log.of(THERE, HOME) == log.of(UMO, WORK) == log.of(UMO, ScopeFilter((PUBLIC,))) == []
+    assert told(log, THERE) == told(log, UMO, WORK) == told(log, UMO, ScopeFilter((PUBLIC,))) == []
     for view in (HOME, ScopeFilter((PUBLIC,), everything=True)):
-        assert len(log.of(UMO, view)) == 1
+        assert len(told(log, UMO, view)) == 1
