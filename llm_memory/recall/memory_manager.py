@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from itertools import chain, zip_longest
 from typing import Final, Protocol
 
@@ -131,12 +131,13 @@ class MemoryManager:
     def _chosen(self, found: Found, request: RecallRequest) -> tuple[Hit, ...]:
         """What is told of it; its trace says what became of the rest."""
         trace, best = found.trace, found.candidates
+        complete = cache(request.complete)  # for the budget, and for who is told
         hits = choose(
             best,
             limit=request.limit if found.whole.limit is None else found.whole.limit,
             token_budget=request.token_budget,
             preview_chars=self._settings.preview_chars,
-            cost=lambda hit: line_tokens(request.complete(hit), self._texts),
+            cost=lambda hit: line_tokens(complete(hit), self._texts),
             query=found.ask.request.query,
             each_day=trace.arm is Arm.DATES,
         )
@@ -144,7 +145,7 @@ class MemoryManager:
         trace.considered = tuple(
             Considered(*one.key, one.score, one.dropped, one.terms) for one in told[:TRACED]
         )
-        return tuple(map(request.complete, hits))
+        return tuple(map(complete, hits))
 
     async def _ordered(self, found: Found, began: float) -> None:
         """Leaves as candidates what may be shown, best first, each thing once."""
