@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
 
 from ...llm_memory import Changed, DeedKind, Hit, Refused, StoredMemory, is_changed, is_denied
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.models.data_models import ChangeOutcome, is_absent
+from ...llm_memory.text.dates.expressions import Towards, find_times
 from ...llm_memory.text.numerals import number
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.outcome_text import Enough, changed_text, memory_line, refusal_text
@@ -27,6 +28,12 @@ _SIDE = (
 )
 _ALL = rf"{_SIDE}(?:全部|所有|一切|\ball\b|\beverything\b){_SIDE}"
 _ALL_OF = re.compile(rf"{_ALL}(?P<after>.*?){_SIDE}|(?P<before>.+?){_ALL}", re.IGNORECASE)
+_HERE = re.compile(
+    r"(?:(?:这里|这儿|群里|本群|这个?(?:群|对话|会话|聊天)|here|this (?:chat|group|talk))的?)?"
+    r"(?P<days>.*)",
+    re.IGNORECASE,
+)
+"""This conversation, or days of it."""
 _FOR_GOOD = ("purge", "彻底")
 _LIKE = 10
 """So many are listed of what words may mean."""
@@ -75,13 +82,13 @@ def _forgotten(call: Call, outcome: ChangeOutcome) -> str:
 
 
 async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | None:
-    """Ask before all that a person said is forgotten: one's own, or by an admin another's. None
-    where nobody is called so."""
+    """Ask before all that a person said is forgotten, one's own, or by an admin another's; or all
+    of this conversation. None for words that name neither."""
     accounts, who = [call.actor.person], call.say("forget.you")
     if whose:
         accounts = await call.service.speakers(whose, conversation_id=call.where)
         if not accounts:
-            return None
+            return await _ask_for_here(call, whose, for_good=for_good)
         call.for_admins()
         who = f"“{cut(whose)}”"
     if len(named := tuple(map(safe, accounts))) > 1:
@@ -89,16 +96,44 @@ async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | Non
     ids = await call.service.ids_said_by(accounts[0], conversation_id=call.where)
     if not ids:
         return call.say("forget.said_nothing", who=who)
+    asked = call.say("forget.ask", who=who, count=len(ids))
+    forget = partial(call.service.forget_many, ids, **call.by, for_good=for_good)
+    return _ask_to_forget(call, forget, asked, for_good=for_good)
+
+
+async def _ask_for_here(call: Call, words: str, *, for_good: bool) -> Reply | None:
+    """Ask before all that was learned from this conversation, or from a day of it, is forgotten, as
+    far as this person may: it is counted. None for words that name neither."""
+    said = _HERE.fullmatch(words)
+    days = said and said["days"].strip(_AROUND)
+    spans = find_times(days, call.plugin.clock(), Towards.BACK) if days else ()
+    if days is None or (days and [span.words for span in spans] != [days]):
+        return None
+    span = spans[0] if spans else None
+    count = await call.service.learned_here(span, **call.by)
+    first_last = dict.fromkeys((span.start.isoformat(), span.end.isoformat())) if span else {}
+    when = call.say("forget.on_days", days="–".join(first_last)) if span else ""
+    if not count:
+        return call.say("forget.nothing_here", when=when)
+    code = "ask_here" if call.actor.admin else "ask_mine_here"
+    asked = call.say(f"forget.{code}", when=when, count=count)
+    forget = partial(call.service.forget_here, span, **call.by, for_good=for_good)
+    return _ask_to_forget(call, forget, asked, for_good=for_good)
+
+
+def _ask_to_forget(
+    call: Call, forget: Callable[[], Awaitable[list[ChangeOutcome]]], asked: str, *, for_good: bool
+) -> Reply:
+    """Ask before all of it is forgotten, as one deed."""
 
     async def forget_all(call: Call) -> Reply:
-        outcomes = await call.service.forget_many(ids, **call.by, for_good=for_good)
+        outcomes = await forget()
         gone = sum(isinstance(one, Changed) for one in outcomes)
         if not gone:  # why, of the first one
-            return _forgotten(call, outcomes[0])
+            return _forgotten(call, outcomes[0]) if outcomes else call.say("asked.nothing")
         done = {"purged" if for_good else "all_done": gone}
-        return call.texts.counted("forget", **done, all_left=len(ids) - gone)
+        return call.texts.counted("forget", **done, all_left=len(outcomes) - gone)
 
-    asked = call.say("forget.ask", who=who, count=len(ids))
     lines = [asked, *call.texts.counted("forget", ask_for_good=for_good)]
     return call.ask(lines, forget_all, short=call.say("forget.deed"))
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
+from itertools import chain
 from typing import Unpack
 
 from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import proposal_key
+from ..catalogue.rules.timeline import local_day
 from ..errors import StateUnavailable
 from ..models.conversation import By
 from ..models.data_models import (
@@ -28,10 +31,12 @@ from ..models.passages import Key
 from ..models.scope import PUBLIC
 from ..models.vault_layout import ARCHIVE
 from ..remember.deeds import lost
+from ..remember.rules.corrected import unread_id
 from ..remember.rules.gate import told_in_confidence
 from ..runtime.cooperative import unhurried
 from ..scopes.access import View
 from ..scopes.rules.scope_resolution import target_scope
+from ..text.dates.spans import TimeSpan
 from .door import Door, deed
 
 type Change = Callable[[StoredMemory, View], Awaitable[ChangeOutcome]]
@@ -60,6 +65,59 @@ class Corrections(Door):
         found = (one for one in named if isinstance(one, StoredMemory))
         done = await self._forget(found, view, for_good=for_good)
         return [one if isinstance(one, Refused) else done[entry_key(one)] for one in named]
+
+    async def learned_here(self, days: TimeSpan | None = None, **by: Unpack[By]) -> int:
+        """How much of what was said in this conversation, or on these days of it, this person may
+        forget; with turns that wait to be read."""
+        view = await self.parts.gate.open(by["conversation_id"], by["actor"])
+        return len(await self._learned_here(days, view, await self._sessions(view)))
+
+    @deed
+    async def forget_here(
+        self, days: TimeSpan | None = None, *, for_good: bool = False, **by: Unpack[By]
+    ) -> list[ChangeOutcome]:
+        """Forget all of that as one deed, with one undo. Waiting turns that tell nothing by
+        themselves are dropped with it: nothing of that talk is learned any more."""
+        view = await self.parts.gate.open(by["conversation_id"], by["actor"])
+        sessions = await self._sessions(view)
+        found = await self._learned_here(days, view, sessions)
+        done = await self._forget(found, view, for_good=for_good)
+        untold = await asyncio.to_thread(self._untold, days, view, sessions)
+        await asyncio.to_thread(self.parts.turns.drop, untold)
+        return list(done.values())
+
+    async def _learned_here(
+        self, days: TimeSpan | None, view: View, sessions: frozenset[str]
+    ) -> list[StoredMemory]:
+        zone = self.parts.clock().tzinfo
+        turns = list(self.parts.unread.visible(view.seen))
+        entries = self.parts.catalogue.visible_with_text(view.seen)
+
+        def found() -> list[StoredMemory]:
+            known = chain((one for one, _ in entries), turns)
+            here = (one for one in known if one.memory.provenance.conversation in sessions)
+            return [one for one in here if view.may_forget(one) and _in(days, local_day(one, zone))]
+
+        return await asyncio.to_thread(found)
+
+    def _untold(self, days: TimeSpan | None, view: View, sessions: frozenset[str]) -> list[str]:
+        """The tickets of turns that wait and are not recalled. Blocks."""
+        found, store, zone = list[str](), self.parts.turns, self.parts.clock().tzinfo
+        for scope in view.changeable:
+            for turn in store.turns(store.tickets(scope.name, sessions)):
+                own = self.parts.book.same_person(view.who.person, turn.person)
+                known = self.parts.unread.waiting(Key(scope.name, unread_id(turn.ticket_id)))
+                said_then = _in(days, turn.observed_at.astimezone(zone).date())
+                if known is None and said_then and (own or view.governs(scope)):
+                    found.append(turn.ticket_id)
+        return found
+
+    async def _sessions(self, view: View) -> frozenset[str]:
+        """The origins of a conversation: a group that the platform splits by member has several."""
+        where = view.where
+        known = await self.parts.book.senders() if where.group else []
+        same = (one.umo for one in known if one.group == where.group)
+        return frozenset({where.umo, *(umo for umo in same if umo.startswith(f"{where.account}:"))})
 
     async def _forgettable(
         self, memory_id: str, view: View, *, for_good: bool
@@ -253,3 +311,7 @@ class Corrections(Door):
         if not back:
             return refused or absent(forgotten[0].memory.memory_id)
         return Changed(DeedKind.FORGOTTEN, back[0], undone=True, more=len(back) - 1)
+
+
+def _in(days: TimeSpan | None, day: date) -> bool:
+    return days is None or days.start <= day <= days.end

@@ -4,6 +4,7 @@ gives back, who may change and see what, and the marks that a memory carries."""
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
 from types import SimpleNamespace
@@ -207,6 +208,51 @@ async def test_an_admin_forgets_all_of_another_and_says_which_of_two(rig: Rig) -
     assert await left(rig) == {MINE[2], HONGS}
     await desk("undo")
     assert await left(rig) == {*MINE, HONGS}
+
+
+@pytest.mark.engine
+async def test_all_of_a_conversation_or_of_a_day_goes_after_a_yes(timed_bot: Bot) -> None:
+    """What waits to be read with it, also what tells nothing by itself; nothing of other talks."""
+    bot, desk = timed_bot, Desk(timed_bot)
+    kept = "老师在八楼"
+    await bot.remember(kept, private(1001), person(1001, "老师"))
+    for text in MINE[:2]:
+        await bot.remember(text, HOME, MINGS)
+    bot.clock.forward(days=1)
+    today = f"{bot.clock():%Y-%m-%d}"
+    await bot.remember(HONGS, HOME, HONG)
+    for text in (WAITS, "是不是该带伞？"):
+        await bot.engine.service.observe(Turn(MINGS, text, "好的"), conversation_id=HOME)
+    await bot.engine.reflection.follow()
+    everything = {*MINE[:2], HONGS, kept}
+
+    async def asked(words: str, **who: Any) -> str:
+        said = await desk(f"forget {words}", **who)
+        assert await left(bot) == everything
+        return said.split("\n")[0]
+
+    when = desk.say("forget.on_days", days=today)
+    assert await asked("今天 全部", **MING) == desk.say("forget.ask_mine_here", when=when, count=1)
+    assert await asked("这里今天的全部") == desk.say("forget.ask_here", when=when, count=2)
+    await desk("yes")
+    assert (await left(bot), await waiting(bot)) == ({*MINE[:2], kept}, [])
+    assert not bot.engine.service.parts.turns.tickets("家人", [HOME.umo])[1:]
+    assert "2" in await desk("undo")
+    assert (await left(bot), await waiting(bot)) == (everything, [WAITS])
+    assert await asked("前天 全部") == desk.say(
+        "forget.nothing_here", when=desk.say("forget.on_days", days=before(bot, 2))
+    )
+    assert await asked("这里 全部") == desk.say("forget.ask_here", when="", count=4)
+    await desk("yes")
+    assert (await left(bot), await waiting(bot)) == ({kept}, [])
+    await reflect(bot)
+    assert not bot.chat.calls, "what waits is not read, either"
+    await desk("undo")
+    assert await left(bot) == everything
+
+
+def before(bot: Bot, days: int) -> str:
+    return f"{bot.clock() - timedelta(days=days):%Y-%m-%d}"
 
 
 @pytest.mark.engine
