@@ -6,6 +6,7 @@ words, and an entry that exists or is archived is not written again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -177,6 +178,9 @@ class ResultApplier:
         draft, old_id = contradiction.draft, contradiction.memory_id
         memory_id = context.id_of("contradiction", old_id, draft.judgment)
         old = self._known(old_id, context)
+        turn = _turn_of(contradiction, context) or context.turns[0]
+        if old is not None and await self._corrected_since(old, turn.observed_at):
+            return Refused("corrected"), False
         if old is None or not self._may_correct(old, contradiction, context):
             again = await self._handlers.earlier(context.scope, memory_id) is not None
             closing = old is not None and self._may_close(old, contradiction, context)
@@ -202,6 +206,11 @@ class ResultApplier:
         if taken and is_stored(outcome, "stored"):
             outcome = replace(outcome, how="replaced", former=old)
         return outcome, taken
+
+    async def _corrected_since(self, old: StoredMemory, said_at: datetime) -> bool:
+        """Returns whether a person has changed the entry since, in its words or its place."""
+        since = await asyncio.to_thread(self._corrected.changed_since, said_at)
+        return any(deed.memory_id == old.memory.memory_id for deed in since)
 
     def _may_correct(
         self, old: StoredMemory, contradiction: Contradiction, context: ResultContext

@@ -19,7 +19,7 @@ from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.data_models import Memory
 from ..models.deeds import CORRECTIONS, NO_TIME, Deed, DeedKind, Requester
-from ..runtime.cooperative import unhurried
+from ..runtime.cooperative import cooperative, unhurried
 from ..runtime.identifiers import Clock, make_id
 from ..storage.deed_table import DeedTable
 from ..storage.state_store import SqliteStateStore
@@ -93,6 +93,13 @@ class Deeds:
         gone = (DeedKind.FORGOTTEN, DeedKind.MOVED)
         return any(one.kind in gone and one.scope == scope for one in self._of(scope, memory_id))
 
+    def changed_since(self, moment: datetime) -> list[Deed]:
+        """Returns by what people changed entries that stand, in their words or their place, from
+        that moment on: nothing said before changes them again. Blocks."""
+        kinds = (DeedKind.EDITED, DeedKind.MOVED, DeedKind.AMENDED)
+        all_of_them = cooperative([*self._all.values()])
+        return [one for one in all_of_them if one.at >= moment and one.kind in kinds]
+
     def is_purged(self, scope: str, memory_id: str) -> bool:
         """True if a person had an entry purged: it may not be restored."""
         words = [deed.words for deed in self._of(scope, memory_id)]
@@ -156,7 +163,10 @@ class Deeds:
             if scope != target:
                 made.append(lost(DeedKind.MOVED, scope, before, target=target))
             typed, known = self._clock() - TYPING, self.of_entry(target, before.memory_id)
-            if not (new.startswith(old) or any(o.is_hand_edit and o.at >= typed for o in known)):
+            if new.startswith(old) or any(o.is_hand_edit and o.at >= typed for o in known):
+                # Still being typed: nothing was wrong, but what was said before is older.
+                made.append(Deed(DeedKind.AMENDED, target, now.memory_id))
+            else:
                 made.append(lost(DeedKind.EDITED, target, before))
         await self.note(made)
 

@@ -50,7 +50,7 @@ from .corrected_texts import EVER
 from .deeds import lost
 from .edit import MemoryEditor, not_written
 from .near_duplicates import NearDuplicates
-from .rules.contradiction import Taken, contradicted, takes_back
+from .rules.contradiction import Taken, contradicted, takes_back, tells_of_the_same
 from .rules.gate import MAX_TAGS, is_quotation, topic_for
 
 _REINFORCE_BY = 5
@@ -179,7 +179,8 @@ class MemoryHandlers(MemoryEditor):
         """Returns what may be stored that no person requests now, None for what was corrected. What
         was forgotten or rejected once is remembered, and left to people to propose again."""
         revives = partial(self._deeds.texts.would_revive, scope.name, memory, copies=())
-        if await asyncio.to_thread(revives, said_at or self._clock()):
+        since = said_at or self._clock()
+        if await asyncio.to_thread(lambda: revives(since) or self._is_older(scope, memory, since)):
             return None
         if not is_proposed(memory):
             return memory
@@ -190,6 +191,17 @@ class MemoryHandlers(MemoryEditor):
         if turned_down or await asyncio.to_thread(revives, EVER):
             return unproposed(memory)
         return memory
+
+    def _is_older(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
+        """Returns whether it is about what a person has corrected since it was said: an entry that
+        stands, by its present words or by those that it had. Blocks."""
+        for deed in self._deeds.changed_since(said_at):
+            stored = self._catalogue.get(Key(scope.name, deed.memory_id))
+            for words in filter(None, (stored and stored.memory.judgment, deed.words)):
+                known = stored and replace(stored.memory, judgment=words)
+                if known and tells_of_the_same(memory, known, self._newer):
+                    return True
+        return False
 
     async def _settle(
         self, scope: Scope, memory: Memory, near: Decision, draft: MemoryDraft

@@ -30,6 +30,8 @@ from .corrected import named
 _LIKELY, _CERTAIN = 1.0, 100.0
 """Log-odds at which a statement that takes something back is about another one; twice of them where
 it does not say so."""
+_PERHAPS: Final = -2.0
+"""Log-odds at which one statement may be about what another one is about."""
 _AHEAD: Final = 1.0
 """Of anything else that it may be about: nobody guesses which of two is meant."""
 _MOST: Final = 0.6
@@ -112,6 +114,12 @@ def contradicted(
         return weight(mine.about & yours.about) >= _MOST * weight(yours.about), stored
     moved = GATE["changed"].search(taken.said) and features(yours, mine)["value"] > 0
     return bool(taken.corrects or moved) and _subject(mine.memory) == _subject(yours.memory), stored
+
+
+def tells_of_the_same(new: Memory, old: Memory, model: Linear) -> bool:
+    """Returns whether a later statement may be about what ``old`` is about, as it stands later."""
+    mine, yours = _read(new), _read(old)
+    return may_follow(yours, mine) and model.score(features(yours, mine)) > _PERHAPS
 
 
 def _read(memory: Memory) -> Read:
