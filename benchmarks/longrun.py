@@ -52,7 +52,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import (  # noqa: E402
     SleepReport,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings  # noqa: E402

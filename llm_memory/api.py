@@ -2,7 +2,7 @@
 
 from .composition.engine import Engine, build_engine
 from .composition.export_restore import find_backup, owned, restore_store
-from .consolidation.models import Postponed, SleepReport
+from .consolidation.report import Postponed, SleepReport
 from .errors import (
     DirectoryInUse,
     EmbeddingFailed,

@@ -153,7 +153,7 @@ async def live(engine: Engine) -> None:
         assert isinstance(outcome, Stored), outcome
         stored.append(outcome.memory)
     again = await service.remember(said[0][1], conversation_id=family)
-    assert not isinstance(again, Stored)
+    assert isinstance(again, Stored) and again.how == "reinforced"
     await service.forget(stored[3].memory.memory_id, conversation_id=family, actor=mother)
     for number in (1, 2):
         turn = Turn(mother, f"奶奶能吃花生吗？（{number}）", "不能")

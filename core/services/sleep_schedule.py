@@ -53,7 +53,6 @@ class SleepSchedule:
         sleep, alarm = self.engine.sleep, None
         try:
             alarm = await self._set_alarm()
-            await self._due()  # a first start counts from here
             wanted, seconds, made, tries = "", self.first_look, None, 0
             with suppress(ScopedMemoryError):
                 wanted = "nightly" if await sleep.is_unfinished() else ""
@@ -64,7 +63,7 @@ class SleepSchedule:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._woken.wait(), seconds)
                 self._woken.clear()
-                due, seconds = await self._due(), self.look
+                due, seconds = self._due(), self.look
                 if self._asked:
                     wanted, self._asked = "command", False
                 elif due not in (None, made):
@@ -101,9 +100,7 @@ class SleepSchedule:
     async def _ring(self) -> None:  # a plain function would be called in a thread
         self._woken.set()
 
-    async def _due(self) -> datetime | None:
+    def _due(self) -> datetime | None:
         """The hour of a night that was not made; None for none."""
-        with suppress(ScopedMemoryError):  # what is known of nights is not; a notice has said why
-            if self.at is not None and await self.engine.sleep.missed(self.at):
-                return last_due(self.clock(), self.at)
-        return None
+        is_due = self.at is not None and self.engine.sleep.missed(self.at)
+        return last_due(self.clock(), self.at) if self.at and is_due else None

@@ -39,8 +39,8 @@ from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..text.dates.date_annotation import resolve_dates
 from ..vault.markdown_vault import MarkdownVault
-from .models import JournalDay, SleepReport
-from .sleep_store import SqliteSleepStore
+from .report import SleepReport
+from .sleep_store import JournalDay, SqliteSleepStore
 
 _FARTHEST_DAYS: Final = 31
 """Days before these get no journal, however long the bot was off."""

@@ -19,7 +19,7 @@ from ..runtime.shielded import shielded
 from ..storage.loop_facts import Evidence, SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
 from .archive_step import ArchiveStep
-from .models import SleepReport
+from .report import SleepReport
 from .rules.decay import Weighed, most_leaving, weigh
 
 AT_ONCE: Final = 10

@@ -18,7 +18,7 @@ from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from .archive_step import ArchiveStep
 from .decay_step import may_leave
-from .models import SleepReport
+from .report import SleepReport
 from .sleep_store import SqliteSleepStore
 
 MOST: Final = 300

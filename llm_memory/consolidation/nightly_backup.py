@@ -21,7 +21,7 @@ from ..transfer.line_files import TransferFolders
 from ..transfer.rules.format import counted, line_of
 from ..transfer.store_transfer import StoreExport
 from .backup_files import DailyBackups
-from .models import SleepReport
+from .report import SleepReport
 
 _WORK_SECONDS: Final = 0.004
 _REST_SECONDS: Final = 0.008
@@ -72,8 +72,8 @@ class NightlyBackup:
             self._notices.post(Notice("backup_failed", params=params))
             raise
         self._notices.clear("backup_failed")
-        removed = await shielded(asyncio.to_thread(self._rotate, name))
-        return SleepReport(backup=name, removed=removed)
+        await shielded(asyncio.to_thread(self._rotate, name))
+        return SleepReport(backup=name)
 
     async def carry_out(self, files: TransferFolders) -> tuple[str, End]:
         """Write the whole store into a new file of ``exports/``. Returns its name and its contents.
@@ -150,10 +150,10 @@ class NightlyBackup:
         logger.info("backup_written", name=name)
         return name
 
-    def _rotate(self, newest: str) -> int:
+    def _rotate(self, newest: str) -> None:
         """Delete the oldest. What cannot be deleted waits for the next night."""
         if not self.may_rotate():
-            return 0
+            return
         try:
             names = [name for name in self._folder.names() if name != newest]
             old = names[: max(len(names) - (self._keep - 1), 0)]
@@ -161,8 +161,6 @@ class NightlyBackup:
                 self._folder.remove(name)
         except TransferFailed as error:
             logger.warning("backup_not_deleted", error=error)
-            return 0
-        return len(old)
 
 
 def _gently[L](things: Iterable[L], stopped: threading.Event | None = None) -> Iterator[L]:

@@ -19,7 +19,7 @@ from ..runtime.shielded import shielded
 from ..vault.markdown.entry import ID_PATTERN
 from ..vault.marked_page import KEPT, rewrite
 from ..vault.pages import PagesOnDisk, text_of
-from .models import SleepReport
+from .report import SleepReport
 from .rules.overview import memory_page
 
 _ID: Final = re.compile(ID_PATTERN)

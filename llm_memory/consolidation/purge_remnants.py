@@ -38,9 +38,9 @@ from ..storage.store_files import StoreFiles
 from ..text.normalising import preview, same_words
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.note_book import NoteBook
-from .models import SleepReport
 from .nightly_backup import NightlyBackup
 from .purged_backups import PurgedBackups
+from .report import SleepReport
 from .rules.traces import Traces
 from .sleep_store import SqliteSleepStore
 

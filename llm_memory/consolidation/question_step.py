@@ -21,7 +21,7 @@ from ..remember.edit import DraftChecks
 from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from ..vault.markdown_vault import MarkdownVault
-from .models import SleepReport
+from .report import SleepReport
 from .rules.questions import next_batch, question_prompt, read_questions, wants_questions
 
 _CALLS: Final = 2

@@ -16,15 +16,15 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
 from ..consolidation.archive_step import ArchiveStep
 from ..consolidation.backup_files import DailyBackups
-from ..consolidation.consolidation_service import ConsolidationService
 from ..consolidation.day_journals import DayJournals
 from ..consolidation.decay_step import DecayStep
 from ..consolidation.merging import MergeStep
-from ..consolidation.models import Postponed
+from ..consolidation.night import Night
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
 from ..consolidation.purge_remnants import PurgeRemnants
 from ..consolidation.question_step import QuestionStep
+from ..consolidation.report import Postponed
 from ..consolidation.sleep_store import SqliteSleepStore
 from ..decisions.recorder import Recorder
 from ..decisions.shared_files import SharedFiles
@@ -309,7 +309,7 @@ class Parts(Told):
             **({"state/adoption/": p.staging.forget} if p.staging else {}),
         },
     )
-    sleep = wired(ConsolidationService, souls="souls.night", learns="may_learn")
+    sleep = wired(Night, souls="souls.night", learns="may_learn")
 
     # What comes from elsewhere.
     legacy = part(lambda p: indexes.legacy_collection(p.settings))

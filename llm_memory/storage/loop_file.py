@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 from .formats.loop_schema import LOOP
@@ -21,6 +22,10 @@ class ForgetfulLoopFile(SqliteLoopFile):
     """Keeps nothing beyond ``close``, and touches no file: for an engine without conversations."""
 
     def open(self) -> bool:
-        self._connection = connect_in_memory()
-        self._complete(self._connection)
+        self._connection = self.connect()
         return True
+
+    def connect(self) -> sqlite3.Connection:
+        connection = connect_in_memory()
+        self._complete(connection)
+        return connection

@@ -76,6 +76,12 @@ class SqliteFile:
                 self._connection.close()
                 self._connection = None
 
+    def check(self) -> None:
+        """Look through the file as it lies on the disk, whatever this connection holds of it.
+        Raises StateUnavailable."""
+        with self._translated(), contextlib.closing(self.connect()):
+            pass
+
     def checkpoint_wal(self) -> None:
         """Leave nothing of what rows were before. Raises StateUnavailable."""
         with self._lock, self._translated():

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     is_changed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Outcome
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
@@ -372,14 +372,14 @@ async def test_a_first_start_is_no_missed_night(tmp_path: Path) -> None:
     clock = at_night()
     clock.now += timedelta(hours=8)
     async with running(tmp_path, clock=clock, follow=False) as rig:
-        assert not await rig.engine.sleep.missed((4, 0))
+        assert not rig.engine.sleep.missed((4, 0))
     clock.now += timedelta(hours=14)
     async with running(tmp_path, clock=clock, follow=False) as rig:
-        assert not await rig.engine.sleep.missed((4, 0))
+        assert not rig.engine.sleep.missed((4, 0))
         clock.now += timedelta(hours=6)
-        assert await rig.engine.sleep.missed((4, 0))
+        assert rig.engine.sleep.missed((4, 0))
         await rig.night("missed")
-        assert not await rig.engine.sleep.missed((4, 0))
+        assert not rig.engine.sleep.missed((4, 0))
         status = (await rig.engine.status()).loop
         assert status.slept_at is not None
         assert not status.sleeping
@@ -387,18 +387,18 @@ async def test_a_first_start_is_no_missed_night(tmp_path: Path) -> None:
 
 async def test_a_night_without_its_file_tells_so_and_raises_nothing(tmp_path: Path) -> None:
     async with asleep(tmp_path) as rig:
-        store = rig.engine.parts.sleep_store
+        store = rig.engine.parts.loop_book
 
         def refuse(*_: object) -> None:
             raise StateUnavailable("满")
 
-        store.begin = refuse  # type: ignore[method-assign]
+        store.put_fact = refuse  # type: ignore[method-assign]
         report = await rig.night("nightly")
         assert report.postponed == "unavailable"
         status = await rig.engine.status()
         assert "sleep_failed" in {notice.code for notice in status.notices}
         assert "满" in status.loop.error
-        del store.begin
+        del store.put_fact
         assert (await rig.night("nightly")).backup
         status = await rig.engine.status()
         assert (status.loop.error, status.notices) == ("", ())

@@ -12,7 +12,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import ONLY_FAMILIAR
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MemoryKind,
     Provenance,

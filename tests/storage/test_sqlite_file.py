@@ -47,7 +47,7 @@ LOOP = Kind(
     SqliteLoopFile,
     lambda file, number: SqliteTurnStore(file).put(turn(number)),
     lambda file: SqliteTurnStore(file).count(),
-    frozenset({"meta", "spent", "fact", "sleep_run"}),
+    frozenset({"meta", "spent", "fact"}),
 )
 STATE = Kind(
     SqliteStateStore,

@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex

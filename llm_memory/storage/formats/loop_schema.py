@@ -37,9 +37,6 @@ CREATE TABLE IF NOT EXISTS share (
     day TEXT NOT NULL, scope TEXT NOT NULL, tokens INTEGER NOT NULL, dropped INTEGER NOT NULL,
     PRIMARY KEY (day, scope)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS sleep_run (
-    place INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, is_ended INTEGER NOT NULL,
-    report TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sleep_compared (
     scope TEXT NOT NULL, memory_id TEXT NOT NULL, digest TEXT NOT NULL,
     PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;
@@ -57,9 +54,13 @@ CREATE TABLE IF NOT EXISTS style (
 """
 
 LOOP: Final = Schema(
-    5,
+    6,
     TABLES,
     # Shares are counted by group since 4; the day's whole is in ``spent``. Pauses stand beside the
-    # memories since 5.
-    older={4: ("DROP TABLE IF EXISTS share",), 5: ("DROP TABLE IF EXISTS pause",)},
+    # memories since 5. What is known of nights is a fact since 6.
+    older={
+        4: ("DROP TABLE IF EXISTS share",),
+        5: ("DROP TABLE IF EXISTS pause",),
+        6: ("DROP TABLE IF EXISTS sleep_run",),
+    },
 )

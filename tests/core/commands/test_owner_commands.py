@@ -26,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import export_store
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import local_now
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts

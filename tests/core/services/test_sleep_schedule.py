@@ -16,7 +16,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSchedule
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed, SleepReport
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import Postponed, SleepReport
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT
 
@@ -96,7 +96,7 @@ async def test_what_was_missed_or_cut_off_is_made_up_for_once(tmp_path: Path, le
     clock = Ticker(NOON)
     async with scheduled(tmp_path, clock) as (rig, _, _):
         if left:
-            rig.engine.parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
+            rig.engine.parts.loop_book.put_fact("night_begun", NOON.isoformat())
     clock.now += timedelta(hours=1) if left else 3 * DAY - timedelta(hours=8, minutes=2)
     for expected in (["nightly"], []):
         async with scheduled(tmp_path, clock) as (rig, nights, _):
@@ -124,7 +124,6 @@ async def test_a_failed_night_comes_again(tmp_path: Path, monkeypatch: pytest.Mo
         nights.failing = True
         for name in ("put_fact", "fact"):
             monkeypatch.setattr(type(rig.engine.parts.loop_book), name, broken)
-        rig.engine.sleep._counted_from = None
         assert await nights.at(NOON) == []
         for number in (1, 2):
             assert await nights.at(NIGHT + number * DAY) == ["nightly"] * number

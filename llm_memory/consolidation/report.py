@@ -1,30 +1,13 @@
-"""The nightly consolidation: its steps, what it plans, what came of it."""
+"""What a night did, in numbers, and how that is kept: as JSON, in one fact."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from datetime import date, datetime
-from enum import StrEnum
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
 from typing import Final, Literal
 
 _MOST_ERRORS: Final = 20
-
-
-class SleepStep(StrEnum):
-    """What is done, in this order; from FADE to QUESTIONS in each scope."""
-
-    BEGIN = "begin"
-    BACKUP = "backup"
-    SCOPES = "scopes"
-    FADE = "fade"
-    MERGE = "merge"
-    JOURNAL = "journal"
-    OVERVIEW = "overview"
-    QUESTIONS = "questions"
-    PURGE = "purge"
-    SOUL = "soul"
-    END = "end"
-
 
 type Postponed = Literal["", "migrating", "building", "sleeping", "unready", "unavailable"]
 """Why a run did not begin; empty where it did. Each has a text in the i18n files. ``sleeping``:
@@ -34,11 +17,10 @@ the memory loop cannot be used."""
 
 @dataclass(frozen=True, slots=True)
 class SleepReport:
-    """What a run, or one step of it, did, in numbers: it holds no words.
+    """What a run, or one step of it, did: it holds no words.
 
     Attributes:
-        run_id: Empty where nothing ran.
-        reason: Who asked for it: ``nightly``, ``command``.
+        reason: Who asked for it: ``nightly``, ``command``; empty where nothing ran.
         ended: None while it goes on.
         faded: Memories that are weaker now.
         raised: Memories that are stronger now, because they were useful.
@@ -50,14 +32,12 @@ class SleepReport:
         postponed_days: Days that wait for another night.
         asked: Memories that got the questions that they had none of.
         pages: MEMORY.md and PRIMER.md files that were written.
-        purged: Memories of which nothing is left in any file, as a person had asked for.
         left: Such files that were left alone, for their markers are damaged or they are no text.
+        purged: Memories of which nothing is left in our files, as a person had asked for.
         backup: The new backup's name, empty for none.
-        removed: Older backups that were removed.
         errors: Steps that failed: ``<step>:<scope>: <what was said>``.
     """
 
-    run_id: str = ""
     reason: str = ""
     begun: datetime | None = None
     ended: datetime | None = None
@@ -75,7 +55,6 @@ class SleepReport:
     left: int = 0
     purged: int = 0
     backup: str = ""
-    removed: int = 0
     errors: tuple[str, ...] = ()
 
     def plus(self, done: SleepReport) -> SleepReport:
@@ -89,11 +68,13 @@ class SleepReport:
         return replace(self, **counts, backup=done.backup or self.backup, errors=errors)
 
 
-@dataclass(frozen=True, slots=True)
-class JournalDay:
-    """How far the journal of a scope's day is. ``nights``: so often it was tried in vain."""
+def as_json(report: SleepReport) -> str:
+    """Returns what ``from_json`` reads."""
+    return json.dumps(asdict(report), ensure_ascii=False, default=datetime.isoformat)
 
-    scope: str
-    day: date
-    nights: int = 0
-    written: bool = False
+
+def from_json(text: str) -> SleepReport:
+    """Read a report; fields of another version are ignored. Raises ValueError."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(SleepReport).validate_json(text)

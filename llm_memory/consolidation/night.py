@@ -1,0 +1,237 @@
+"""The night's run: a backup, then in each scope what fades, merges and is written, then what was
+purged, then souls.
+
+Each step is idempotent, and may be the last before a kill or a close: the next run does all of them
+again. The backup comes first and needs the files alone, so that nothing else keeps it from being
+made. What is known of nights is one fact, the report of the last one; a second one says that a run
+was begun and has not ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from ..errors import EngineClosed, StateUnavailable, TransferFailed, VaultWriteFailed
+from ..log import logger
+from ..models.scope import QUARANTINE_NAME, Scope
+from ..models.status import Notice
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.loop_file import SqliteLoopFile
+from ..vault.markdown_vault import MarkdownVault
+from .day_journals import DayJournals
+from .decay_step import DecayStep
+from .merging import MergeStep
+from .nightly_backup import NightlyBackup
+from .overviews import Overviews
+from .purge_remnants import PurgeRemnants
+from .question_step import QuestionStep
+from .report import Postponed, SleepReport, as_json, from_json
+from .rules.schedule import was_missed
+
+_REPORT: Final = "night"
+_BEGUN: Final = "night_begun"
+_SAME_NIGHT: Final = timedelta(hours=1)
+"""A run that ended so shortly before the hour was that night's: in autumn the hour comes twice."""
+_ERROR_CHARS: Final = 200
+_DETAIL_CHARS: Final = 400
+
+
+@dataclass(eq=False)
+class Night:
+    """Does one run at a time."""
+
+    _loop_file: SqliteLoopFile
+    _loop_book: SqliteLoopFacts
+    _vault: MarkdownVault
+    _notices: NoticeBoard
+    _clock: Clock
+    _fading: DecayStep
+    _merging: MergeStep
+    _journals: DayJournals
+    _overviews: Overviews
+    _questions: QuestionStep
+    _souls: Callable[[], Awaitable[None]]
+    """Evaluates the changes that are proposed for the manner of personas."""
+    _backup: NightlyBackup
+    _remnants: PurgeRemnants
+    _busy: Callable[[], Postponed]
+    """Returns why no run may begin now."""
+    _learns: Callable[[], bool]
+    """While it returns False, a run makes a backup only."""
+    report: SleepReport = field(init=False, default_factory=SleepReport)
+    """The report of the current run, else of the last one."""
+    error: str = field(init=False, default="")
+    """What failed in the last run."""
+    next_at: datetime | None = field(init=False, default=None)
+    """When the next run is due, by the scheduler."""
+
+    def __post_init__(self) -> None:
+        self._running: asyncio.Task[SleepReport] | None = None
+        self._awake = asyncio.Event()
+        self._awake.set()
+        self._closed = False
+        self._last = SleepReport(ended=self._clock())
+        """The last run; at a first start, and where nothing is known of nights, that start."""
+
+    @property
+    def sleeping(self) -> bool:
+        """True during a run."""
+        return self._running is not None
+
+    @property
+    def slept_at(self) -> datetime | None:
+        """When the last run ended."""
+        return self._last.ended if self._last.reason else None
+
+    async def load(self) -> None:
+        """Read what is known of the last run. Where that cannot be read, nights are counted from
+        now."""
+        try:
+            if text := await asyncio.to_thread(self._loop_book.fact, _REPORT):
+                self._last = await asyncio.to_thread(from_json, text)
+            else:
+                await self._put(_REPORT, as_json(self._last))
+        except (StateUnavailable, EngineClosed, ValueError) as error:
+            logger.debug("nights are counted from now: {!r}", error)
+        if self._last.reason:
+            self.report = self._last
+        self.error = "; ".join(self._last.errors)
+
+    def missed(self, at: tuple[int, int]) -> bool:
+        """Returns True if a run was due at this local time since the last one."""
+        now = self._clock()
+        # The clock may have been wrong when it ended.
+        ended = min(self._last.ended or now, now)
+        self._last = replace(self._last, ended=ended)
+        return was_missed(now, at, ended + _SAME_NIGHT if self._last.reason else ended)
+
+    async def is_unfinished(self) -> bool:
+        """Returns True if a run was begun and has not ended. Raises StateUnavailable."""
+        return bool(await asyncio.to_thread(self._loop_book.fact, _BEGUN))
+
+    async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
+        """Do a whole run. ``postponed`` of the report says why none was made.
+
+        Args:
+            reason: Who asks; see ``SleepReport``.
+            patient: Postpone the run while the index is built; else the run merges nothing.
+
+        A caller that is cancelled waits for the current step.
+        """
+        postponed = self._postponed(patient=patient)
+        if postponed:
+            return SleepReport(reason=reason, postponed=postponed)
+        self._awake.clear()
+        self._running = task = asyncio.create_task(self._run(reason), name="scoped-memory-sleep")
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise
+        finally:
+            self._running = None
+            self._awake.set()
+
+    async def over(self) -> None:
+        """Wait until no run goes on."""
+        await self._awake.wait()
+
+    def _postponed(self, *, patient: bool) -> Postponed:
+        if self._closed:
+            return "unready"
+        if self.sleeping:
+            return "sleeping"
+        busy = self._busy()
+        return "" if busy == "building" and not patient else busy
+
+    async def close(self) -> None:
+        """Stop a run after its current step. Idempotent."""
+        self._closed = True
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def _run(self, reason: str) -> SleepReport:
+        self.report = SleepReport(reason=reason, begun=self._clock())
+        await self._step("backup", self._backup.run())
+        begun = await self._step("begin", self._begin())
+        if self._learns():
+            if not begun.errors:  # each of the steps would wait for the same file
+                await self._step("scopes", self._tidy_all())
+            await self._step("purge", self._remnants.run())
+            await self._step("souls", self._souls())
+        if not begun.errors:
+            begun = await self._step("end", self._end())
+        if begun.errors:  # it counts as no night: what could not be done is done in the next one
+            self.report = replace(self.report, ended=self._clock(), postponed="unavailable")
+        self._tell(self.report)
+        return self.report
+
+    async def _begin(self) -> None:
+        await asyncio.to_thread(self._loop_file.check)
+        await self._put(_BEGUN, self._clock().isoformat())
+
+    async def _end(self) -> None:
+        self.report = replace(self.report, ended=self._clock())
+        await self._put(_REPORT, as_json(self.report))
+        await self._put(_BEGUN, "")
+        self._last = self.report
+
+    async def _put(self, fact: str, value: str) -> None:
+        await asyncio.to_thread(self._loop_book.put_fact, fact, value)
+
+    async def _tidy_all(self) -> None:
+        for scope in await asyncio.to_thread(self._vault.scopes):
+            if scope.name != QUARANTINE_NAME:
+                await self._tidy(scope)
+
+    async def _tidy(self, scope: Scope) -> None:
+        """Do the steps of one scope, of which a quarter may leave."""
+        room = self._fading.room(scope)
+        done = await self._step("fade", self._fading.run(scope, room), scope)
+        since = self._last.begun.date() if self._last.begun else None
+        await self._step("merge", self._merging.run(scope, room - done.archived), scope)
+        await self._step("journal", self._journals.run(scope, since), scope)
+        await self._step("overview", self._overviews.run(scope), scope)
+        await self._step("questions", self._questions.run(scope), scope)
+
+    async def _step(
+        self, name: str, work: Awaitable[SleepReport | None], scope: Scope | None = None
+    ) -> SleepReport:
+        """Do a step and add what it did to the report. A step that fails is noted there, is tried
+        again the next night and stops no other one."""
+        where = f"{name}:{scope.name}" if scope else name
+        try:
+            done = await work or SleepReport()
+        except (VaultWriteFailed, TransferFailed, StateUnavailable, EngineClosed) as error:
+            done = SleepReport(errors=(f"{where}: {error}"[:_ERROR_CHARS],))
+        except Exception as error:  # noqa: BLE001  (the other steps, and the next night, go on)
+            logger.error("night_step_failed", step=where, error=repr(error))
+            done = SleepReport(errors=(f"{where}: {error!r}"[:_ERROR_CHARS],))
+        self.report = self.report.plus(done)
+        return done
+
+    def _tell(self, report: SleepReport) -> None:
+        self.error = "; ".join(report.errors)
+        if self.error:
+            params = {"detail": self.error[:_DETAIL_CHARS]}
+            self._notices.post(Notice("sleep_failed", params=params))
+        else:
+            self._notices.clear("sleep_failed")
+        logger.info(
+            "night_done",
+            weaker=report.faded,
+            stronger=report.raised,
+            archived=report.archived,
+            merged=report.merged,
+            journals=report.journals,
+            asked=report.asked,
+            backup=report.backup or "-",
+        )
