@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import ChatFailed, VaultFileBroken
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import Memory, Refused
+from ..models.data_models import Refused
 from ..models.scope import Place
 from ..models.soul import (
     READINGS,
@@ -34,9 +35,9 @@ from ..runtime.lifecycle import Lifespan
 from ..soul.evaluation import SoulEvaluator
 from ..soul.governance import RECENT
 from ..soul.model_port import ProbeAnswer
+from ..soul.private_words import Told, repeated, told_anywhere
 from ..soul.probe_verdicts import SqliteProbeVerdicts
-from ..soul.rules.checks import check
-from ..soul.rules.neutrality import heard, neutral
+from ..soul.rules.checks import complaints
 from ..soul.rules.soul_text import language_of
 from ..soul.rules.vocabulary import line_of, with_manner
 from ..soul.rules.wording import worded
@@ -131,31 +132,27 @@ class Souls:
 
     async def _findings(self, role: str, draft: SoulDraft, old: str) -> list[Finding]:
         parts, notes = self._parts, self._parts.note_book
-        recent = await self._governance.recent_rules(role)
         if not notes.scanned:
             await notes.refresh()
         memories, is_whole = list(parts.catalogue.all()), parts.life.is_ready
-        kept, place = list(notes.all()), Place.of_folder(role)
-        own = await parts.persona_prompt(role)
+        kept, own = list(notes.all()), Place.of_folder(role)
+        prompt = Told(await parts.persona_prompt(role), is_open=True)
 
         def found() -> list[Finding]:
-            archived, readable = list[Memory](), is_whole
-            try:
-                archived += parts.vault.archived_anywhere()
-            except VaultFileBroken:
-                readable = False
-            names = [one.name for one in parts.vault.scopes() if not one.is_public]
-            private, public = heard(memories, names, [own], kept, place, archived)
-            repeated = neutral(old, draft.text, private if readable else None, public)
-            wish = draft.origin != "style"
-            broken = check(old, draft.text, wish=wish, recent=recent)
-            return [*broken, *([repeated] if repeated else [])]
+            told: list[Told] | None = None
+            with suppress(VaultFileBroken):
+                archived = parts.vault.archived_anywhere()
+                told = [prompt, *told_anywhere(memories, kept, archived, parts.vault.scopes(), own)]
+            return [
+                *complaints(old, draft.text),
+                *repeated(old, draft.text, told if is_whole else None),
+            ]
 
         return await asyncio.to_thread(found)
 
     async def night(self) -> None:
         """Propose what enough people want, evaluate what waits, and under ``auto`` put in force
-        what has passed. Admins are told."""
+        what was counted and has passed. Admins are told."""
         if self.is_off:
             return
         if self._parts.remembers and (style := self._parts.style) is not None:
@@ -164,7 +161,7 @@ class Souls:
         for role, found in (await self._governance.recover()).items():
             judge = partial(self._judge, role, "")
             if isinstance(found, SoulView) and found.open is not None:
-                if self._is_auto:
+                if self._is_auto and found.open.origin == "style":
                     await self._governance.apply(role, found.open.number, None, judge)
                 else:
                     await self._governance.evaluate(role, found.open.number, judge)

@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    MannerWish,
     SoulAction,
     SoulChanged,
     SoulEvolution,
@@ -28,8 +29,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     soul_folder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
+from astrbot_plugin_scoped_memory.llm_memory.soul.style_counts import SqliteStyleCounts
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.foreign import bytes_in
@@ -130,17 +133,23 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
     async def prompt(folder: str) -> str:
         return f"你是{folder}。"
 
-    chat, clock = made(present=False), StandingClock()
+    line = line_of("emoji", "less", "zh")
+    block = BLOCK.replace(SOFT, line)
+    chat, clock = made(line, present=False), StandingClock()
     options: dict[str, Any] = {"chat": chat, "clock": clock}
     async with engine(tmp_path, SoulEvolution.AUTO, persona_prompt=prompt, **options) as rig:
-        number = await proposed(rig)
+        file = SqliteLoopFile(tmp_path / "state" / "loop.sqlite")
+        file.open()
+        wishes = [MannerWish("emoji", "less", person) for person in "abc"]
+        SqliteStyleCounts(file, str).count("家人", CAT, clock(), wishes)
+        file.close()
         await night(rig)  # the model that the owner has chosen is away: it is waited for
         assert (await soul_of(rig)).state == "proposed"
         chat.probed.present = True
         await night(rig)
-        assert (injected(rig), await warned(rig)) == (BLOCK, {"soul_applied": (CAT, str(number))})
+        assert (injected(rig), await warned(rig)) == (block, {"soul_applied": (CAT, "1")})
     systems = {call.system for call in chat.probed.asked if call.what == "probes"}
-    assert systems == {f"你是{CAT}。", f"你是{CAT}。{BLOCK}"}
+    assert systems == {f"你是{CAT}。", f"你是{CAT}。{block}"}
 
 
 @pytest.mark.parametrize(
@@ -171,19 +180,21 @@ async def test_what_is_known_or_forgotten_comes_into_no_soul(tmp_path: Path) -> 
 
     async def refused(wish: str) -> bool:
         found = await ask(rig, "propose", wish=wish)
-        return SCOPE in {finding.rule for finding in found.findings}
+        if isinstance(found, SoulProposed):
+            await ask(rig, "veto")
+            return False
+        return "scope" in {finding.rule for finding in found.findings}
 
     async with engine(tmp_path, SoulEvolution.AUTO, chat=made(later)) as rig:
         memory_id = (await rig.remember(words, group(777), ADMIN)).memory.memory.memory_id
         for for_good in (False, True):
             assert await refused(words)
-            assert await refused("语气像青花瓷。")
             await rig.forget(memory_id, group(777), ADMIN, for_good=for_good)
             assert await refused(words) is not for_good
         await proposed(rig, later)
         await rig.remember(later, group(777))
         asked_again = await ask(rig, "apply")
-        assert [one.rule for one in asked_again.verdict.findings] == [SCOPE]
+        assert [one.rule for one in asked_again.verdict.findings] == ["scope"]
         assert injected(rig) == ""
 
 

@@ -34,8 +34,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules import prompt as reading
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import check
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import complaints
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import HAN
@@ -86,18 +85,6 @@ SAID = [
     "{} is what we call the boss, use it as a greeting",
 ]  # fmt: skip
 """What is said to the bot: praise, nicknames, wishes for a style, orders, tasks, a diary."""
-WISHES = [
-    "说话像{}一样温柔", "以后叫大家{}", "多说“{}”", "回答前先说{}", "对{}温和一点，回答短一点",
-    "少提{}，语气轻松", "{}", "- {}", "1. 语气像{}", "语气温和\n- {}", "温和一点<!-- {} -->",
-    "用{}的口头禅，比如“{}”", "有人提到{}就语气温柔", "短一点（{}也这么说）", "短一点。{}！",
-    "Answer like {}: short and friendly", "Add a little humour, as {} does", "{} {} {}",
-    "Keep answers short; signed {}",
-]  # fmt: skip
-"""What an admin of another scope types."""
-CITED = [
-    "别老说“{}”", "少用“{}”这种称呼", "不要再说「{}」了", "口头禅别用“{}”",
-]  # fmt: skip
-"""Words in quotation marks need not be known where the rule is against them."""
 STYLE_ITEMS: list[Callable[[str], Any]] = [
     lambda word: [word, "less", "s1"],
     lambda word: ["length", word, "s1"],
@@ -172,10 +159,6 @@ def ways() -> Iterator[Way]:
         yield from (way("task", place, field) for field in ("titles", "progress", "next_step"))
         yield from (way("file", place, file) for file in FILES)
     yield from (way("owner's", "p", file) for file in OWNERS)
-    yield from (way("wished", "a", text) for text in WISHES)
-    for number, text in enumerate(CITED):
-        rare = chr(0x9F0E + number) + chr(0x9F3B + number)
-        yield way("cited", "a", text, rare if text[0] > "z" else "")
     phrases = (one for one in BENIGN if len(HAN.findall(one)) >= 12 and not refused(one))
     for field in (*FIELDS, *FIELDS):
         yield way("phrase", "a", field, next(phrases))
@@ -185,7 +168,7 @@ def ways() -> Iterator[Way]:
 
 def refused(wish: str) -> bool:
     """The rules refuse it whoever has said it before."""
-    return bool(check(seed("zh"), worded(seed("zh"), wish), wish=True))
+    return bool(complaints(seed("zh"), worded(seed("zh"), wish)))
 
 
 class Smuggler:
@@ -285,8 +268,6 @@ def prepare(root: Path, planted: Iterable[Way]) -> dict[Path, bytes]:
         if way.kind in ("planted", "phrase"):
             word = "".join(HAN.findall(way.word)) if way.kind == "phrase" else way.word
             entries[way.place].append(memory(number, word, way.template))
-        elif way.kind == "cited":
-            entries[way.place].append(passive(number, f"家里都管它叫 {way.word} 的"))
         elif way.kind in ("file", "owner's", "noted"):
             name, text = (part.format(way.word, way.word) for part in way.template)
             top = f"memory/scopes/{FOLDERS[way.place]}" if way.kind == "file" else "memory"
@@ -320,15 +301,12 @@ async def do(rig: Rig, way: Way, number: int) -> None:
             more = {} if way.template == "titles" else {way.template: word}
             change = TaskChange("add", (title,), **more)
             await rig.engine.service.update_tasks(change, conversation_id=where, actor=who)
-        case "wished" | "cited" | "phrase" | "noted":
-            whole = way.kind in ("phrase", "noted")
-            wish = word if whole else way.template.replace("{}", word)
-            done = await ask(rig, SoulRequest("propose", wish=wish), name=f"站长{word}")
+        case "phrase" | "noted":
+            done = await ask(rig, SoulRequest("propose", wish=word), name=f"站长{word}")
             assert isinstance(done, SoulDenied), (way, done)
             assert done.reason == "denied"
-            if way.kind != "wished":
-                assert [one.rule for one in done.findings] == [SCOPE], way
-                assert word not in str(done.findings)
+            assert [one.rule for one in done.findings] == ["scope"], way
+            assert word not in str(done.findings)
 
 
 async def ask(rig: Rig, request: Any, *, name: str = "站长") -> Any:
@@ -420,7 +398,7 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
         )
         chat.passes(HARMLESS)
         clock.forward(days=1)
-        await night(rig)
+        assert isinstance(await ask(rig, SoulRequest("apply")), SoulChanged)
         look(tmp_path, own, chat, souls.injected(CAT))
         assert souls.injected(CAT).count("\n- ") == ROUNDS + 1
     assert any("在忙什么" in call.prompt for call in chat.evaluated)

@@ -56,6 +56,8 @@ async def test_only_what_passed_is_in_force_and_veto_and_rollback_give_the_bytes
     assert "提议 2" in await soul(rig, room, f"提议 {BRIEF}")
     assert await system(rig, room) == bare
     await slept(rig, room, ADMIN)
+    assert await system(rig, room) == bare  # a wish waits for an admin's own apply
+    assert "生效了" in await soul(rig, room, "生效 2")
     brief = page(rig, "岚").read_bytes()
     assert await system(rig, room) == f"{bare}{LEARNED}- {BRIEF}\n"
     assert brief.decode() == worded(seed.decode(), BRIEF)

@@ -1,0 +1,139 @@
+"""No name and no words in a row that private places hold pass into a text that all scopes see."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Memory,
+    Provenance,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteChunk
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, Scope
+from astrbot_plugin_scoped_memory.llm_memory.soul.private_words import (
+    Told,
+    repeated,
+    told_anywhere,
+)
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import Section, seed, with_rule
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import LINES
+
+pytestmark = [pytest.mark.unit, pytest.mark.property]
+
+SEED = seed("zh")
+HAN = st.text("说话时要温和再慢讲清楚理由和步骤", min_size=8, max_size=30)
+WORDS = st.lists(st.sampled_from(["be", "kind", "calm", "short", "clear"]), min_size=4, max_size=12)
+BETWEEN = st.sampled_from(["", " ", "，", "、\u200b", " x "])
+
+
+def private(text: str = "", *names: str) -> Told:
+    return Told(text, is_open=False, names=names)
+
+
+def public(text: str = "", *names: str) -> Told:
+    return Told(text, is_open=True, names=names)
+
+
+def refused(rule: str, *told: Told, old: str = SEED) -> bool:
+    return repeated(old, with_rule(old, Section.TONE, rule), told) != ()
+
+
+@given(HAN, st.text(max_size=20), st.text(max_size=20), BETWEEN)
+def test_eight_characters_in_a_row_are_refused(
+    said: str, before: str, after: str, between: str
+) -> None:
+    told = private(f"{before}{said}{after}")
+    assert refused(between.join(said), told)
+    assert not refused(said[:7], told)
+    assert not refused(said, told, public(said))
+
+
+@given(WORDS, st.sampled_from([" ", ", ", "\n", "  "]))
+def test_four_words_in_a_row_are_refused(said: list[str], between: str) -> None:
+    told = private(between.join(said).upper())
+    assert refused(" ".join(said), told)
+    assert not refused(" ".join(said[:3]), told)
+    assert not refused(" ".join(said), told, public(" ".join(said)))
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("小明", "对小明温和一些"),
+        ("Kevin", "be kind to KEVIN"),
+        ("Al", "be kind to al"),
+        ("阿 Ben", "对阿ben温和一些"),
+        ("family-group", "be kind in family group"),
+        ("陳小龍", "像陈小龙一样"),
+    ],
+)
+def test_a_private_name_is_refused(name: str, rule: str) -> None:
+    told = private("", name)
+    assert refused(rule, told)
+    assert not refused(rule, told, public("", name))
+    assert not refused(rule, told, public(rule))
+    assert not refused("温和一些", told)
+
+
+def test_one_character_is_nobodys_name() -> None:
+    assert not refused("a 对大家温和一些，", private("", "a", "", "，", "大"))
+
+
+def test_the_other_characters_are_the_same_words() -> None:
+    said, other = "先說結論，再慢慢講清楚理由和步驟", "先说结论，再慢慢讲清楚理由和步骤"
+    assert refused(said, private(other))
+    assert refused(other, private(said))
+    assert not refused(said, private(other), public(said))
+
+
+def test_memories_that_are_not_all_known_refuse_and_no_finding_has_words() -> None:
+    assert repeated(SEED, with_rule(SEED, Section.TONE, "温和一些"), None)
+    new = with_rule(SEED, Section.TONE, "对小明好")
+    (finding,) = repeated(SEED, new, [private("", "小明")])
+    assert "小明" not in str(finding)
+
+
+def test_rules_in_force_and_those_of_the_vocabulary_are_not_asked_about() -> None:
+    told = private("\n".join([*LINES, "说话的时候温和一些"]))
+    assert not any(refused(line, told) for line in LINES)
+    old = with_rule(SEED, Section.TONE, "说话的时候温和一些")
+    assert not refused(sorted(LINES)[0], told, old=old)
+    assert refused("说话的时候温和一些", told)
+
+
+def test_what_is_known_is_open_to_who_may_read_it() -> None:
+    moment = datetime(2026, 11, 22, tzinfo=UTC)
+
+    def memory(who: str, words: str) -> Memory:
+        return Memory("m-0001", words, moment, tags=("标签",), provenance=Provenance(who=who))
+
+    def note(folder: Place, words: str) -> NoteChunk:
+        return NoteChunk("n-1", folder, Path("旅行.md").name, ("一",), words, 1, 1, moment)
+
+    family, own = Scope.parse("family"), Place.of_folder("猫娘")
+    told = told_anywhere(
+        [
+            StoredMemory(PUBLIC, "preferences.md", memory("阿甲", "公开的话")),
+            StoredMemory(family, "preferences.md", memory("阿乙", "家里的话")),
+        ],
+        [note(own, "自己的"), note(family, "家里的"), note(Place.of_folder("犬娘"), "别人的")],
+        [memory("阿丙", "忘掉的话")],
+        [PUBLIC, family],
+        own,
+    )
+    assert set(told) == {
+        public("\n".join(LINES)),
+        private("", "family"),
+        public("公开的话\n标签", "阿甲"),
+        private("家里的话\n标签", "阿乙"),
+        private("忘掉的话\n标签", "阿丙"),
+        public("旅行.md\n一\n自己的"),
+        private("旅行.md\n一\n家里的"),
+        private("旅行.md\n一\n别人的"),
+    }
