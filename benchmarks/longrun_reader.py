@@ -62,7 +62,7 @@ class BatchReader:
         spent = estimate_tokens(system) + estimate_tokens(prompt)
         if kind == "fail":
             self.tokens += spent
-            raise ChatFailed("HTTP 429: rate limit")
+            raise ChatFailed("busy", "429")
         text = self._answer(kind, prompt)
         spent += estimate_tokens(text)
         self.tokens += spent

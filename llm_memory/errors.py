@@ -186,11 +186,20 @@ class RerankFailed(ScopedMemoryError):
 
 
 class ChatFailed(ScopedMemoryError):
-    """A chat service is gone, failed, or was too late.
+    """A chat service gave no answer that can be used.
 
-    The message begins with a stable code: ``gone``, ``timeout``, ``refused`` (it wants no more
-    calls now), ``failed``, ``empty``.
+    Attributes:
+        code: ``gone`` (no service now), ``timeout``, ``busy`` (it wants no more calls now), ``key``
+            (it does not know us), ``quota`` (not paid for), ``content`` (it refuses this prompt),
+            ``empty``, ``failed`` (anything else of the service), ``unreadable`` (asked twice),
+            ``resting`` (no call was made).
+        detail: A kind, a number, or a reason; nobody's words.
     """
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(f"{code}: {detail}" if detail else code)
+        self.code = code
+        self.detail = detail
 
 
 class OwnerGone(ScopedMemoryError):

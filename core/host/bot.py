@@ -36,6 +36,28 @@ LEXICAL = "lexical"
 _LOCAL_MODELS_NEED = "sentence-transformers"
 _CHAT, _RERANK = "chat_completion", "rerank"
 """AstrBot's ``ProviderType``."""
+_SERVICE_CHARS = 300
+"""Behind so many, the text of an error may quote what was asked."""
+_OF_STATUS = {
+    **dict.fromkeys(("400", "413", "422", "451"), ("content", ("quota", "key"))),
+    "401": ("key", ()),
+    "402": ("quota", ()),
+    "403": ("key", ("quota", "content")),
+    "429": ("busy", ("quota",)),
+    **dict.fromkeys(("408", "504"), ("timeout", ())),
+}
+"""The code of ``ChatFailed`` by the number that a service answers with, and which others its words
+may say; ``failed`` for any other number."""
+_SAYS = {
+    code: re.compile(words, re.IGNORECASE)
+    for code, words in {
+        "quota": r"quota|balance|billing|arrear|overdue|payment|余额|欠费|额度",
+        "key": r"api.?key|unauthori[sz]ed|authenticat|permission|密钥|鉴权|未授权",
+        "busy": r"rate.?limit|too many requests|限流|频繁",
+        "content": r"content.?filter|moderation|inspection|safety|sensitive|policy|flagged"
+        r"|context.?length|too (?:long|large|many tokens)|内容安全|敏感|违规|过长|超长",
+    }.items()
+}
 _TEXTS_A_CALL = 10
 """Common services refuse longer lists."""
 
@@ -114,9 +136,10 @@ class AstrBotChat:
             asked = {"prompt": prompt, "system_prompt": system, "request_max_retries": 1}
             response = await self.context.llm_generate(chat_provider_id=chosen, **asked)
         except Exception as error:
-            raise _translated(error) from error
+            status = getattr(error, "status_code", None) or getattr(error, "code", None)
+            raise _translated(type(error).__name__, str(error), status) from error
         if response.role == "err":
-            raise ChatFailed("failed: err")
+            raise _translated("err", response.completion_text or "")
         tokens = response.usage.total if response.usage is not None else None
         return Completion(response.completion_text or "", tokens, model=chosen)
 
@@ -161,14 +184,17 @@ def answers_itself(context: Any, umo: str) -> bool:
     return bool(runner.get("runner_type", "local") == "local")
 
 
-def _translated(error: Exception) -> ChatFailed:
+def _translated(kind: str, said: str, number: object = None) -> ChatFailed:
     """By kind and number alone: a service's own words may quote a key, or what was asked."""
-    kind = type(error).__name__
     if kind == "EmptyModelOutputError":
         return ChatFailed("empty")
-    status = "".join(re.findall(r"(?<!\d)[45]\d\d(?!\d)", str(error))[:1])
-    code = "timeout" if "Timeout" in kind else "refused" if status == "429" else "failed"
-    return ChatFailed(f"{code}: {kind} {status}".rstrip())
+    said = said[:_SERVICE_CHARS]
+    status = str(number or "".join(re.findall(r"(?<!\d)[45]\d\d(?!\d)", said)[:1]))
+    code, others = _OF_STATUS.get(status, ("failed", ()))
+    if not status:
+        code, others = "timeout" if "Timeout" in kind else "failed", tuple(_SAYS)
+    code = next((other for other in others if _SAYS[other].search(said)), code)
+    return ChatFailed(code, f"{kind} {status}".rstrip())
 
 
 def adapter_of(context: Any, account: str) -> str | None:

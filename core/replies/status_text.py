@@ -13,12 +13,10 @@ from ...llm_memory.texts import Texts
 from ..host.package_installer import bundled_model_for_here
 
 _LONG = 200
-_UNREADABLE = frozenset(
+_NO_ANSWERS = frozenset(
     {"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"}
-) | {"made_up", "language", "empty"}
+) | {"made_up", "language", "empty", "unreadable"}
 """Codes of a model's answer, see rules/reply.py and rules/grounding.py of reflection."""
-_OF_SERVICE = frozenset({"gone", "timeout", "refused", "failed"})
-"""See ``ChatFailed``."""
 
 
 def moment(at: datetime) -> str:
@@ -29,14 +27,12 @@ def moment(at: datetime) -> str:
 def fault_words(texts: Texts, error: str) -> str:
     """Why turns were not read: what an owner can do something about is said in words."""
     code, _, detail = error.partition(":")
-    if code in _UNREADABLE:
+    if code in _NO_ANSWERS:
         return texts.say("letters.odd_answer")
-    if code not in _OF_SERVICE:
-        return cut(error, _LONG)
     status = re.search(r"\b[45]\d\d\b", detail)
     what = status[0] if status else cut(detail.strip() or code)
-    known = f"letters.status_{what}"
-    return texts.say(known if texts.knows(known) else "letters.status", status=what)
+    known = f"letters.{code}"
+    return texts.say(known, status=what) if texts.knows(known) else cut(error, _LONG)
 
 
 def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:

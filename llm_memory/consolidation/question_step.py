@@ -16,7 +16,7 @@ from ..models.data_models import MemoryDraft, Refused, StoredMemory
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..reflection.model_calls import ModelCalls
-from ..reflection.rules.reply import Unreadable
+from ..reflection.rules.forgiving_json import Unreadable
 from ..remember.edit import DraftChecks
 from ..runtime.shielded import shielded
 from ..text.normalising import content_hash

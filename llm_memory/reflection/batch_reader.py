@@ -19,16 +19,17 @@ from ..remember.deeds import Deeds
 from .batches import Batches, Reading
 from .feedback_applier import SCOPE_GONE, FeedbackApplier, dead
 from .model_calls import ModelCalls
+from .rules.forgiving_json import MOST_CHARS, Unreadable
 from .rules.grounding import grounded
 from .rules.prompt import LEAST_TOKENS, REPLY_TOKENS, Prompt, reflection_prompt
 from .rules.reading import read_reply
-from .rules.reply import MOST_CHARS, ReflectionReply, Unreadable, parse_reply
+from .rules.reply import ReflectionReply, parse_reply
 
 _MOST_FAILURES = 3
 """A batch that failed so often while others succeeded is given up."""
 _REPAIRED = "repaired: "
 """The prefix of the error of a batch whose first answer could not be used."""
-_NOT_ITS_FAULT = ("gone", "refused")
+_NOT_ITS_FAULT = ("gone", "busy", "key", "quota")
 
 
 class Apply(Protocol):
@@ -107,7 +108,7 @@ class BatchReader:
             reply = await self._model_calls.ask(prompt, reading.turns)
         except ChatFailed as failed:
             logger.warning("model_silent", error=failed)
-            if str(failed).partition(":")[0] in _NOT_ITS_FAULT:
+            if failed.code in _NOT_ITS_FAULT:
                 return replace(report, error=str(failed), resting="backoff")
             tried = replace(batch, attempts=batch.attempts + 1)
             if tried.attempts >= _MOST_FAILURES and await self._model_calls.succeeded_since(

@@ -24,8 +24,8 @@ _FAILURES = "reader_failures"
 _FAILED_AT = "reader_failed_at"
 _SUCCEEDED_AT = "reader_succeeded_at"
 _ERROR = "reader_error"
-_FREE = ("gone", "refused", "failed")
-"""Faults for which services charge no tokens."""
+_PAID = ("timeout", "empty")
+"""Faults for which services may charge tokens."""
 
 
 class ModelCalls:
@@ -129,7 +129,7 @@ class ModelCalls:
         try:
             completion = await self._complete(self._chat, prompt, conversation)
         except ChatFailed as error:
-            await count(None, paid=str(error).partition(":")[0] not in _FREE)
+            await count(None, paid=error.code in _PAID)
             raise
         tokens = await count(completion)
         if not completion.text.strip():

@@ -59,6 +59,7 @@ from ..reflection.batch_reader import BatchReader
 from ..reflection.batches import Batches
 from ..reflection.chat_port import ChatModel
 from ..reflection.feedback_applier import FeedbackApplier
+from ..reflection.model import Model
 from ..reflection.model_calls import ModelCalls
 from ..reflection.model_histories import ModelHistories
 from ..reflection.reflection_service import ReflectionService
@@ -277,6 +278,7 @@ class Parts(Told):
     results = wired(ResultApplier)
     applier = wired(FeedbackApplier, count_manner=lambda p: p.style.count if p.style else None)
     model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
+    model = wired(Model, book="loop_book", settings="settings.loop")
     batches = part(lambda p: Batches(p.turns, p.paused_conversations.of, p.settings.loop))
     unread_follower = wired(UnreadFollower)
     reader = wired(BatchReader, apply="service.feedback", settings="settings.loop")

@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMem
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import Unreadable
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.forgiving_json import Unreadable
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
 from astrbot_plugin_scoped_memory.tests.support.nights import (
@@ -178,7 +178,7 @@ async def test_an_answer_that_cannot_be_used_changes_nothing(tmp_path: Path, rep
 async def test_a_model_that_fails_costs_the_night_nothing_else(tmp_path: Path) -> None:
     plant(tmp_path, "家人", FILE, [CAT])
     plant(tmp_path, "公司", FILE, [TEA])
-    chat = ScriptedChat(otherwise=ChatFailed("failed: 500"))
+    chat = ScriptedChat(otherwise=ChatFailed("failed", "500"))
     async with running_with(tmp_path, chat) as rig:
         report = await rig.night("command")
         assert (report.asked, report.errors, report.pages > 0) == (0, (), True)

@@ -265,7 +265,7 @@ class Stage:
 
     async def model(self, *, says: str = "", fails: str = "") -> None:
         """The model's next answer to the engine itself, or how it fails."""
-        self._cast.chat.add(ChatFailed(fails) if fails else says)
+        self._cast.chat.add(ChatFailed(*fails.split(": ")) if fails else says)
 
     async def panel(self, *, full: bool = False, overtaken: bool = False) -> None:
         """The panel cannot be saved: the disk is full, or its page saves at the same moment."""

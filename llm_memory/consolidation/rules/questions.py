@@ -15,8 +15,9 @@ from ...catalogue.rules.tasks import is_done
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import StoredMemory
 from ...models.passages import place_name
+from ...reflection.rules.forgiving_json import Unreadable, find_answer, name_of
 from ...reflection.rules.prompt import Prompt, as_data
-from ...reflection.rules.reply import Unreadable, only_object
+from ...reflection.rules.reply import as_text, as_texts
 from ...reflection.rules.tags import usable_asks
 from ...text.normalising import preview
 
@@ -32,6 +33,7 @@ SYSTEM: Final = """\
 
 只输出一个 JSON 对象，不要解释：
 {"asks": {"n 的值": ["问法", "…"]}}"""
+_NAMES: Final = ("ask", "question")
 _PLACEHOLDERS: Final = frozenset(re.findall('"([^"\n]+)"', SYSTEM))
 
 
@@ -65,21 +67,30 @@ def question_prompt(batch: Sequence[StoredMemory]) -> Prompt:
 def read_questions(
     text: str, batch: Sequence[StoredMemory]
 ) -> Mapping[int, tuple[str, ...]] | Unreadable:
-    """Returns usable questions by the index of their memory. A wrong type makes the whole answer
-    unreadable; numbers that were not asked about are ignored."""
-    answer = only_object(text)
+    """Returns usable questions by the index of their memory. Numbers that were not asked about are
+    ignored."""
+    answer = find_answer(text, _NAMES, _answer_by_number)
     if isinstance(answer, Unreadable):
         return answer
-    asks = answer.get("asks", {})
-    if not isinstance(asks, dict) or not all(map(_is_list_of_texts, asks.values())):
-        return Unreadable("wrong_type: asks")
+    by_number = _by_number(next((answer[key] for key in answer if name_of(key) in _NAMES), {}))
     found = {}
     for index, stored in enumerate(batch):
-        given = (ask for ask in asks.get(str(index + 1), ()) if ask not in _PLACEHOLDERS)
+        given = (ask for ask in by_number.get(str(index + 1), ()) if ask not in _PLACEHOLDERS)
         if usable := usable_asks(given, stored.memory.judgment):
             found[index] = usable
-    return found
+    return found if found or not by_number else Unreadable("wrong_type: asks")
 
 
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+def _answer_by_number(value: object) -> dict[str, object] | None:
+    """Returns the answer that questions by number stand for, without the object around them."""
+    return {"asks": value} if _by_number(value) else None
+
+
+def _by_number(value: object) -> Mapping[str, tuple[str, ...]]:
+    """Returns questions by their memory's number, from an object of lists, or from a list of
+    objects ``{"n": 1, "asks": [...]}``."""
+    if isinstance(value, dict):
+        return {key: as_texts(asks) for key, asks in value.items() if key.strip().isdecimal()}
+    items = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    named = ({name_of(key): given for key, given in item.items()} for item in items)
+    return {as_text(one.get("n")): as_texts(one.get("ask") or one.get("question")) for one in named}

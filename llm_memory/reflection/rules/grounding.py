@@ -14,8 +14,9 @@ from typing import Final
 from ...models.turns import QueuedTurn
 from ...text.overlap import content, pieces
 from ...text.scripts import fold
+from .forgiving_json import Unreadable
 from .prompt import MANNER, SYSTEM, Prompt
-from .reply import ReflectionReply, Unreadable
+from .reply import ReflectionReply
 
 _MADE_UP: Final = "made_up: the memories share nothing with the turns"
 _OTHER_LANGUAGE: Final = "language: the memories are not in the language of the turns"

@@ -245,12 +245,21 @@ async def test_one_that_is_not_there_is_never_replaced_by_another(
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (RuntimeError("Error code: 429 - key sk-secret is limited"), "refused: RuntimeError 429"),
+        (RuntimeError("Error code: 429 - sk-secret is limited"), "busy: RuntimeError 429"),
+        (RuntimeError("Error code: 429 - insufficient_quota"), "quota: RuntimeError 429"),
+        (RuntimeError("Error code: 402 - sk-secret"), "quota: RuntimeError 402"),
+        (RuntimeError("Error code: 401 - sk-secret"), "key: RuntimeError 401"),
+        (RuntimeError("Error code: 403 - Arrearage"), "quota: RuntimeError 403"),
+        (RuntimeError("Error code: 400 - data_inspection_failed"), "content: RuntimeError 400"),
+        (RuntimeError("Error code: 400 - API key not valid"), "key: RuntimeError 400"),
+        (RuntimeError("Error code: 400 - maximum context length"), "content: RuntimeError 400"),
+        (RuntimeError("API 返回的 completion 由于内容安全过滤被拒绝"), "content: RuntimeError"),
+        (RuntimeError("Error code: 404 - no such model"), "failed: RuntimeError 404"),
         (RuntimeError("Error code: 500 - sk-secret"), "failed: RuntimeError 500"),
         (ValueError("sk-secret 15001"), "failed: ValueError"),
         (TimeoutError("sk-secret"), "timeout: TimeoutError"),
         (EmptyModelOutputError("sk-secret"), "empty"),
-        (LLMResponse("err", completion_text="sk-secret 429"), "failed: err"),
+        (LLMResponse("err", completion_text="sk-secret 429"), "busy: err 429"),
     ],
 )
 async def test_whatever_goes_wrong_is_a_failure_that_quotes_nothing(error: Any, told: str) -> None:

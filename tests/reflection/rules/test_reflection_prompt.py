@@ -82,6 +82,8 @@ GROUP = [
 @pytest.mark.parametrize("kind", [ReflectionReply, NewMemory, Correction])
 def test_a_reader_is_asked_for_each_field_that_is_read(kind: Any) -> None:
     for field in fields(kind):
+        if field.name == "dropped":  # it is what we could not read
+            continue
         assert f'"{field.name}": ' in f"{SYSTEM}\n{DECISIONS}\n{MANNER}"
 
 

@@ -1,0 +1,230 @@
+"""Asks the chat model: within the day's tokens, with backoff, a deadline, and one repair.
+
+An answer goes through the caller's schema, which says what it holds or why it cannot be used:
+
+>>> def schema(completion: Completion) -> ReflectionReply | Unreadable:
+...     return parse_reply(completion.text)
+>>> await model.ask(prompt, schema, conversation=umo, purpose="reading", group="家人")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Final, Literal
+
+from ..errors import ChatFailed
+from ..log import logger
+from ..models.loop import Resting
+from ..models.settings import LoopSettings
+from ..runtime.identifiers import Clock
+from ..storage.loop_facts import SqliteLoopFacts
+from ..text.normalising import estimate_tokens
+from .chat_port import ChatModel, Completion
+from .rules.fair_shares import Allowance
+from .rules.forgiving_json import Unreadable
+from .rules.prompt import REPLY_TOKENS, Prompt
+
+type Purpose = Literal["reading", "asked", "night", "soul"]
+"""``reading``: turns that are due, within what their group may use. ``asked``: an admin waits for
+it, so it skips backoff and shares. ``night``: what no group pays for, at most a fifth of the day.
+``soul``: an evaluation."""
+type Schema[T] = Callable[[Completion], T | Unreadable]
+"""Is called in a thread, for each of two answers at most."""
+
+_FAILURES, _REFUSALS = "model_failures", "model_refusals"
+_SUCCEEDED_AT = "model_succeeded_at"
+_NIGHT_SHARE: Final = 5
+_MOST_ANSWER: Final = 4 * REPLY_TOKENS
+"""The most that one answer counts, enough for a model that thinks aloud: one long reply must not
+end all reading until tomorrow."""
+_CHARS_A_TOKEN: Final = 4
+"""The most characters that are estimated as one token."""
+_PAID: Final = ("timeout", "empty")
+"""Faults for which services may charge the prompt."""
+_OF_PROMPT: Final = ("content", "empty")
+"""Faults of what was asked: the service works, and other prompts need not wait."""
+_MOST_REFUSALS: Final = 8
+"""So many of them in a row are the service's fault after all: halving 40 turns down to the one that
+is refused takes fewer."""
+
+
+class Rests(ChatFailed):
+    """No call was made now. ``why`` says until when."""
+
+    def __init__(self, why: Resting) -> None:
+        super().__init__("resting", why)
+        self.why: Resting = why
+
+
+class Model:
+    """Failures are stored durably: a restart does not shorten the backoff. A call counts as failed
+    from before it is made: if the bot dies in it repeatedly, each start waits longer, too."""
+
+    def __init__(
+        self, chat: ChatModel | None, book: SqliteLoopFacts, settings: LoopSettings, clock: Clock
+    ) -> None:
+        self._chat = chat
+        self._book = book
+        self._settings = settings
+        self._clock = clock
+
+    @property
+    def label(self) -> str:
+        """Returns the model's label, empty without a model."""
+        return self._chat.label if self._chat is not None and self._settings.reads_turns else ""
+
+    def unavailable_reason(self, conversation: str = "") -> Resting:
+        """Returns why no model can be called for a conversation, or for any; empty if one can."""
+        if self._chat is None or not self._settings.reads_turns:
+            return "off"
+        return "" if self._chat.is_there(conversation) else "no_provider"
+
+    async def ask[T](
+        self,
+        prompt: Prompt,
+        schema: Schema[T],
+        *,
+        conversation: str,
+        purpose: Purpose,
+        group: str | None = None,
+    ) -> T:
+        """Returns what the schema reads in the model's answer. If that cannot be used, the model is
+        asked once more, with the reason.
+
+        Args:
+            conversation: Whose model is asked, if the owner has chosen none.
+            group: Who pays for it; None for nobody.
+
+        Raises:
+            Rests: No call was made.
+            ChatFailed: No answer, or ``unreadable``: none that can be used.
+            StateUnavailable: The budget cannot be read or written.
+        """
+        completion = await self._call(prompt, conversation, purpose, group)
+        read = await asyncio.to_thread(schema, completion)
+        if isinstance(read, Unreadable):
+            logger.debug("an answer cannot be used: {}", read.reason)
+            again = prompt.again(completion.text if read.shown else "", read.reason)
+            completion = await self._call(again, conversation, purpose, group)
+            read = await asyncio.to_thread(schema, completion)
+        if isinstance(read, Unreadable):
+            raise ChatFailed("unreadable", read.reason)
+        return read
+
+    async def resting(
+        self, prompt: Prompt, *, conversation: str, purpose: Purpose, group: str | None = None
+    ) -> Resting:
+        """Returns why a call is not made now; empty if it is. Raises StateUnavailable."""
+        if unavailable := self.unavailable_reason(conversation):
+            return unavailable
+        if purpose != "asked" and await self.seconds_to_wait() > 0:
+            return "backoff"
+        needed = prompt.tokens + REPLY_TOKENS
+        allowed = await self.allowance()
+        left = allowed.daily - allowed.spent
+        if left < needed:
+            return "budget"
+        if purpose == "night":
+            left = allowed.daily // _NIGHT_SHARE - (allowed.spent - sum(allowed.used.values()))
+        elif purpose == "reading" and group is not None:
+            left = allowed.left_for(group)
+        return "" if left >= needed else "share"
+
+    async def allowance(self) -> Allowance:
+        """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""
+        return await asyncio.to_thread(self._allowance)
+
+    async def seconds_to_wait(self) -> float:
+        """Returns the seconds of backoff that are left, 0 for none. Raises StateUnavailable."""
+        return await asyncio.to_thread(self._seconds_to_wait)
+
+    async def succeeded_since(self, moment: datetime) -> bool:
+        """Returns whether any call succeeded after ``moment``. Raises StateUnavailable."""
+        at = await asyncio.to_thread(self._book.fact, _SUCCEEDED_AT)
+        return bool(at) and datetime.fromisoformat(at) > moment
+
+    async def _call(
+        self, prompt: Prompt, conversation: str, purpose: Purpose, group: str | None
+    ) -> Completion:
+        """Returns an answer that is not empty, with the tokens that it was booked for."""
+        why = await self.resting(prompt, conversation=conversation, purpose=purpose, group=group)
+        if why or self._chat is None:
+            raise Rests(why)
+        await asyncio.to_thread(self._note_failure)
+        try:
+            completion = await self._answer(self._chat, prompt, conversation)
+        except ChatFailed as failed:
+            paid = prompt.tokens if failed.code in _PAID else 0
+            await asyncio.to_thread(self._count, paid, group, failed.code)
+            raise
+        most = max(min(_MOST_ANSWER, self._settings.daily_tokens // 2), REPLY_TOKENS)
+        told = completion.tokens or 0
+        if told <= 0:  # the service does not say
+            told = prompt.tokens + estimate_tokens(completion.text[: most * _CHARS_A_TOKEN])
+        tokens = min(told, prompt.tokens + most)
+        fault = "" if completion.text.strip() else "empty"
+        await asyncio.to_thread(self._count, tokens, group, fault)
+        if fault:
+            raise ChatFailed(fault)
+        return replace(completion, tokens=tokens)
+
+    async def _answer(self, chat: ChatModel, prompt: Prompt, conversation: str) -> Completion:
+        call = asyncio.ensure_future(
+            chat.complete(prompt.user, system=prompt.system, conversation=conversation)
+        )
+        try:
+            # Not asyncio.timeout: a service that swallows the cancellation would block us for good.
+            done, _ = await asyncio.wait([call], timeout=self._settings.call_seconds)
+        finally:
+            if not call.done():
+                call.cancel()
+                call.add_done_callback(_forget)
+        if not done:
+            raise ChatFailed("timeout")
+        return call.result()
+
+    def _allowance(self) -> Allowance:
+        day = self._today()
+        used = {share.group: share.tokens for share in self._book.shares(day)}
+        return Allowance(self._settings.daily_tokens, self._book.spent(day).tokens, used)
+
+    def _note_failure(self) -> None:
+        failures, _ = self._failures()
+        self._book.put_fact(_FAILURES, f"{failures + 1} {self._clock().isoformat()}")
+
+    def _count(self, tokens: int, group: str | None, fault: str = "") -> None:
+        """Count a call's tokens, and whether the service works."""
+        parts = {} if group is None else {group: tokens}
+        self._book.spend(self._today(), tokens=tokens, failed=bool(fault), parts=parts)
+        refusals = int(self._book.fact(_REFUSALS) or 0) + 1 if fault in _OF_PROMPT else 0
+        if fault and not 0 < refusals <= _MOST_REFUSALS:
+            return
+        self._book.put_fact(_REFUSALS, str(refusals))
+        self._book.put_fact(_FAILURES, "")
+        if not fault:
+            self._book.put_fact(_SUCCEEDED_AT, self._clock().isoformat())
+
+    def _failures(self) -> tuple[int, datetime]:
+        """Returns how often the service failed in a row, and when it did last."""
+        count, _, at = self._book.fact(_FAILURES).partition(" ")
+        return (int(count), datetime.fromisoformat(at)) if count else (0, self._clock())
+
+    def _seconds_to_wait(self) -> float:
+        failures, failed_at = self._failures()
+        if not failures:
+            return 0.0
+        waits = self._settings.retry_seconds[:failures]
+        # A clock that was set back further than that makes nobody wait for it.
+        passed = abs(self._clock() - failed_at).total_seconds()
+        return max(waits[-1] - passed, 0.0) if waits else 0.0
+
+    def _today(self) -> date:
+        return self._clock().date()
+
+
+def _forget(call: asyncio.Future[Completion]) -> None:
+    if not call.cancelled():
+        call.exception()
