@@ -70,6 +70,8 @@ COMMANDS = (
     Row("pause", "暂停", "这里什么也不记、不想起（群里由管理员发）：/memory pause [多久]",
         others="停 停止 关闭 关 别记 stop off disable"),
     Row("resume", "继续 取消暂停 unpause", "暂停以后接着记", others="开启 打开 开始 on", bare=True),
+    Row("never", "从不记", "谈话里说到什么从不记（管理员之外只管自己说的）：/memory never <词>",
+        others="不学 别学 从不 不要记 exclude ignore"),
     Row("reflect", "反思", "马上读这里等着读的对话，和各处读不成的（管理员）",
         others="搁置 重试 failed letters retry", refusal=ADMINS, bare=True, keeps=True),
     Row("edit", "改写 修改", "改写一条（管理员，能撤销）：/memory edit <号> <内容>",

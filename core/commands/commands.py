@@ -35,7 +35,7 @@ from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide, soul
 from .file_commands import backup, export, import_, restore
 from .look_commands import list_, search, status, todo, why
-from .loop_commands import migrate, pause, reflect, resume, sleep
+from .loop_commands import migrate, never, pause, reflect, resume, sleep
 from .scope_commands import join, scope
 
 _LISTS = 500
@@ -89,7 +89,7 @@ async def add(call: Call) -> Reply:
 
 _ALL = (
     help_, status, scope, join, list_, todo, search, why, add, forget, edit, move, undo, pause,
-    resume, reflect, yes, no, export, import_, backup, restore, decide, soul, sleep,
+    resume, never, reflect, yes, no, export, import_, backup, restore, decide, soul, sleep,
     migrate,
 )  # fmt: skip
 _HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}

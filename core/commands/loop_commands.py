@@ -3,11 +3,14 @@ reflect``, ``sleep`` and ``migrate``."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 
 from ...llm_memory import SleepReport
 from ...llm_memory.text.dates.lasting import end_of
+from ...llm_memory.text.normalising import clean, one_line
 from ...llm_memory.text.safe_text import cut, safe
+from ...llm_memory.vault.markdown.exclusion_list import Exclusion
 from ..replies.status_text import fault_words, moment, resting_text, state_text
 from .call import Call, Reply
 from .command_words import folded_word
@@ -15,6 +18,11 @@ from .command_words import folded_word
 _SHOWN = 10
 """Errors, and old memories that could not be taken in."""
 _STATUS = frozenset({"status", "状态"})
+_AGAIN = frozenset({"取消", "去掉", "可以记", "off", "remove", "allow"})
+_BETWEEN = re.compile(r"[、，,；;\n]|(?<=[\u3400-\u9fff])\s+|\s+(?=[\u3400-\u9fff])")
+_AROUND = " #<>-*+\"'“”‘’「」。.!！?？"
+_SHORTEST, _LONGEST = 2, 40
+"""Characters of words that are never learned."""
 _MIGRATE = {
     "": "status", "状态": "status", "开始": "start", "撤销": "undo", "reverse": "undo",
     "收回": "take-back",
@@ -35,6 +43,40 @@ async def resume(call: Call) -> str:
     """As before the pause."""
     done = call.done(await call.service.resume(**call.by), "pause.not_allowed")
     return call.say("pause.resumed" if done else "pause.not_paused")
+
+
+async def never(call: Call) -> Reply:
+    """What is never learned here from talk: tell, add to it, or take off it."""
+    first, more = call.split()
+    again = folded_word(first) in _AGAIN
+    words = _words(more if again else call.rest)
+    if not words:
+        listed = call.done(await call.service.never_learned(**call.by))
+        lines = [_line(call, one) for one in listed]
+        return [call.say("never.list"), *lines] if lines else call.say("never.none")
+    if short := next((one for one in words if len(one) < _SHORTEST), ""):
+        return call.say("never.too_short", words=cut(short))
+    before = call.done(await call.service.never_learned(**call.by))
+    listed = call.done(await call.service.never_learn(words, again=again, **call.by))
+    told, mine = tuple(map(cut, words)), "" if call.actor.admin else "_mine"
+    if again:
+        return call.say("never.again" if listed != before else "never.not_there", words=told)
+    known = [await call.service.newest(conversation_id=call.where, naming=one) for one in words]
+    count = len({stored.memory.memory_id for found in known for stored in found})
+    held = call.texts.counted("never", known=count)
+    return [call.say(f"never.done{mine}", words=told, one=told[0]), *held]
+
+
+def _words(text: str) -> list[str]:
+    """What is named: divided by commas, and by blanks beside Chinese."""
+    found = (one_line(clean(one)).strip(_AROUND) for one in _BETWEEN.split(text))
+    return list(dict.fromkeys(one[:_LONGEST] for one in found if one))
+
+
+def _line(call: Call, one: Exclusion) -> str:
+    if not one.person:
+        return f"- {cut(one.words)}"
+    return call.say("never.of_one", words=cut(one.words), who=safe(one.who or one.person))
 
 
 async def reflect(call: Call) -> Reply:

@@ -117,6 +117,7 @@ class Engine:
         attempt = self._behind.attempt
         await attempt("former scopes", _in_thread(parts.former.open))
         await attempt("names", _in_thread(parts.bylines.open))
+        await attempt("exclusions", parts.exclusions.refresh)
         await attempt("use counts", parts.uses.load)
         await attempt("learning", self._open_loop)
         await attempt("manner", self._open_souls)
@@ -199,6 +200,7 @@ class Engine:
     async def reconcile(self) -> None:
         """Take in now what people did to the files."""
         await self.parts.reconciler.reconcile()
+        await self.parts.exclusions.refresh()
         await self.parts.corrections.follow()
 
     async def back_up(self) -> tuple[str, End]:

@@ -18,6 +18,7 @@ from ..models.scope import Scope
 from ..reflection.model_calls import ModelCalls
 from ..reflection.rules.forgiving_json import Unreadable
 from ..remember.edit import DraftChecks
+from ..remember.exclusions import Exclusions
 from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from ..vault.markdown_vault import MarkdownVault
@@ -41,6 +42,7 @@ class QuestionStep:
         checks: DraftChecks,
         model_calls: ModelCalls,
         uses: Callable[[StoredMemory], int],
+        exclusions: Exclusions,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
@@ -48,6 +50,7 @@ class QuestionStep:
         self._checks = checks
         self._model_calls = model_calls
         self._uses = uses
+        self._exclusions = exclusions
         self._asked: set[tuple[Key, str]] = set()
 
     async def run(self, scope: Scope) -> SleepReport:
@@ -74,7 +77,11 @@ class QuestionStep:
 
     def _next(self, living: list[StoredMemory]) -> list[StoredMemory]:
         waiting = [s for s in living if wants_questions(s) and _mark(s) not in self._asked]
-        return next_batch(waiting, self._uses)
+        return next_batch([s for s in waiting if not self._is_excluded(s)], self._uses)
+
+    def _is_excluded(self, stored: StoredMemory) -> bool:
+        person = stored.memory.provenance.person
+        return self._exclusions.forbids(stored.scope.name, stored.memory.judgment, person)
 
     async def _ask(self, batch: list[StoredMemory]) -> str | None:
         """Returns the answer of the model of a conversation in which one of them was said."""

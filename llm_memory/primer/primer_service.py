@@ -25,6 +25,7 @@ from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import clean, content_hash, estimate_tokens
+from ..vault.markdown.exclusion_list import without_list
 from ..vault.markdown.marked_block import outside
 from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
@@ -211,7 +212,7 @@ class PrimerService:
         if self._at_home:
             return ""
         texts = (self._text(scope, name) for name in (MEMORY_PAGE, PRIMER_PAGE))
-        return "\n".join(outside(text) or "" for text in texts)
+        return "\n".join(outside(without_list(text)) or "" for text in texts)
 
     async def _constitutions(self, scope_filter: ScopeFilter) -> list[PrimerSection]:
         """Returns everybody's, and behind it that of a private scope, for its conversations."""

@@ -16,6 +16,7 @@ from ..models.loop import ReflectionReport
 from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.deeds import Deeds
+from ..remember.exclusions import Exclusions
 from .batches import Batches, Reading
 from .feedback_applier import SCOPE_GONE, FeedbackApplier, dead
 from .model_calls import ModelCalls
@@ -52,6 +53,7 @@ class BatchReader:
         model_calls: ModelCalls,
         applier: FeedbackApplier,
         corrected: Deeds,
+        exclusions: Exclusions,
         apply: Apply,
         settings: LoopSettings,
     ) -> None:
@@ -59,6 +61,7 @@ class BatchReader:
         self._model_calls = model_calls
         self._applier = applier
         self._corrected = corrected
+        self._exclusions = exclusions
         self._apply = apply
         self._most = settings.daily_tokens - REPLY_TOKENS
         self._proposes = settings.proposes
@@ -69,8 +72,8 @@ class BatchReader:
     ) -> ReflectionReport:
         """Process one batch as far as possible now. Returns the report with its result."""
         said = reading.turns
-        cleared = self._corrected.texts.cleared
-        turns = await asyncio.to_thread(lambda: tuple(map(cleared, said)))
+        cleared, learned = self._corrected.texts.cleared, self._exclusions.cleared
+        turns = await asyncio.to_thread(lambda: tuple(cleared(learned(one)) for one in said))
         was_corrected = turns != said
         reading = replace(reading, turns=turns)
         batch = reading.batch

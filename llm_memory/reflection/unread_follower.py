@@ -14,6 +14,7 @@ from ..models.scope import Scope
 from ..models.turns import QueuedTurn
 from ..models.vault_layout import topic_path
 from ..remember.deeds import Deeds
+from ..remember.exclusions import Exclusions
 from ..remember.memory_handlers import MemoryHandlers, Said
 from ..remember.rules.corrected import copies, unread_id
 from ..scopes.paused_conversations import PausedConversations
@@ -41,6 +42,7 @@ class UnreadFollower:
         vault: MarkdownVault,
         handlers: MemoryHandlers,
         corrected: Deeds,
+        exclusions: Exclusions,
         paused_conversations: PausedConversations,
     ) -> None:
         self._unread = unread
@@ -48,6 +50,7 @@ class UnreadFollower:
         self._vault = vault
         self._handlers = handlers
         self._corrected = corrected
+        self._exclusions = exclusions
         self._paused_conversations = paused_conversations
         self._passed_over: set[str] = set()
         self._uncorrected: dict[str, tuple[int, bool]] = {}
@@ -134,5 +137,7 @@ class UnreadFollower:
             is_corrected = self._corrected.texts.would_revive(
                 scope, memory, memory.created_at, one.copies
             )
-            found[one.ticket_id] = (changes, not is_corrected)
+            person = memory.provenance.person
+            forbidden = self._exclusions.forbids(scope, memory.judgment, person)
+            found[one.ticket_id] = (changes, not (is_corrected or forbidden))
         return found

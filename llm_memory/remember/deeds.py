@@ -72,6 +72,10 @@ class Deeds:
             logger.warning("corrections_unread", error=error)
             self._failure = error
 
+    def touch(self, scope: str) -> None:
+        """Have what may be told of a scope be looked at again."""
+        self.changes[scope] += 1
+
     def removed(self, scope: str) -> list[Removed]:
         """Returns what may not return to the scope."""
         return list(self._corrections.get((scope, ""), {}).values())

@@ -48,6 +48,7 @@ from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .deeds import Deeds, lost
+from .exclusions import Exclusions
 from .rules.gate import is_off_the_record, says_nothing, tidy, told_in_confidence, topic_for
 from .rules.private import protect
 from .vouching import HomeVouchers, as_vouched, quoted
@@ -66,6 +67,7 @@ class DraftChecks:
 
     _book: ScopeBook
     _mode: PrivacyMode
+    _exclusions: Exclusions
 
     def examine(self, draft: MemoryDraft, scope: Scope) -> MemoryDraft | Refused:
         """Returns the draft as it may be stored in the scope, or why it is rejected. Blocks."""
@@ -77,6 +79,11 @@ class DraftChecks:
             return Refused("empty")
         heard = draft.heard or ""
         if is_off_the_record(heard) or is_off_the_record(tidied.judgment):
+            return Refused("not_to_be_kept")
+        learned = draft.source is Source.REFLECTION  # and not what somebody wants remembered
+        person = draft.actor.person if draft.actor else ""
+        text = f"{tidied.judgment}\n{tidied.reasoning}"
+        if learned and self._exclusions.forbids(scope.name, text, person):
             return Refused("not_to_be_kept")
         refused = self._book.no_confidence(scope)
         if refused is not None and told_in_confidence(tidied, heard):

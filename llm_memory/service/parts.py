@@ -70,6 +70,7 @@ from ..reflection.unread_follower import UnreadFollower
 from ..remember.corrected_texts import CorrectionFollower
 from ..remember.deeds import Deeds
 from ..remember.edit import DraftChecks
+from ..remember.exclusions import Exclusions
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
 from ..remember.rules.private import without_private
@@ -257,10 +258,11 @@ class Parts(Told):
     manager = wired(MemoryManager, reranking=lambda p: Reranking(p.reranker, p.settings))
 
     # Writing.
-    checks = part(lambda p: DraftChecks(p.book, p.settings.privacy_mode))
+    corrected = part(lambda p: Deeds(p.state, p.clock))
+    exclusions = wired(Exclusions, changed="corrected.touch")
+    checks = part(lambda p: DraftChecks(p.book, p.settings.privacy_mode, p.exclusions))
     hide = part(lambda p: partial(without_private, mode=p.settings.privacy_mode))
     near = wired(NearDuplicates, words="lexical", seconds="settings.embed_draft_seconds")
-    corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
     corrections = wired(CorrectionFollower, deeds="corrected", editor="handlers")
     reconciler = wired(Reconciler, pace="settings.pace", mapped="book.mapped")
@@ -356,6 +358,7 @@ class Parts(Told):
 
     async def follow_files(self) -> None:
         """Do what a round of the files leaves to do."""
+        await self.exclusions.refresh()
         await self.corrections.follow()
         await self.note_book.refresh()
         await self.souls.follow()

@@ -18,6 +18,7 @@ from ..scopes.rules.origins import complete, on_behalf_of, place_of
 from ..scopes.rules.rebinding import fault_of, renamed, with_moved
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.rules.scope_resolution import target_scope
+from ..vault.markdown.exclusion_list import Exclusion
 from .door import Door, deed
 
 _TO_ADMINS: Final = frozenset({"strangers_in_public", "soul_waits", "soul_applied"})
@@ -35,6 +36,30 @@ class ScopeAdmin(Door):
         self.parts.bylines.meet(actor, found.name if kept else "", conversation_id)
         await self.parts.book.meet(conversation_id, actor, found, kept=kept)
         await self.parts.former.note(conversation_id, found)
+
+    async def never_learned(self, **by: Unpack[By]) -> tuple[Exclusion, ...] | Refused:
+        """What is never learned where this conversation's words go."""
+        view = await self.parts.gate.open(by["conversation_id"], by["actor"])
+        if isinstance(view.writes, Refused):
+            return view.writes
+        return self.parts.exclusions.of(view.writes.name)
+
+    @deed
+    async def never_learn(
+        self, words: Sequence[str], *, again: bool = False, **by: Unpack[By]
+    ) -> tuple[Exclusion, ...] | Refused:
+        """Put words on that list, ``again`` takes them off: an admin for all who speak there,
+        anybody else for what he says himself. Returns the whole list."""
+        view = await self.parts.gate.open(by["conversation_id"], by["actor"])
+        if isinstance(view.writes, Refused):
+            return view.writes
+        governs = view.governs(view.writes)
+        if not (governs or view.who.person):
+            return Refused("not_allowed")
+        change = self.parts.exclusions.remove if again else self.parts.exclusions.add
+        changed = await change(view.writes, words, None if governs else view.who)
+        await self.parts.corrections.follow()
+        return changed
 
     async def met(self) -> list[SeenSender]:
         """Who has spoken where, and what groups are called. For admins alone."""

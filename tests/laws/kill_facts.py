@@ -35,6 +35,8 @@ async def facts_of(rig: Rig, places: Iterable[ConversationId]) -> Facts:
         scope = resolution.name or "<read only>"
         found["scope", where.umo, scope] = 1
         found["paused", where.umo, ""] = report.paused is not None
+        for one in rig.engine.parts.exclusions.of(resolution.name):
+            found["never", where.umo, one.words] = 1
         for one in await rig.engine.service.newest(conversation_id=where):
             living[one.scope.name, one.memory.memory_id] = one.memory.judgment
     found.update((LIVING, scope, words) for (scope, _), words in living.items())

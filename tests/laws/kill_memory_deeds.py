@@ -235,6 +235,12 @@ class ResumeConversation(PauseConversation):
         await rig.engine.service.resume(conversation_id=private(5), actor=person(5))
 
 
+class NeverLearn(Deed):
+    async def act(self, rig: Rig, tell: Tell) -> None:
+        service = rig.engine.service
+        await service.never_learn(["体重", "工资"], conversation_id=FAMILY, actor=ADMIN)
+
+
 class TakesInHandEdits(Opening):
     """A person edited one line, deleted another, and wrote a third, while the bot was away: the
     files are the truth, wherever the bot is killed in taking them in."""
@@ -272,6 +278,7 @@ MEMORY_DEEDS: list[Deed] = [
     Export(),
     Import(),
     PauseConversation(),
+    NeverLearn(),
     ResumeConversation(),
     TakesInHandEdits(),
 ]

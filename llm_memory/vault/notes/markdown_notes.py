@@ -24,6 +24,7 @@ from ..folder_walk import Listing
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
 from ..markdown.daily_note import is_session_note
 from ..markdown.decision_record import records_of
+from ..markdown.exclusion_list import without_list
 from ..markdown.marked_block import persons_text
 from ..markdown.sections import section_of
 from ..markdown.topic_file import parse_file
@@ -180,7 +181,7 @@ class MarkdownNotes:
             raise VaultFileBroken(path, reason) from error
         if target.name.casefold() != MEMORY_PAGE.casefold():
             return text, modified
-        own = persons_text(text)
+        own = persons_text(without_list(text))
         if own is None:
             raise VaultFileBroken(path, "marks")
         return own, modified
