@@ -209,10 +209,13 @@ class Catalogue:
         self, topics: Collection[Topic], scope_filter: ScopeFilter
     ) -> Iterator[StoredMemory]:
         """Returns the memories in the files of topics that the filter admits: the reader's own
-        scope first, in each the newest first."""
-        for name in self._visible_names(scope_filter):
-            for topic in topics:
-                yield from reversed(self._by_topic.get((name, topic), {}).values())
+        scope first, in each the newest first. Copied at once: a thread may go through it."""
+        files = (
+            self._by_topic.get((name, topic), {})
+            for name in self._visible_names(scope_filter)
+            for topic in topics
+        )
+        return chain.from_iterable([list(reversed(found.values())) for found in files])
 
     def of_days(
         self,

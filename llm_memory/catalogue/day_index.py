@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta, tzinfo
-from itertools import islice
+from itertools import chain, islice
 
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
@@ -48,16 +48,14 @@ class DayIndex:
     def newest_first(
         self, names: Iterable[str], first: date, last: date, zone: tzinfo | None, limit: int
     ) -> Iterator[StoredMemory]:
-        """Yields what was said on the days from ``first`` to ``last`` in ``zone``: at most
+        """Returns what was said on the days from ``first`` to ``last`` in ``zone``: at most
         ``limit`` memories of each place, place by place, the newest days first and the newest
-        memories of a day first."""
-        for name in names:
-            said = (
-                stored
-                for stored in self._said_about(name, first, last)
-                if first <= local_day(stored, zone) <= last
-            )
-            yield from islice(said, limit)
+        memories of a day first. Copied at once: a thread may go through it."""
+        copied = [self._said_about(name, first, last) for name in names]
+        return chain.from_iterable(
+            islice((one for one in said if first <= local_day(one, zone) <= last), limit)
+            for said in copied
+        )
 
     def telling_of(
         self, names: Iterable[str], first: date, last: date, limit: int
@@ -73,10 +71,11 @@ class DayIndex:
             found = (stored for day in days for stored in reversed(known[day].values()))
             yield from islice(found, limit)
 
-    def _said_about(self, name: str, first: date, last: date) -> Iterator[StoredMemory]:
-        days = self._said.get(name, {})
+    def _said_about(self, name: str, first: date, last: date) -> list[StoredMemory]:
+        days, found = self._said.get(name, {}), list[StoredMemory]()
         for day in sorted(_between(days, first, last), reverse=True):
-            yield from reversed(days[day].values())
+            found += reversed(days[day].values())
+        return found
 
 
 def _told_days(stored: StoredMemory) -> set[_Day]:

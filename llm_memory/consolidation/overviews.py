@@ -1,10 +1,9 @@
-"""Writes MEMORY.md and PRIMER.md of a scope between its marks, and keeps their former texts."""
+"""Writes MEMORY.md of a scope between its marks, and keeps its former texts."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -29,10 +28,6 @@ _TITLES: Final = {
 }
 """In Chinese and in English."""
 
-type PrimerPage = Callable[[Scope], str]
-"""Returns what a conversation that goes on hears of a scope's own entries. Called in the event
-loop."""
-
 
 class Overviews:
     """A scope's pages hold nothing of another scope, not even of the public one."""
@@ -43,7 +38,6 @@ class Overviews:
         catalogue: Catalogue,
         corrected: Deeds,
         notices: NoticeBoard,
-        primer: PrimerPage,
         *,
         english: bool,
     ) -> None:
@@ -51,7 +45,6 @@ class Overviews:
         self._catalogue = catalogue
         self._corrected = corrected
         self._notices = notices
-        self._primer = primer
         self._english = english
         self._opened = False
 
@@ -62,13 +55,13 @@ class Overviews:
             self._opened = True
         living = list(self._catalogue.visible(ScopeFilter((scope,))))
         entries = await asyncio.to_thread(self._corrected.texts.without_former, living, living)
-        told = self._primer(scope) if entries else ""
 
         def memory(previous: str) -> str:
             return memory_page(entries, previous, english=self._english) if entries else ""
 
         written = left = 0
-        for name, make in ((MEMORY_PAGE, memory), (PRIMER_PAGE, lambda _: told)):
+        # What earlier versions wrote into PRIMER.md goes: that page is a person's.
+        for name, make in ((MEMORY_PAGE, memory), (PRIMER_PAGE, lambda _: "")):
             write = partial(
                 rewrite,
                 title=_TITLES[name][self._english],

@@ -20,8 +20,7 @@ from ..models.data_models import Source, StoredMemory
 from ..models.passages import Key, Passage
 from ..models.recall import PRIVATE, UNKNOWN, Byline, Hit
 from ..models.scope import Scope, ScopeFilter
-from ..primer.models import Primer
-from ..primer.rules.primer import Participants
+from ..primer.models import Participants
 from ..recall.patterns import says
 from ..scopes.access import View
 from ..text.third_person import third_person
@@ -113,13 +112,6 @@ class Reader:
             return True
         of_oneself = says("first_person", text) or bool(origin.who and text.startswith(origin.who))
         return self.view.seen.scopes[0].is_public and of_oneself and not others
-
-    def primer(self, primer: Primer) -> Primer:
-        """A primer as it is told to the reader."""
-        sections = (
-            replace(one, hits=tuple(map(self.complete, one.hits))) for one in primer.sections
-        )
-        return replace(primer, sections=tuple(sections))
 
     def complete(self, hit: Hit) -> Hit:
         """A hit, and what stands in its line, with what is to be known of the speakers."""

@@ -22,7 +22,6 @@ from ..models.tasks import TaskChange, TaskOutcome, TaskReport
 from ..models.transfer import Exported, Imported
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..primer.models import Overview, Primer
-from ..primer.rules.opening import AS_MARKDOWN
 from ..remember.memory_handlers import Said
 from ..scopes.rules.scope_resolution import target_scope
 from ..tasks.task_list import TaskRequester
@@ -110,19 +109,18 @@ class CognitiveService(DecisionDesk, Turns):
     async def overview(
         self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
     ) -> Overview:
-        """Where things stand, for a reader who asks: rules, tasks, the last days, as
-        ``primer_markdown`` writes them, and the headings of ``shared/``. Notes no turn."""
+        """Where things stand, for a reader who asks: rules, tasks, the last days, and the
+        headings of ``shared/``. Notes no turn."""
         view, primer = await self.parts.gate.open(conversation_id, actor), Primer()
         if not view.silence:
-            ask = self.parts.primer.at_once
-            primer = await ask(conversation_id, view.seen, actor, AS_MARKDOWN, token_budget)
+            ask, complete = self.parts.primer.at_once, Reader(self.parts, view).complete
+            primer = await ask(conversation_id, view.seen, actor, token_budget, complete)
         sessions = await asyncio.to_thread(self._last_sessions, view)
-        told = Reader(self.parts, view).primer(primer)
-        return Overview(told, self._shared_headings(view), sessions)
+        return Overview(primer, self._shared_headings(view), sessions)
 
     @deed
     async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
-        """Write MEMORY.md and PRIMER.md of the conversation's own scope anew, as the nightly run
+        """Write MEMORY.md of the conversation's own scope anew, as the nightly run
         does. Raises VaultWriteFailed."""
         scope = (await self.parts.gate.open(conversation_id)).records
         if not isinstance(scope, Refused):

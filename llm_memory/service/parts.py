@@ -49,7 +49,7 @@ from ..migration.record_walker import RecordWalker
 from ..migration.scope_migration import ScopeMigration
 from ..models.settings import EngineSettings
 from ..models.status import Notice
-from ..primer.primer_service import PrimerService
+from ..primer.primer import PrimerService
 from ..recall.afterwards import Explanations, UseCounts
 from ..recall.embedder_trust import EmbedderTrust
 from ..recall.find import CandidateFinder
@@ -270,7 +270,12 @@ class Parts(Told):
     recorder = wired(Recorder, files=lambda p: SharedFiles(p.paths.memory, english=p.english))
 
     # Finished turns, and the first one after a pause.
-    primer = wired(PrimerService, settings="settings.loop", participants="bylines.participants")
+    primer = wired(
+        PrimerService,
+        settings="settings.loop",
+        participants="bylines.participants",
+        linked="book.ids_of",
+    )
     queue = wired(TurnQueue, settings="settings.loop")
     style = part(
         lambda p: (
@@ -300,7 +305,7 @@ class Parts(Told):
     )
     souls = part(lambda p: Souls(p))
     backup = wired(NightlyBackup, keep="settings.loop.backups_keep")
-    overviews = wired(Overviews, primer="primer.overview")
+    overviews = wired(Overviews)
     archive = wired(ArchiveStep)
     fading = wired(DecayStep)
     merging = wired(MergeStep)

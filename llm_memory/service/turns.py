@@ -18,12 +18,11 @@ from ..models.data_models import Refused, StoredMemory
 from ..models.recall import Recall
 from ..models.turns import PAUSED_VIEW, ContextLine, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
-from ..primer.rules.opening import as_told, frame_tokens, opening
+from ..primer.rules.opening import opening
 from ..recall.question import WEEK, RecallRequest
 from ..remember.rules.gate import drops_the_last, is_off_the_record, without_forget_wishes
 from ..scopes.access import View
 from ..text.hit_line import fence, fence_tokens
-from ..texts import Texts
 from .bylines import Reader
 from .corrections import Corrections
 from .door import deed
@@ -109,7 +108,7 @@ class Turns(Recalls, Corrections, ScopeAdmin):
         parts = await asyncio.gather(
             asyncio.wait_for(self.parts.life.finish(marking), left),
             asyncio.wait_for(self.parts.manager.comprehensive_recall(question), left),
-            asyncio.wait_for(self._primer(view, texts, primed=primed, new_talk=new_talk), left),
+            asyncio.wait_for(self._primer(view, primed=primed, new_talk=new_talk), left),
             return_exceptions=True,
         )
         faults = tuple(one for one in parts if isinstance(one, Exception))
@@ -125,22 +124,14 @@ class Turns(Recalls, Corrections, ScopeAdmin):
         with suppress(EngineClosed, EngineOff):  # a turn that was given up awaits it no more
             await self.meet(conversation_id, actor)
 
-    async def _primer(self, view: View, texts: Texts, *, primed: bool, new_talk: bool) -> Primer:
+    async def _primer(self, view: View, *, primed: bool, new_talk: bool) -> Primer:
         """For a conversation that comes back after a pause, else the rules that it was not told of,
         with the constitution where a talk begins. Raises StateUnavailable."""
         if not primed or view.silence:
             return Primer()
         await self.parts.life.ready()
-        reader = Reader(self.parts, view)
-        primer = await self.parts.primer.prime(
-            view.where,
-            view.seen,
-            view.who,
-            as_told(texts, reader.complete),
-            self.parts.settings.loop.prime_tokens - frame_tokens(texts),
-            new_talk=new_talk,
-        )
-        return reader.primer(primer)
+        complete, prime = Reader(self.parts, view).complete, self.parts.primer.prime
+        return await prime(view.where, view.seen, view.who, complete, new_talk=new_talk)
 
     async def last_primer(self, *, conversation_id: ConversationId) -> Primed | None:
         """That this conversation got one, as far as it may see what it was made of."""

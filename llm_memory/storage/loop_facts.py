@@ -71,17 +71,16 @@ class SqliteLoopFacts:
         rows = self._file.rows(question, (day.isoformat(),))
         return Spent(day, *map(int, rows[0])) if rows else Spent(day)
 
-    def see(self, conversation: str, scope: str, *, at: datetime) -> datetime | None:
-        """A turn begins. Returns when the one before began, None for the first."""
-        name = sound(conversation)
-        with self._file.transaction() as connection:
-            rows = connection.execute(
-                "SELECT at FROM last_seen WHERE conversation = ?", (name,)
-            ).fetchall()
-            connection.execute(
-                "INSERT OR REPLACE INTO last_seen VALUES (?, ?, ?)", (name, scope, at.isoformat())
-            )
+    def last_seen(self, conversation: str) -> datetime | None:
+        """Returns when the last turn that was noted began, None for none."""
+        question = "SELECT at FROM last_seen WHERE conversation = ?"
+        rows = self._file.rows(question, (sound(conversation),))
         return datetime.fromisoformat(rows[0][0]) if rows else None
+
+    def see(self, conversation: str, scope: str, *, at: datetime) -> None:
+        """Note that a turn began."""
+        change = "INSERT OR REPLACE INTO last_seen VALUES (?, ?, ?)"
+        self._file.write(change, [(sound(conversation), scope, at.isoformat())])
 
     def count_evidence(self, useful: Sequence[Key], useless: Sequence[Key]) -> None:
         """Count one more of each, in the memories' own scope."""

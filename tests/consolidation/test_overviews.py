@@ -137,9 +137,9 @@ async def test_no_page_and_no_kept_text_of_one_shows_what_was_forgotten(tmp_path
     await night(tmp_path)
     plant(tmp_path, "家人", "preferences.md", [passive(7, "小明喜欢喝茶")])
     await night(tmp_path, 1)
-    kept = [folder / "archive" / "MEMORY.md", folder / "archive" / "PRIMER.md"]
-    (folder / "PRIMER.md").write_text((folder / "PRIMER.md").read_text("utf-8") + "我的话", "utf-8")
-    assert words in kept[0].read_text("utf-8")
+    marked = f"{BEGIN}\n{words}\n{END}\n我的话"  # as earlier versions wrote that page
+    (folder / "PRIMER.md").write_text(marked, "utf-8")
+    assert words in (folder / "archive" / "MEMORY.md").read_text("utf-8")
     async with asleep(tmp_path, later=2) as rig:
         for memory in (*rules, passive(7, "")):
             await rig.forget(memory.memory_id, HERE, person(9, admin=True))
@@ -187,9 +187,8 @@ async def test_no_page_shows_what_was_taken_back_or_settled_not_even_in_a_diary(
             assert (await reflect(rig)).dropped == 0
         report = await rig.night("nightly")
         assert not report.errors
-    for name in ("MEMORY.md", "PRIMER.md"):
-        page = content_of((pages(tmp_path) / name).read_text("utf-8"))
-        assert "小明住在北京" not in page
-        assert "小明欠小红三百块" not in page
-        assert "小明买了鞋" in page
-    assert "小红收到了小明还的三百块" in (pages(tmp_path) / "MEMORY.md").read_text("utf-8")
+    page = content_of((pages(tmp_path) / "MEMORY.md").read_text("utf-8"))
+    assert "小明住在北京" not in page
+    assert "小明欠小红三百块" not in page
+    assert "小明买了鞋" in page
+    assert "小红收到了小明还的三百块" in page

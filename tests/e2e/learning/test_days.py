@@ -57,11 +57,10 @@ async def test_the_first_turn_after_hours_is_told_where_things_stand_and_the_nig
     home = rig.memory / "scopes" / "小家"
     assert files_with(home / "journal", CURTAINS) != []
     assert {path.parts[:2] for path in files_with(rig.memory, "窗帘")} == {("scopes", "小家")}
-    for page in (home / "MEMORY.md", home / "PRIMER.md"):
-        text = page.read_text(encoding="utf-8")
-        assert "scoped-memory:begin" in text
-        assert RULE in text
-        assert "样品" not in text
+    text = (home / "MEMORY.md").read_text(encoding="utf-8")
+    assert "scoped-memory:begin" in text
+    assert RULE in text
+    assert "样品" not in text
 
 
 MEMBER, STRANGER = Person(2601, "小林"), Person(2602, "阿岚")

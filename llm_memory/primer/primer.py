@@ -1,0 +1,325 @@
+"""Makes the primer for the first turn after a pause, and what a new talk opens with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.acquaintance import familiar_people, may_be_volunteered
+from ..catalogue.rules.closing import is_over
+from ..errors import StateUnavailable, VaultWriteFailed
+from ..log import logger
+from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.data_models import StoredMemory, Topic
+from ..models.passages import place_name
+from ..models.recall import Hit
+from ..models.scope import SHARED, Place, Scope, ScopeFilter
+from ..models.settings import LoopSettings
+from ..models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE, PRIMER_PAGE, topic_of
+from ..remember.deeds import Deeds
+from ..runtime.cooperative import cooperative
+from ..runtime.identifiers import Clock
+from ..storage.loop_facts import SqliteLoopFacts
+from ..text.normalising import clean, content_hash, estimate_tokens
+from ..texts import Texts
+from ..vault.markdown.exclusion_list import without_list
+from ..vault.markdown.marked_block import outside
+from ..vault.notes.note_book import NoteBook
+from ..vault.pages import PagesOnDisk, text_of
+from .models import Participants, Primed, Primer, PrimerPart, PrimerSection
+from .rules.choose import fit, is_rule, latest_speakers, sections_of
+from .rules.constitution import constitution
+from .rules.opening import frame_tokens
+
+_DAYS_BACK: Final = timedelta(days=14)
+_KNOWN_FOR: Final = timedelta(days=180)
+"""So far back it is asked who is familiar."""
+READ: Final = 5000
+"""The newest entries of each section that are looked at, and of the days of each scope."""
+_KEPT: Final = 1000
+"""Conversations that are held in memory."""
+WRITTEN_EVERY: Final = timedelta(minutes=5)
+"""A kill may lose this much of a pause, which is hours long: a commit in each turn is not worth its
+cost."""
+_LONGEST_PAGE: Final = 200_000
+
+
+@dataclass(slots=True)
+class _Talk:
+    """What is known of a conversation.
+
+    Attributes:
+        seen: When its last turn began, in UTC: Python subtracts two times of one zone by wall
+            clock, which ignores DST changes.
+        written: Which turn of which scope is noted on disk.
+        told: Digests of the rules that it was told of, as they stood.
+        given_up: Its last turn did not wait for its primer.
+    """
+
+    seen: datetime | None
+    told: str
+    written: tuple[str, datetime] | None = None
+    primed: Primed | None = None
+    given_up: bool = False
+
+
+@dataclass(eq=False)
+class PrimerService:
+    """Takes an already resolved scope filter. Reads the catalogue and three files, no index.
+
+    ``_participants`` returns the people of a conversation, given its scope, id and speaker, and
+    ``_linked`` all accounts of a person. ``_at_home`` is True where MEMORY.md and PRIMER.md may be
+    a stranger's, who pushed them to a store that is committed. The constitution counts there, too:
+    a person agreed to the root before it was opened.
+    """
+
+    _catalogue: Catalogue
+    _loop_book: SqliteLoopFacts
+    _pages: PagesOnDisk
+    _note_book: NoteBook
+    _settings: LoopSettings
+    _texts: Texts
+    _clock: Clock
+    _participants: Callable[[Scope, str, Actor], Participants]
+    _linked: Callable[[str], Collection[str]]
+    _corrected: Deeds
+    _at_home: bool
+    _talks: OrderedDict[str, _Talk] = field(default_factory=OrderedDict)
+
+    async def prime(
+        self,
+        conversation: ConversationId,
+        scope_filter: ScopeFilter,
+        actor: Actor,
+        complete: Callable[[Hit], Hit],
+        *,
+        new_talk: bool = False,
+    ) -> Primer:
+        """Note that a turn begins. Returns the primer if it is the first after a pause; else the
+        rules that the conversation has not been told of, and the constitution in its first turn
+        and in that of a ``new_talk``. ``complete`` adds to a hit what its reader has to know.
+
+        Raises StateUnavailable if the time of the last turn cannot be read.
+        """
+        # With the filter switched off a primer would mix all scopes, instructions too.
+        if self._settings.prime_after_hours <= 0 or scope_filter.everything:
+            return Primer()
+        now, umo, scope = self._clock(), conversation.umo, scope_filter.scopes[0]
+        talk = await self._talk(umo)
+        budget = self._settings.prime_tokens - frame_tokens(self._texts)
+        away = now.astimezone(UTC) - talk.seen if talk.seen else None
+        if away and away >= timedelta(hours=self._settings.prime_after_hours):
+            if talk.given_up:  # once alone: it may never be there in time
+                await self._note_turn(umo, talk, scope, now)
+            talk.given_up = True
+            made = await self.at_once(conversation, scope_filter, actor, budget, complete)
+            made, talk.given_up = replace(made, away=away), False
+            if made.sections:
+                scopes = tuple(scope.name for scope in scope_filter.scopes)
+                talk.primed = Primed(now, away, scopes, len(made.shown))
+        else:
+            opens = new_talk or talk.seen is None
+            untold = {PrimerPart.RULES: self._untold(talk, scope_filter)}
+            chosen = sections_of(untold, scope.name, now.tzinfo)
+            rules = await self._constitutions(scope_filter) if opens else []
+            made = self._fitted(chosen, rules, budget, complete)
+        await self._note_turn(umo, talk, scope, now)
+        await self._note_told(umo, talk, scope_filter, made)
+        return made
+
+    async def at_once(
+        self,
+        conversation: ConversationId,
+        scope_filter: ScopeFilter,
+        actor: Actor,
+        token_budget: int,
+        complete: Callable[[Hit], Hit],
+    ) -> Primer:
+        """Returns where things stand now, whenever the last turn was, and notes no turn."""
+        if scope_filter.everything:
+            return Primer()
+        choose = self._choosing(conversation, scope_filter, actor)
+        chosen = await asyncio.to_thread(choose)
+        rules = await self._constitutions(scope_filter)
+        if rules and await self.rules_changed("session"):
+            rules = [replace(one, changed=True) for one in rules]
+        return self._fitted(chosen, rules, token_budget, complete)
+
+    def _fitted(
+        self,
+        chosen: Iterable[PrimerSection],
+        rules: Sequence[PrimerSection],
+        token_budget: int,
+        complete: Callable[[Hit], Hit],
+    ) -> Primer:
+        told = [replace(one, hits=tuple(map(complete, one.hits))) for one in chosen]
+        made = fit(told, token_budget, self._texts)
+        cost = sum(estimate_tokens(f"{line}\n") for one in rules for line in one.words)
+        return replace(made, sections=(*rules, *made.sections), tokens=made.tokens + cost)
+
+    def primed(self, conversation: str, scope_filter: ScopeFilter) -> Primed | None:
+        """Returns the last primer of a conversation if the reader still sees its sources."""
+        talk = self._talks.get(conversation)
+        known = talk.primed if talk else None
+        return known if known and all(map(scope_filter.admits, known.scopes)) else None
+
+    def clear(self) -> None:
+        """Forget what is on disk as well."""
+        self._talks.clear()
+
+    # What is known of a conversation.
+
+    async def _talk(self, conversation: str) -> _Talk:
+        """Raises StateUnavailable."""
+        talk = self._talks.get(conversation)
+        if talk is None:
+            book, fact = self._loop_book, _told_fact(conversation)
+            talk = await asyncio.to_thread(
+                lambda: _Talk(book.last_seen(conversation), book.fact(fact))
+            )
+        self._talks[conversation] = talk
+        self._talks.move_to_end(conversation)
+        while len(self._talks) > _KEPT:
+            self._talks.popitem(last=False)
+        return talk
+
+    async def _note_turn(self, umo: str, talk: _Talk, scope: Scope, now: datetime) -> None:
+        talk.seen = now = now.astimezone(UTC)
+        known, at = talk.written or ("", now)
+        if known != scope.name or not timedelta() <= now - at < WRITTEN_EVERY:
+            talk.written = scope.name, now
+            with suppress(StateUnavailable):
+                await asyncio.to_thread(self._loop_book.see, umo, scope.name, at=now)
+
+    def _untold(self, talk: _Talk, scope_filter: ScopeFilter) -> list[StoredMemory]:
+        """Returns the trusted instructions, which hold whoever takes part, that the conversation
+        was not told of as they stand."""
+        rules = filter(is_rule, self._catalogue.of_topics({Topic.INSTRUCTIONS}, scope_filter))
+        return [rule for rule in rules if _digest(rule) not in talk.told]
+
+    async def _note_told(
+        self, umo: str, talk: _Talk, scope_filter: ScopeFilter, made: Primer
+    ) -> None:
+        """Note which rules the conversation knows: in memory last, so that a turn that is given up
+        leaves them to the next, as does one that had no room for them."""
+        hits = [hit for section in made.sections for hit in section.hits]
+        shown = {one.memory_id for hit in hits for one in (hit, *hit.also)}
+        news = [one for one in self._untold(talk, scope_filter) if one.memory.memory_id in shown]
+        if news:
+            told = " ".join([talk.told, *map(_digest, news)])
+            with suppress(StateUnavailable):
+                await asyncio.to_thread(self._loop_book.put_fact, _told_fact(umo), told)
+            talk.told = told
+
+    # What people wrote.
+
+    async def _constitutions(self, scope_filter: ScopeFilter) -> list[PrimerSection]:
+        """Returns everybody's, and behind it that of a private scope, for its conversations."""
+        scope, found = scope_filter.scopes[0], list[PrimerSection]()
+        places: list[Place] = [shelf for shelf in scope_filter.shelves if shelf == SHARED]
+        places += [scope] if not self._at_home and not scope.is_public else []
+        for place in places:
+            section = constitution(await asyncio.to_thread(self._text, place, CONSTITUTION_PAGE))
+            if section is not None and section.left_at:
+                path = f"{place.folder}/{CONSTITUTION_PAGE}"
+                pieces = self._note_book.visible(scope_filter)
+                behind = (c for c in pieces if c.file == path and c.last >= section.left_at)
+                pointer = min(((c.first, c.pointer) for c in behind), default=(0, path))[1]
+                section = replace(section, pointer=pointer)
+            found += [section] if section is not None else []
+        return found
+
+    async def rules_changed(self, asker: str) -> bool:
+        """Returns whether the constitution is another one than when the same asker was here before.
+        False where the owner writes it: what a checkout brings changes unseen."""
+        return self._at_home and await asyncio.to_thread(self._has_changed, asker)
+
+    def _has_changed(self, asker: str) -> bool:
+        name, digest = f"constitution {asker}", content_hash(self._text(SHARED, CONSTITUTION_PAGE))
+        with suppress(StateUnavailable):
+            met = self._loop_book.fact(name)
+            if met != digest:
+                self._loop_book.put_fact(name, digest)
+                return bool(met)
+        return False
+
+    def _text(self, place: Place, name: str) -> str:
+        """Returns a file's text, empty for a link, and what is no UTF-8 or too large. Blocks."""
+        try:
+            page = self._pages.read(place, name)
+        except VaultWriteFailed as error:
+            logger.warning("page_not_in_primer", page=f"{place.folder}/{name}", error=error)
+            return ""
+        if page is None or len(page.raw) > _LONGEST_PAGE:
+            return ""
+        return clean(text_of(page) or "")
+
+    # What is remembered.
+
+    def _choosing(
+        self, conversation: ConversationId, scope_filter: ScopeFilter, actor: Actor
+    ) -> Callable[[], list[PrimerSection]]:
+        """Copies what the catalogue holds. Returns what goes through it and gives each section with
+        all that may be shown unasked; that blocks."""
+        now, scope, of_topics = self._clock(), scope_filter.scopes[0], self._catalogue.of_topics
+        company = self._participants(scope, conversation.umo, actor)
+        of_days = partial(self._catalogue.of_days, last=now.date(), zone=now.tzinfo, most=READ)
+        of_late = of_days(now.date() - _DAYS_BACK, scope_filter=scope_filter)
+        half_a_year = of_days(now.date() - _KNOWN_FOR, scope_filter=ScopeFilter((scope,)))
+        rules = filter(is_rule, of_topics({Topic.INSTRUCTIONS}, scope_filter))
+        about = of_topics((Topic.ENTITIES, Topic.PREFERENCES), scope_filter)
+        tasks = of_topics({Topic.TASKS}, scope_filter)
+
+        def choose() -> list[PrimerSection]:
+            heard = list(cooperative(half_a_year))
+            if scope.is_public:  # whose people are strangers to each other
+                here = conversation.umo
+                heard = [one for one in heard if one.memory.provenance.conversation == here]
+            familiar = familiar_people(cooperative(heard), now.tzinfo)
+            people, ids = [actor], self._linked(actor.person)
+            if conversation.kind is not ConversationKind.PRIVATE:
+                people += latest_speakers(heard, familiar - {actor.person})
+
+            def shown(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+                return [
+                    one
+                    for one in cooperative(islice(entries, READ))
+                    if company.may_be_shown(one)
+                    and may_be_volunteered(one.memory, familiar, ids)
+                    and not is_over(one.memory)
+                ]
+
+            days = list(cooperative(of_late))
+            journal = shown(one for one in days if topic_of(one.path) is Topic.JOURNAL)
+            entries = {
+                PrimerPart.RULES: shown(rules),
+                PrimerPart.PEOPLE: shown(about),
+                PrimerPart.TASKS: shown(tasks),
+                PrimerPart.DAYS: self._corrected.texts.without_former(journal, days),
+            }
+            owner = "" if self._at_home else self._owners_words(scope)
+            return sections_of(entries, scope.name, now.tzinfo, owner, people)
+
+        return choose
+
+    def _owners_words(self, scope: Scope) -> str:
+        """Returns what a person wrote into MEMORY.md and PRIMER.md outside the bot's lines."""
+        texts = (self._text(scope, name) for name in (MEMORY_PAGE, PRIMER_PAGE))
+        return "\n".join(outside(without_list(text)) or "" for text in texts)
+
+
+def _told_fact(conversation: str) -> str:
+    return f"rules told {content_hash(conversation)}"
+
+
+def _digest(rule: StoredMemory) -> str:
+    text = f"{place_name(rule)}/{rule.memory.memory_id} {rule.memory.judgment}"
+    return content_hash(text)[:16]
