@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import ChatFailed, VaultFileBroken
+from ..errors import VaultFileBroken
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Refused
@@ -29,19 +28,16 @@ from ..models.soul import (
     soul_folder,
 )
 from ..models.status import Notice
-from ..reflection.model_calls import ModelCalls
-from ..reflection.rules.prompt import Prompt
-from ..runtime.lifecycle import Lifespan
-from ..soul.evaluation import SoulEvaluator
+from ..soul.evaluation import Evaluation
 from ..soul.governance import RECENT
-from ..soul.model_port import ProbeAnswer
 from ..soul.private_words import Told, repeated, told_anywhere
-from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.checks import complaints
 from ..soul.rules.soul_text import language_of
 from ..soul.rules.vocabulary import line_of, with_manner
 from ..soul.rules.wording import worded
 from ..soul.style_counts import SqliteStyleCounts
+from ..texts import Said
+from .soul_model import ProbedByReader
 
 if TYPE_CHECKING:
     from .parts import Parts
@@ -57,10 +53,8 @@ class Souls:
         self.is_off = parts.settings.soul_evolution is SoulEvolution.OFF
         self._is_auto = parts.settings.soul_evolution is SoulEvolution.AUTO
         # Elsewhere than under auto an admin sees what changes before it is in force.
-        judges = self._is_auto and parts.remembers
-        self._model = SoulCalls(parts.model_calls, parts.life) if judges else None
-        verdicts = SqliteProbeVerdicts(parts.loop_file)
-        self._evaluator = SoulEvaluator(self._model, verdicts, self._findings)
+        self._is_judging = self._is_auto and parts.remembers
+        self._probes = parts.model
 
     def injected(self, persona: str | None) -> str:
         """Returns what the system prompt ends with, from memory; the same bytes until another
@@ -117,18 +111,20 @@ class Souls:
     ) -> SoulEvaluation | str:
         # What private scopes say is not known before the vault is read, so it is no verdict. Nobody
         # waits at night, and a verdict without the probes of the chosen model would stand.
-        model = None if conversation else self._model
-        away = model is not None and model.label and not model.is_there("")
-        if away or not self._parts.life.is_ready:
+        away = not conversation and self._probes.unavailable_reason("") == "no_provider"
+        if (self._is_judging and away) or not self._parts.life.is_ready:
             return "unjudged"
-        return await self._evaluator.evaluate(
-            proposal,
-            old,
-            role=role,
-            persona_prompt=await self._parts.persona_prompt(role),
-            conversation=conversation,
-            probes=await self._governance.own_probes(role),
-        )
+        if findings := tuple(await self._findings(role, proposal, old)):
+            why = Said("soul_verdict.rules_refuse")
+            return SoulEvaluation(proposal.number, False, findings, why=why)
+        if not self._is_judging or self._probes.unavailable_reason(conversation):
+            return SoulEvaluation(proposal.number, True, why=Said("soul_verdict.by_rules"))
+        prompt = await self._parts.persona_prompt(role)
+        own = await self._governance.own_probes(role)
+        model = ProbedByReader(self._probes, self._parts.life, conversation)
+        trial = Evaluation(model, old=old, new=proposal.text, persona_prompt=prompt)
+        verdict = await trial.run(proposal.aim if proposal.origin == "style" else "", own)
+        return verdict.reason if isinstance(verdict, Refused) else verdict
 
     async def _findings(self, role: str, draft: SoulDraft, old: str) -> list[Finding]:
         parts, notes = self._parts, self._parts.note_book
@@ -206,30 +202,3 @@ class Souls:
                     continue
                 params = {"role": role, "number": str(number)}
                 notices.post(Notice(code, role, params, error=code == "soul_broken"))
-
-
-@dataclass(eq=False)
-class SoulCalls:
-    """The port SoulModel, with the service, day's tokens and deadline that reading has. Its calls
-    do not count as the night's, and a close waits for none."""
-
-    _model_calls: ModelCalls
-    _life: Lifespan
-
-    @property
-    def label(self) -> str:
-        return self._model_calls.label
-
-    def is_there(self, conversation: str) -> bool:
-        return self._model_calls.unavailable_reason(conversation) == ""
-
-    async def affords(self, prompt: str, *, system: str) -> bool:
-        return await self._model_calls.affords(Prompt(system, prompt))
-
-    async def ask(self, prompt: str, *, system: str, conversation: str) -> ProbeAnswer:
-        asked, complete = Prompt(system, prompt), self._model_calls.complete
-        call = partial(complete, asked, conversation=conversation, night=False)
-        completion = await self._life.unless_closing(call)
-        if completion is None:
-            raise ChatFailed("closing")
-        return ProbeAnswer(completion.text, completion.tokens or 0, completion.model)

@@ -157,7 +157,7 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
     [
         (None, "approved"),
         (made(fails=frozenset({"human"})), None),
-        (made(judge=lambda _: "no JSON"), "proposed"),
+        (made(failing="probes"), "proposed"),
     ],
     ids=["no model", "denied", "not judged"],
 )

@@ -55,7 +55,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     say,
     with_loop,
 )
-from astrbot_plugin_scoped_memory.tests.support.soul_models import AIMS, ProbedModel, prefers
+from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel, prefers
 from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 
 pytestmark = pytest.mark.engine
@@ -213,9 +213,7 @@ class Smuggler:
             return Completion(json.dumps({"asks": asks}), 10)
         self.evaluated.append(call)
         self._probed.better = f"改进了的回答，{self._kept()}"
-        self._probed.aims = AIMS.replace("怎么", f"{self._kept()}怎么")
-        said = await self._probed.ask(prompt, system=system, conversation=conversation)
-        return Completion(said.text, said.tokens)
+        return Completion(self._probed.answer(system, prompt), 10)
 
     def _kept(self) -> str:
         return " ".join(list(self._seen)[-4:]).replace("zqk", SMUGGLED)
@@ -325,7 +323,7 @@ def kept(root: Path, own: dict[Path, bytes]) -> dict[str, bytes]:
         for path in (root / "memory" / top).rglob("*")
         if path.is_file() and path not in own
     }
-    for file, table in (("state", "soul_head"), ("loop", "style"), ("loop", "soul_answer")):
+    for file, table in (("state", "soul_head"), ("loop", "style")):
         with closing(sqlite3.connect(root / "state" / f"{file}.sqlite")) as connection:
             connection.row_factory = sqlite3.Row
             rows = [dict(row) for row in connection.execute(f"SELECT * FROM {table}")]  # noqa: S608

@@ -1,4 +1,4 @@
-"""A chat model that answers probes, writes those of an aim, and judges, as a test has it."""
+"""A chat model that answers probes and judges, as a test has it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
-from astrbot_plugin_scoped_memory.llm_memory.soul.model_port import ProbeAnswer
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.judging import judge_prompt
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import BUILT_IN, aim_prompt
+from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import ProbeAnswer, Reads
+from astrbot_plugin_scoped_memory.llm_memory.soul.probes import built_in, prompt
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 
 GOOD: dict[str, dict[Spoken, str]] = {
@@ -66,24 +65,14 @@ _LANGUAGES: tuple[Spoken, ...] = ("zh", "en")
 _ASKED = {
     probe.question: (probe.name, language)
     for language in _LANGUAGES
-    for probe in BUILT_IN[language]
+    for probe in built_in(language)
 }
-_JUDGES = {judge_prompt((), language, swapped=False)[0] for language in _LANGUAGES}
-_WRITERS = {aim_prompt("", language)[0] for language in _LANGUAGES}
-AIMS = json.dumps(
-    {
-        "probes": [
-            {"question": "怎么煮鸡蛋？", "hope": "一两句话讲完"},
-            {"question": "明天穿什么？", "hope": "先说结论"},
-        ]
-    },
-    ensure_ascii=False,
-)
+_JUDGES = {prompt("judge", language) for language in _LANGUAGES}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A call: ``what`` is ``aims``, ``judge`` or ``probes``."""
+    """A call: ``what`` is ``judge`` or ``probes``."""
 
     what: str
     system: str
@@ -115,7 +104,7 @@ def always(said: str) -> Callable[[Asked], str]:
 
 @dataclass
 class ProbedModel:
-    """The port SoulModel. Under a system prompt that has ``new`` in it, the probes that ``fails``
+    """The port ProbedModel. Under a system prompt that has ``new`` in it, the probes that ``fails``
     names fail, and other questions are answered with ``better`` in the answer.
 
     ``budget`` is in calls. ``fails_before`` is for any other system prompt.
@@ -126,31 +115,31 @@ class ProbedModel:
     fails_before: frozenset[str] = frozenset()
     judge: Callable[[Asked], str] = field(default_factory=lambda: prefers("改进"))
     better: str = "改进了的回答"
-    aims: str = AIMS
     label: str = "scripted"
-    model: str = ""
-    """Who answers, where the label does not tell."""
     present: bool = True
     budget: int = 99
     failing: str = ""
+    odd: Callable[[str], str] = str
+    """What becomes of an answer to probes."""
     asked: list[Asked] = field(default_factory=list)
 
-    def is_there(self, conversation: str) -> bool:
-        return self.present
-
-    async def affords(self, prompt: str, *, system: str) -> bool:
+    async def affords(self, text: str) -> bool:
         return len(self.asked) < self.budget
 
-    async def ask(self, prompt: str, *, system: str, conversation: str) -> ProbeAnswer:
-        kinds = (("judge", _JUDGES), ("aims", _WRITERS))
-        what = next((kind for kind, systems in kinds if system in systems), "probes")
-        call = Asked(what, system, prompt)
+    async def ask[T](self, system: str, user: str, reads: Reads[T]) -> T:
+        for _ in range(2):
+            said = self.answer(system, user)
+            if (read := reads(ProbeAnswer(said, 10, self.label))) is not None:
+                return read
+        raise ChatFailed("unreadable")
+
+    def answer(self, system: str, user: str) -> str:
+        """Returns what is said to a call. Raises ChatFailed."""
+        call = Asked("judge" if system in _JUDGES else "probes", system, user)
         self.asked.append(call)
-        if what == self.failing:
+        if call.what == self.failing or len(self.asked) > self.budget:
             raise ChatFailed("timeout")
-        if what == "judge":
-            return ProbeAnswer(self.judge(call), 10, self.model)
-        return ProbeAnswer(self.aims if what == "aims" else self._answers(call), 10, self.model)
+        return self.judge(call) if call.what == "judge" else self.odd(self._answers(call))
 
     def _answers(self, call: Asked) -> str:
         parts = re.split(r"^\[\[(\d+)\]\]$", call.prompt, flags=re.MULTILINE)[1:]
@@ -188,5 +177,4 @@ class ProbedChat:
         if "整理长期记忆" in system:
             self.read_prompts.append(system)
             return Completion(self.read, 10)
-        said = await self.probed.ask(prompt, system=system, conversation=conversation)
-        return Completion(said.text, said.tokens)
+        return Completion(self.probed.answer(system, prompt), 10)

@@ -43,10 +43,6 @@ CREATE TABLE IF NOT EXISTS sleep_compared (
 CREATE TABLE IF NOT EXISTS sleep_day (
     scope TEXT NOT NULL, day TEXT NOT NULL, nights INTEGER NOT NULL, is_written INTEGER NOT NULL,
     PRIMARY KEY (scope, day)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS soul_answer (
-    scope TEXT NOT NULL, prompt TEXT NOT NULL, probe TEXT NOT NULL, model TEXT NOT NULL,
-    passed INTEGER NOT NULL, digest TEXT NOT NULL,
-    PRIMARY KEY (scope, prompt, probe, model)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS style (
     scope TEXT NOT NULL, role TEXT NOT NULL, week TEXT NOT NULL, axis TEXT NOT NULL,
     direction TEXT NOT NULL, person TEXT NOT NULL,
@@ -57,10 +53,10 @@ LOOP: Final = Schema(
     6,
     TABLES,
     # Shares are counted by group since 4; the day's whole is in ``spent``. Pauses stand beside the
-    # memories since 5. What is known of nights is a fact since 6.
+    # memories since 5. What is known of nights is a fact since 6; no probe's verdict is kept.
     older={
         4: ("DROP TABLE IF EXISTS share",),
         5: ("DROP TABLE IF EXISTS pause",),
-        6: ("DROP TABLE IF EXISTS sleep_run",),
+        6: ("DROP TABLE IF EXISTS sleep_run", "DROP TABLE IF EXISTS soul_answer"),
     },
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -86,14 +85,4 @@ class Mind(Script):
     def answer(self, request: ModelRequest) -> tuple[ToolCall, ...] | str:
         if request.tool_names:
             return super().answer(request)
-        asked = self.model.ask(request.user_text, system=request.system, conversation="")
-        return _at_once(asked).text
-
-
-def _at_once[T](work: Coroutine[Any, Any, T]) -> T:
-    """The result of what waits for nothing."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("it waits")
+        return self.model.answer(request.system, request.user_text)
