@@ -17,6 +17,7 @@ from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.deeds import Deeds
 from ..remember.exclusions import Exclusions
+from ..texts import Spoken
 from .batches import Batches, Reading
 from .feedback_applier import SCOPE_GONE, FeedbackApplier, dead
 from .model_calls import ModelCalls
@@ -66,6 +67,7 @@ class BatchReader:
         self._most = settings.daily_tokens - REPLY_TOKENS
         self._proposes = settings.proposes
         self._manner = settings.counts_manner
+        self._spoken: Spoken = "en" if settings.english else "zh"
 
     async def read(
         self, reading: Reading, report: ReflectionReport, *, urgent: bool
@@ -85,7 +87,11 @@ class BatchReader:
         known = await self._applier.known(turns, scope)
         most = self._most
         build = partial(
-            reflection_prompt, most_tokens=most, proposes=self._proposes, manner=self._manner
+            reflection_prompt,
+            most_tokens=most,
+            proposes=self._proposes,
+            manner=self._manner,
+            spoken=self._spoken,
         )
         prompt = await asyncio.to_thread(build, turns, known)
         if reading.made and prompt.tokens > most > LEAST_TOKENS:

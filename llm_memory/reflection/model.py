@@ -35,7 +35,6 @@ type Schema[T] = Callable[[Completion], T | Unreadable]
 """Is called in a thread, for each of two answers at most."""
 
 _FAILURES, _REFUSALS = "model_failures", "model_refusals"
-_SUCCEEDED_AT = "model_succeeded_at"
 _NIGHT_SHARE: Final = 5
 _MOST_ANSWER: Final = 4 * REPLY_TOKENS
 """The most that one answer counts, enough for a model that thinks aloud: one long reply must not
@@ -141,11 +140,6 @@ class Model:
         """Returns the seconds of backoff that are left, 0 for none. Raises StateUnavailable."""
         return await asyncio.to_thread(self._seconds_to_wait)
 
-    async def succeeded_since(self, moment: datetime) -> bool:
-        """Returns whether any call succeeded after ``moment``. Raises StateUnavailable."""
-        at = await asyncio.to_thread(self._book.fact, _SUCCEEDED_AT)
-        return bool(at) and datetime.fromisoformat(at) > moment
-
     async def _call(
         self, prompt: Prompt, conversation: str, purpose: Purpose, group: str | None
     ) -> Completion:
@@ -204,8 +198,6 @@ class Model:
             return
         self._book.put_fact(_REFUSALS, str(refusals))
         self._book.put_fact(_FAILURES, "")
-        if not fault:
-            self._book.put_fact(_SUCCEEDED_AT, self._clock().isoformat())
 
     def _failures(self) -> tuple[int, datetime]:
         """Returns how often the service failed in a row, and when it did last."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import Final
 
 from ..errors import StateUnavailable
 from ..log import logger
 from ..storage.state_store import SqliteStateStore
 
-_REMEMBERED = 4096
+_MOST_CACHED: Final = 4096
 
 
 class ModelHistories:
@@ -23,7 +24,8 @@ class ModelHistories:
     def __init__(self, state: SqliteStateStore) -> None:
         self._state = state
         self._noted: dict[tuple[str, str], tuple[str, bool]] = {}
-        self._current: dict[str, str] = {}
+        self._mixed: set[str] = set()
+        """Conversations whose present history is mixed."""
         self._lock = asyncio.Lock()
 
     async def is_mixed(
@@ -41,39 +43,35 @@ class ModelHistories:
         async with self._lock:
             try:
                 former = await self._former(umo, history)
-                carried = former is not None and former != (scope, False)
-                mixed = switched or (carried and not empty)
+                mixed = switched or (former not in (None, (scope, False)) and not empty)
                 if (scope, mixed) != former:
                     note = partial(self._state.note_model_history, umo, history, scope, mixed=mixed)
                     await asyncio.to_thread(note)
             except StateUnavailable as error:
                 logger.warning("state_not_written", error=error)
                 return True
-            if len(self._noted) >= _REMEMBERED:
+            if len(self._noted) >= _MOST_CACHED:
                 self._noted.clear()
-                self._current.clear()
             self._noted[umo, history] = (scope, mixed)
-            self._current[umo] = history
+            (self._mixed.add if mixed else self._mixed.discard)(umo)
         return mixed
 
     async def is_of(self, umo: str, history: str, scope: str) -> bool:
         """Returns whether all of the history was made in this scope, False if that is unknown."""
         async with self._lock:
             try:
-                noted = await self._former(umo, history)
+                return await self._former(umo, history) == (scope, False)
             except StateUnavailable as error:
                 logger.warning("state_not_read", error=error)
                 return False
-        return noted == (scope, False)
 
     def current_is_mixed(self, umo: str) -> bool:
         """Returns ``is_mixed`` of the history used last since the start; False if there was
         none."""
-        noted = self._noted.get((umo, self._current.get(umo, "")))
-        return noted is not None and noted[1]
+        return umo in self._mixed
 
     async def _former(self, umo: str, history: str) -> tuple[str, bool] | None:
-        known = self._noted.get((umo, history))
-        if known is not None:
+        """Returns the scope that it was used in, and whether it was mixed; None for a new one."""
+        if (known := self._noted.get((umo, history))) is not None:
             return known
         return await asyncio.to_thread(self._state.model_history, umo, history)

@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import MANNER
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
+    TOLD,
     Bot,
     StandingClock,
     learned,
@@ -55,7 +55,7 @@ async def test_a_wish_is_counted_in_its_scope_for_its_speaker(tmp_path: Path) ->
         style = [["length", "less", "s1"], ["emoji", "more", "s2"], ["length", "less", "s1"]]
         wish, who = learned("小明说以后说短一点"), person(2, "小红")
         assert (await rig.hears("多发点表情", wish, who=who, style=style)).read == 2
-        assert MANNER in rig.chat.calls[0].system
+        assert TOLD["manner"] in rig.chat.calls[0].system
         found = rows(tmp_path)
         assert [one[:5] for one in found] == [
             ("家人", "%none", "2026-11-16", "emoji", "more"),
@@ -90,7 +90,7 @@ async def test_anything_else_under_the_key_is_dropped_and_stands_nowhere(
 
 async def test_where_nothing_is_counted_the_reader_is_not_asked(bot: Bot) -> None:
     await bot.hears("短一点", style=[["length", "less", "s1"]])
-    assert MANNER not in bot.chat.calls[0].system
+    assert TOLD["manner"] not in bot.chat.calls[0].system
     assert rows(bot.root) == []
 
 

@@ -18,12 +18,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Decisions,
     Recorded,
 )
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import DECISIONS
 from astrbot_plugin_scoped_memory.llm_memory.text.attribution import standing
 from astrbot_plugin_scoped_memory.tests.support.deciding import ListDecisions, Reject
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
+    TOLD,
     Bot,
     StandingClock,
     answer,
@@ -79,7 +79,7 @@ async def test_a_decision_is_proposed_only_where_the_owner_wants_it(
         await bot.until_indexed()
         (hit,) = (await bot.recall("五月去哪里", FAMILY)).hits
         assert ("inject.undecided" in standing(hit, lambda code, **_: code)) is wanted
-        assert [call.system.endswith(DECISIONS) for call in bot.chat.calls] == [wanted]
+        assert [call.system.endswith(TOLD["decisions"]) for call in bot.chat.calls] == [wanted]
 
 
 async def test_a_hostile_answer_proposes_in_its_own_scope_and_does_nothing_else(bot: Bot) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import SYSTEM
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
+    TOLD,
     Bot,
     answer,
     learned,
@@ -79,7 +79,7 @@ async def test_what_stands_beside_the_prompts_own_words_is_learned(tmp_path: Pat
         assert (memory.judgment, memory.reasoning, memory.tags) == (MOVED, "", ("住处",))
         assert memory.asks == ("谁换了地方住",)
         assert len(chat.calls) == 1
-    assert PLACEHOLDER in SYSTEM
+    assert PLACEHOLDER in TOLD["instructions"]
 
 
 async def test_what_is_not_so_any_more_is_said_in_few_words(bot: Bot) -> None:

@@ -33,7 +33,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules import prompt as reading
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import complaints
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
@@ -50,6 +49,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.nights import passive, plant
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    TOLD,
     StandingClock,
     reflect,
     say,
@@ -204,7 +204,7 @@ class Smuggler:
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         call = Call(prompt, system, conversation)
-        if system.startswith(reading.SYSTEM):
+        if system.startswith(TOLD["instructions"]):
             self.read.append(call)
             return Completion(self._told(call), 10)
         if system == questions.SYSTEM:

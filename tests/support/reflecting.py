@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
@@ -31,6 +32,10 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 
 FAMILY = group(777)
+TOLD = {
+    code: Texts.of("zh").say(f"reader.{code}") for code in ("instructions", "decisions", "manner")
+}
+"""What a model is told that reads turns."""
 
 
 class StandingClock:

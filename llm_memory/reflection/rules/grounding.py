@@ -15,7 +15,7 @@ from ...models.turns import QueuedTurn
 from ...text.overlap import content, pieces
 from ...text.scripts import fold
 from .forgiving_json import Unreadable
-from .prompt import MANNER, SYSTEM, Prompt
+from .prompt import Prompt, instructions
 from .reply import ReflectionReply
 
 _MADE_UP: Final = "made_up: the memories share nothing with the turns"
@@ -25,7 +25,6 @@ _SCRIPTS: Final = (
     re.compile(r"(?:[A-Za-z']+\s){2}[A-Za-z]"),
 )
 """So much of a script in a row is its language: more than a name."""
-_PROMPT: Final = fold(f"{SYSTEM}\n{MANNER}")
 
 
 def grounded(
@@ -71,8 +70,8 @@ def _is_taken_from(text: str, said: str, shown: str, names: str) -> bool:
 def _is_of_prompt(text: str, said: str) -> bool:
     """Returns whether most of a text stands in the instructions, and not in what was said."""
     wanted = [piece for piece in pieces(text) if len(piece) > 1]
-    heard = fold(said)
-    taken = [piece for piece in wanted if piece in _PROMPT and piece not in heard]
+    heard, prompt = fold(said), fold(instructions())
+    taken = [piece for piece in wanted if piece in prompt and piece not in heard]
     return 2 * len(taken) > len(wanted)
 
 

@@ -20,7 +20,7 @@ from ...text.normalising import clean
 from ...text.overlap import content
 from ...text.stated import stated
 from .guards import said_by
-from .prompt import SYSTEM
+from .prompt import placeholders
 from .reply import KINDS, NewMemory, ReflectionReply
 from .speakers import NOBODY, Speaker, speakers
 from .tags import usable_asks, usable_tags
@@ -28,8 +28,6 @@ from .tags import usable_asks, usable_tags
 MOST_TAGS: Final = 7
 _STRENGTH = 50
 _HALF: Final = 0.5
-_PLACEHOLDERS: Final = frozenset(re.findall('"([^"\n]+)"', SYSTEM))
-"""What the instructions write where the model is to write something."""
 _LIKING: Final = re.compile(
     r"喜欢|喜爱|偏爱|最?爱[吃喝看听玩]|讨厌|\b(?:likes?|loves?|prefers?|enjoys?|hates?|dislikes?)\b",
     re.IGNORECASE,
@@ -81,12 +79,12 @@ def _draft(
     own = (t.user_text for t, one in zip(turns, who, strict=True) if one.actor == actor)
     said_at = turns[-1 if turn is None else turn].observed_at
     known = turns[0] if len(turns) == 1 else None if turn is None else turns[turn]
-    tags = (tag for tag in new.tags or () if tag not in _PLACEHOLDERS)
-    asks = (ask for ask in new.asks or () if ask not in _PLACEHOLDERS)
+    tags = (tag for tag in new.tags or () if tag not in placeholders())
+    asks = (ask for ask in new.asks or () if ask not in placeholders())
     reasoning = claiming_nothing(clean(new.reasoning or ""))
     draft = MemoryDraft(
         judgment=new.judgment,
-        reasoning="" if reasoning in _PLACEHOLDERS else reasoning,
+        reasoning="" if reasoning in placeholders() else reasoning,
         tags=usable_tags(tags, new.judgment)[:MOST_TAGS],
         asks=usable_asks(asks, new.judgment),
         # An unknown kind does not invalidate the memory.

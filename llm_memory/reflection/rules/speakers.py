@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ...models.conversation import Actor
 from ...models.turns import QueuedTurn
+
+NOBODY: Final = Actor("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +26,13 @@ class Speaker:
         return Actor(self.person, self.name)
 
 
-NOBODY = Actor("", "")
-
-
 def speakers(turns: Sequence[QueuedTurn]) -> list[Speaker]:
     """Returns the speaker of each turn. The same person has the same label, by id or, without one,
     by name."""
-    labels: dict[tuple[str, str], str] = {}
-    names: dict[str, str] = {}
-    for turn in turns:
-        label = labels.setdefault(_identity(turn), f"s{len(labels) + 1}")
-        names[label] = turn.who
-    found = []
-    for turn in turns:
-        label = labels[_identity(turn)]
-        found.append(Speaker(label, turn.person, names[label]))
-    return found
-
-
-def _identity(turn: QueuedTurn) -> tuple[str, str]:
-    return (turn.person, "") if turn.person else ("", turn.who)
+    known = [turn.person or ("name", turn.who) for turn in turns]
+    labels = {one: f"s{number}" for number, one in enumerate(dict.fromkeys(known), start=1)}
+    names = {one: turn.who for one, turn in zip(known, turns, strict=True)}
+    return [
+        Speaker(labels[one], turn.person, names[one])
+        for one, turn in zip(known, turns, strict=True)
+    ]

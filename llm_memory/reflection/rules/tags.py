@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from ...catalogue.rules.timeline import DIGEST_TAG
 from ...remember.rules.gate import MAX_ASK, MAX_TAG, order_like
 from ...text.normalising import clean, normalise, one_line
 
-_MARK = re.compile("[#^][mn]-")
+_MARK: Final = re.compile("[#^][mn]-")
 """Matches the beginning of a pointer or an entry's id."""
 
 
 def usable_tags(tags: Iterable[str], judgment: str) -> tuple[str, ...]:
-    """Returns tags that add search words. Words of the memory itself add nothing; an order, a
-    pointer or a digest's tag would misrepresent it."""
-    said = normalise(judgment)
-    found: dict[str, str] = {}
-    for tag in (one_line(clean(tag)) for tag in tags):
-        word = normalise(tag)
-        if not word or word in said or len(tag) > MAX_TAG or tag == DIGEST_TAG:
-            continue
-        if order_like(tag) is None and not _MARK.search(tag):
-            found.setdefault(word, tag)
-    return tuple(found.values())
+    """Returns tags that add search words: words of the memory itself add nothing."""
+    others = (tag for tag in tags if one_line(clean(tag)) != DIGEST_TAG)
+    return _usable(others, MAX_TAG, normalise(judgment).__contains__)
 
 
 def usable_asks(asks: Iterable[str], judgment: str) -> tuple[str, ...]:
-    """Returns the questions that a memory answers. The memory itself again, an order, a pointer or
-    a whole text is none."""
-    said = normalise(judgment)
+    """Returns the questions that a memory answers, which is not the memory itself again."""
+    return _usable(asks, MAX_ASK, normalise(judgment).__eq__)
+
+
+def _usable(given: Iterable[str], most: int, is_said: Callable[[str], bool]) -> tuple[str, ...]:
+    """Leaves out what misrepresents a memory: an order, a pointer, or a whole text."""
     found: dict[str, str] = {}
-    for ask in (one_line(clean(ask)) for ask in asks):
-        words = normalise(ask)
-        if not words or words == said or len(ask) > MAX_ASK:
+    for text in (one_line(clean(one)) for one in given):
+        words = normalise(text)
+        if not words or is_said(words) or len(text) > most:
             continue
-        if order_like(ask) is None and not _MARK.search(ask):
-            found.setdefault(words, ask)
+        if order_like(text) is None and not _MARK.search(text):
+            found.setdefault(words, text)
     return tuple(found.values())
