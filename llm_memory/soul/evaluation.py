@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import batched, pairwise
 from typing import Final, Protocol
 
-from ..errors import ChatFailed
+from ..errors import ChatFailed, StateUnavailable
 from ..log import logger
 from ..models.data_models import Refused
 from ..models.soul import ProbeResult, SoulEvaluation
@@ -87,26 +87,25 @@ class Evaluation:
         self._answered_by = ""
 
     async def run(self, line: str, own: str) -> SoulEvaluation | Refused:
-        """Returns the verdict, or why there is none.
+        """Returns the verdict, or why there is none: ``budget``, or ``unjudged`` where the model
+        failed, or what its calls are counted in.
 
         Args:
             line: The rule of the vocabulary at which the new text must be better; empty for what
                 an admin has worded.
             own: What stands in the owner's ``probes.md``.
-
-        Raises StateUnavailable.
         """
         checked = await asyncio.to_thread(built_in, self._language)
         judged = [*aims_of(line, self._language), *own_probes(own)]
         singly = sum(probe.kind in PROTECTED for probe in checked)
-        # What is begun and not ended costs the same again in the next night.
-        if not await self._model.affords(self._new * (singly + 2) + self._old):
-            return Refused("budget")
         try:
+            # What is begun and not ended costs the same again in the next night.
+            if not await self._model.affords(self._new * (singly + 2) + self._old):
+                return Refused("budget")
             results = await self._checked(checked)
             if refusal(results, aimed=False) is None:
                 results += await self._judged(judged)
-        except ChatFailed as error:
+        except (ChatFailed, StateUnavailable) as error:
             logger.warning("soul_unanswered", error=error)
             return Refused("unjudged")
         why = refusal(results, aimed=bool(line))

@@ -45,7 +45,7 @@ def told_anywhere(
     notes: Iterable[NoteChunk],
     archived: Iterable[Memory],
     scopes: Iterable[Scope],
-    own: Place,
+    own: Place | None,
 ) -> Iterator[Told]:
     """Yields what is known. ``own``: the persona's place, whose notes all read that its soul is
     shown to. What is archived was forgotten or corrected, so it is private wherever it stood."""

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
@@ -146,6 +147,18 @@ async def test_a_model_that_fails_or_answers_oddly_has_not_passed_anything(
     oddly: dict[str, Any],
 ) -> None:
     assert await evaluate(ProbedModel(LINE, **oddly)) == Refused("unjudged")
+
+
+async def test_a_model_whose_calls_cannot_be_counted_ends_in_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def locked(*_: object, **__: object) -> object:
+        raise StateUnavailable("database is locked")
+
+    for door in ("affords", "ask"):
+        model = ProbedModel(LINE)
+        monkeypatch.setattr(model, door, locked)
+        assert await evaluate(model) == Refused("unjudged")
 
 
 async def test_nothing_is_begun_that_the_days_tokens_do_not_suffice_for() -> None:
