@@ -15,7 +15,8 @@ from ..log import logger
 from ..models.data_models import MemoryDraft, Refused, StoredMemory
 from ..models.passages import Key
 from ..models.scope import Scope
-from ..reflection.model_calls import ModelCalls
+from ..reflection.chat_port import Completion
+from ..reflection.model import Model, Rests
 from ..reflection.rules.forgiving_json import Unreadable
 from ..remember.edit import DraftChecks
 from ..remember.exclusions import Exclusions
@@ -23,7 +24,7 @@ from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from ..vault.markdown_vault import MarkdownVault
 from .report import SleepReport
-from .rules.questions import next_batch, question_prompt, read_questions, wants_questions
+from .rules.questions import Questions, next_batch, question_prompt, read_questions, wants_questions
 
 _CALLS: Final = 2
 """Calls for a scope in one night: a scope that was just imported leaves tokens for others."""
@@ -40,7 +41,7 @@ class QuestionStep:
         catalogue: Catalogue,
         living: RecallableMemories,
         checks: DraftChecks,
-        model_calls: ModelCalls,
+        model: Model,
         uses: Callable[[StoredMemory], int],
         exclusions: Exclusions,
     ) -> None:
@@ -48,7 +49,7 @@ class QuestionStep:
         self._catalogue = catalogue
         self._living = living
         self._checks = checks
-        self._model_calls = model_calls
+        self._model = model
         self._uses = uses
         self._exclusions = exclusions
         self._asked: set[tuple[Key, str]] = set()
@@ -63,14 +64,10 @@ class QuestionStep:
             batch = await asyncio.to_thread(self._next, self._catalogue.of_scope(scope))
             if not batch:
                 break
-            answer = await self._ask(batch)
-            if answer is None:
+            found = await self._ask(batch)
+            if found is None:
                 break
             self._asked.update(map(_mark, batch))
-            found = await asyncio.to_thread(read_questions, answer, batch)
-            if isinstance(found, Unreadable):
-                logger.info("questions_unreadable", reason=found.reason)
-                continue
             for index, asks in found.items():
                 count += await shielded(self._give(batch[index], asks))
         return SleepReport(asked=count)
@@ -83,18 +80,23 @@ class QuestionStep:
         person = stored.memory.provenance.person
         return self._exclusions.forbids(stored.scope.name, stored.memory.judgment, person)
 
-    async def _ask(self, batch: list[StoredMemory]) -> str | None:
-        """Returns the answer of the model of a conversation in which one of them was said."""
+    async def _ask(self, batch: list[StoredMemory]) -> Questions | None:
+        """Returns the answer of the model of a conversation in which one of them was said; None if
+        it is not to be asked any more."""
+
+        def schema(completion: Completion) -> Questions | Unreadable:
+            return read_questions(completion.text, batch)
+
         prompt = await asyncio.to_thread(question_prompt, batch)
         said_in = (stored.memory.provenance.conversation for stored in batch)
-        conversation = next(filter(None, said_in), "")
-        if not await self._model_calls.may_ask_at_night(prompt, conversation):
-            return None
+        where = next(filter(None, said_in), "")
         try:
-            return await self._model_calls.ask(prompt, conversation=conversation)
+            return await self._model.ask(prompt, schema, conversation=where, purpose="night")
+        except Rests:
+            return None
         except ChatFailed as error:
             logger.info("model_silent", error=error)
-            return None
+            return {} if error.code == "unreadable" else None
 
     async def _give(self, stored: StoredMemory, asks: tuple[str, ...]) -> bool:
         """Write the questions that pass the checks of drafts. A person's edit meanwhile wins."""

@@ -167,11 +167,34 @@ async def test_the_nights_of_a_day_share_a_fifth_of_its_tokens(tmp_path: Path) -
         assert stores.book.shares(NIGHT.date()) == []
 
 
-@pytest.mark.parametrize("reply", ["…", '{"asks": ["谁"]}', '{"asks": {"1": [1]}}', "{}"])
+WHO = "谁不能养猫"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *('{"asks": {"1": ["谁不能养猫"]}}', '{"questions": {"1": "谁不能养猫"}}'),
+        *('{"1": ["谁不能养猫"]}', '[{"n": 1, "asks": ["谁不能养猫"]}]'),
+        *(
+            '{"asks": [{"n": "1", "questions": ["谁不能养猫"]}]}',
+            '{"asks": {"1": ["谁不能养猫"],}}',
+        ),
+        '先想想 {"asks": {"1": ["猫"]}}</think>```json\n{"asks": {"1": ["谁不能养猫", 1]}}\n```',
+    ],
+)
+def test_the_answer_of_a_weak_model_is_read(reply: str) -> None:
+    assert read_questions(reply, [StoredMemory(PUBLIC, FILE, CAT)]) == {0: (WHO,)}
+
+
+@pytest.mark.parametrize("reply", ["…", '{"asks": ["谁"]}', '{"asks": {"1": [1]}}', '{"x": "谁"}'])
 async def test_an_answer_that_cannot_be_used_changes_nothing(tmp_path: Path, reply: str) -> None:
     plant(tmp_path, "家人", FILE, [CAT])
-    async with running_with(tmp_path, ScriptedChat(reply)) as rig:
+    chat = ScriptedChat(otherwise=reply)
+    async with running_with(tmp_path, chat) as rig:
         assert await night(rig) == 0
+        calls = len(chat.calls)
+        assert await night(rig) == 0
+        assert len(chat.calls) == calls <= 2, "it is not paid for each night"
     assert asks_in(tmp_path) == {CAT.judgment: ()}
 
 

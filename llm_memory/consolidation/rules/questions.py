@@ -33,6 +33,8 @@ SYSTEM: Final = """\
 
 只输出一个 JSON 对象，不要解释：
 {"asks": {"n 的值": ["问法", "…"]}}"""
+type Questions = Mapping[int, tuple[str, ...]]
+"""By the index of their memory in the batch."""
 _NAMES: Final = ("ask", "question")
 _PLACEHOLDERS: Final = frozenset(re.findall('"([^"\n]+)"', SYSTEM))
 
@@ -64,11 +66,8 @@ def question_prompt(batch: Sequence[StoredMemory]) -> Prompt:
     return Prompt(SYSTEM, "\n".join(["<memories>", *lines, "</memories>"]))
 
 
-def read_questions(
-    text: str, batch: Sequence[StoredMemory]
-) -> Mapping[int, tuple[str, ...]] | Unreadable:
-    """Returns usable questions by the index of their memory. Numbers that were not asked about are
-    ignored."""
+def read_questions(text: str, batch: Sequence[StoredMemory]) -> Questions | Unreadable:
+    """Returns usable questions. Numbers that were not asked about are ignored."""
     answer = find_answer(text, _NAMES, _answer_by_number)
     if isinstance(answer, Unreadable):
         return answer
