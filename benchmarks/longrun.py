@@ -106,7 +106,6 @@ class Run:
             "waiting": waiting,
             "living": (await self.engine.status()).total,
             "archived": report.archived + report.merged,
-            "journals": report.journals,
             "errors": len(report.errors),
             **_sizes(self.root),
             "rss_mb": resident_megabytes(os.getpid()),

@@ -15,7 +15,6 @@ from typing import Any
 from longrun_world import MARKS, Fact
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import place_name
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 
@@ -112,7 +111,7 @@ def living_figures(root: Path, facts: Mapping[Fact, str]) -> dict[str, int]:
     mixed = 0
     for stored in memories_of(root):
         found = JUDGMENT.fullmatch(stored.memory.judgment.strip())
-        if found is None or DIGEST_TAG in stored.memory.tags:
+        if found is None:
             continue
         fact = Fact(stored.scope.name, found["who"], found["topic"])
         stated[fact, found["value"]] += 1

@@ -80,7 +80,6 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "dense": ("index.indexing_service:IndexingService.neighbours", _unavailable),
     "asks": ("catalogue.rules.passage_text:asks_text", _gives("")),
     "only-asks": ("recall.rules.asked:only_asks", _gives(False)),
-    "digests": ("catalogue.rules.timeline:repeats_entries", _gives(False)),
     "neighbours": ("index.lexical.scoring:beside", _first),
     "rarity": (
         "index.lexical.question:Question.weights",
@@ -120,11 +119,10 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     # What is done with the order.
     "closed": ("recall.rules.tell_once:closed_last", _first),
     "same-fact": ("recall.rules.tell_once:merge_same_facts", _first),
-    "journals-last": ("recall.rules.tell_once:journals_last", _first),
     "newer": ("recall.rules.tell_once:newer_first", _first),
     "brief-days": (
         "recall.rules.order:choose",
-        lambda real: lambda *given, **named: real(*given, **named | {"each_day": False}),
+        lambda real: lambda *given, **named: real(*given, **named | {"briefly": False}),
     ),
     "excerpt": (
         "recall.rules.order:excerpt", lambda real: lambda text, _, limit: preview(text, limit),

@@ -125,8 +125,6 @@ def _done_at_night(call: Call, report: SleepReport) -> str:
         "sleep",
         archived=report.archived,
         merged=report.merged,
-        journals=report.journals,
-        later=report.postponed_days,
         pages=report.pages,
         purged=report.purged,
     )

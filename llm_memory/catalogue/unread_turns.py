@@ -12,12 +12,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, tzinfo
 from itertools import chain
 from typing import Final
 
 from ..models.data_models import StoredMemory
 from ..models.passages import Key, place_name
 from ..models.scope import ScopeFilter
+from .catalogue import key_of
+from .day_index import DayIndex
 from .recallable_memories import Follower
 from .speaker_index import SpeakerIndex
 
@@ -52,6 +55,7 @@ class UnreadTurns:
         self._is_shown: Callable[[Unread], bool] = lambda _: True
         self._judge: Callable[[Sequence[Unread]], Awaitable[None]] = _nothing_to_judge
         self.speakers = SpeakerIndex()
+        self._by_day = DayIndex()
 
     def set_filter(
         self,
@@ -72,6 +76,7 @@ class UnreadTurns:
         self._by_place.setdefault(key.scope, {})[key.memory_id] = unread
         self._keys[unread.ticket_id] = key
         self.speakers.add(unread.stored)
+        self._by_day.put(unread.stored)
         self._notify(key, unread, recallable=self._is_shown(unread))
 
     def drop(self, tickets: Collection[str]) -> None:
@@ -81,6 +86,7 @@ class UnreadTurns:
             if key is not None:
                 one = self._by_place[key.scope].pop(key.memory_id)
                 self.speakers.remove(one.stored)
+                self._by_day.remove(one.stored)
                 self._notify(key, one, recallable=False)
 
     def drop_scope(self, scope: str) -> None:
@@ -153,6 +159,14 @@ class UnreadTurns:
         seen = (some for place, some in self._by_place.items() if scope_filter.admits(place))
         found = chain.from_iterable(map(dict.values, seen))
         return (one.stored for one in found if self._is_shown(one))
+
+    def of_days(
+        self, first: date, last: date, scope_filter: ScopeFilter, zone: tzinfo | None, most: int
+    ) -> Iterator[StoredMemory]:
+        """Returns the turns of these days; see the catalogue."""
+        seen = [place for place in self._by_place if scope_filter.admits(place)]
+        found = self._by_day.newest_first(seen, first, last, zone, most)
+        return iter([one for one in found if self.get(key_of(one)) is not None])
 
     def folded(self, stored: StoredMemory) -> str:
         """Returns its text, folded for word searches."""

@@ -10,8 +10,8 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
-from ..catalogue.rules.day_journal import is_journal
 from ..catalogue.rules.proposals import is_decided
+from ..catalogue.rules.timeline import is_digest
 from ..models.data_models import MAX_STRENGTH, StoredMemory, Topic
 from ..models.scope import Scope
 from ..models.vault_layout import topic_of
@@ -30,7 +30,7 @@ def may_leave(stored: StoredMemory) -> bool:
     """Returns False for what is kept on purpose: active memories, decided proposals, day journals,
     and tasks, which are done or open instead of strong or weak."""
     memory = stored.memory
-    kept = memory.active or topic_of(stored.path) is Topic.TASKS or is_journal(stored)
+    kept = memory.active or topic_of(stored.path) is Topic.TASKS or is_digest(memory)
     return not (kept or is_decided(memory))
 
 

@@ -24,7 +24,6 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..vault.markdown_vault import MarkdownVault
-from .day_journals import DayJournals
 from .decay_step import DecayStep
 from .merging import MergeStep
 from .nightly_backup import NightlyBackup
@@ -53,7 +52,6 @@ class Night:
     _clock: Clock
     _fading: DecayStep
     _merging: MergeStep
-    _journals: DayJournals
     _overviews: Overviews
     _questions: QuestionStep
     _souls: Callable[[], Awaitable[None]]
@@ -196,9 +194,7 @@ class Night:
         """Do the steps of one scope, of which a quarter may leave."""
         room = self._fading.room(scope)
         done = await self._step("fade", self._fading.run(scope, room), scope)
-        since = self._last.begun.date() if self._last.begun else None
         await self._step("merge", self._merging.run(scope, room - done.archived), scope)
-        await self._step("journal", self._journals.run(scope, since), scope)
         await self._step("overview", self._overviews.run(scope), scope)
         await self._step("questions", self._questions.run(scope), scope)
 
@@ -231,7 +227,6 @@ class Night:
             stronger=report.raised,
             archived=report.archived,
             merged=report.merged,
-            journals=report.journals,
             asked=report.asked,
             backup=report.backup or "-",
         )

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.timeline import is_digest
 from ..log import logger
 from ..models.scope import Scope, ScopeFilter
 from ..models.status import Notice
@@ -54,7 +55,7 @@ class Overviews:
             await asyncio.to_thread(self._pages.open)
             self._opened = True
         living = list(self._catalogue.visible(ScopeFilter((scope,))))
-        entries = await asyncio.to_thread(self._corrected.texts.without_former, living, living)
+        entries = [stored for stored in living if not is_digest(stored.memory)]
 
         def memory(previous: str) -> str:
             return memory_page(entries, previous, english=self._english) if entries else ""

@@ -28,8 +28,6 @@ class SleepReport:
         waiting: Weak ones that stay one night more: no run takes more than a quarter of a scope.
         merged: Memories that another one said as well, and that went to ``archive/``.
         unmerged: Scopes in which nothing could be compared: no index, or no embedder.
-        journals: Days whose journal was written.
-        postponed_days: Days that wait for another night.
         asked: Memories that got the questions that they had none of.
         pages: MEMORY.md and PRIMER.md files that were written.
         left: Such files that were left alone, for their markers are damaged or they are no text.
@@ -48,8 +46,6 @@ class SleepReport:
     waiting: int = 0
     merged: int = 0
     unmerged: int = 0
-    journals: int = 0
-    postponed_days: int = 0
     asked: int = 0
     pages: int = 0
     left: int = 0

@@ -7,8 +7,6 @@ Every method blocks, and raises StateUnavailable.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import date
 from typing import Final
 
 from ..storage.loop_file import SqliteLoopFile
@@ -17,18 +15,8 @@ from ..storage.sqlite_file import sound
 _OF_A_MEMORY: Final = ("evidence", "sleep_compared")
 
 
-@dataclass(frozen=True, slots=True)
-class JournalDay:
-    """How far the journal of a scope's day is. ``nights``: so often it was tried in vain."""
-
-    scope: str
-    day: date
-    nights: int = 0
-    written: bool = False
-
-
 class SqliteSleepStore:
-    """Stores the texts that were compared, and the days that have a journal."""
+    """Stores the texts that were compared."""
 
     def __init__(self, file: SqliteLoopFile) -> None:
         self._file = file
@@ -61,29 +49,3 @@ class SqliteSleepStore:
                     f"DELETE FROM {table} WHERE memory_id = ?",  # noqa: S608  (names of ours)
                     [(name,) for name in names],
                 )
-
-    def journal_day(self, scope: str, day: date) -> JournalDay:
-        """Returns the state of a day's journal."""
-        rows = self._file.rows(
-            "SELECT nights, is_written FROM sleep_day WHERE scope = ? AND day = ?",
-            (scope, day.isoformat()),
-        )
-        if not rows:
-            return JournalDay(scope, day)
-        return JournalDay(scope, day, int(rows[0][0]), bool(rows[0][1]))
-
-    def first_journal_day(self, scope: str) -> date | None:
-        """Returns the earliest day of which the state is recorded."""
-        ((day,),) = self._file.rows("SELECT MIN(day) FROM sleep_day WHERE scope = ?", (scope,))
-        return None if day is None else date.fromisoformat(day)
-
-    def note_journal(self, journal: JournalDay) -> None:
-        """Record the state of a day's journal."""
-        self._file.write(
-            "INSERT OR REPLACE INTO sleep_day VALUES (?, ?, ?, ?)",
-            [(journal.scope, journal.day.isoformat(), journal.nights, int(journal.written))],
-        )
-
-    def drop_journals(self, before: date) -> None:
-        """Delete the states of days before this one."""
-        self._file.write("DELETE FROM sleep_day WHERE day < ?", [(before.isoformat(),)])

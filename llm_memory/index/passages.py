@@ -4,6 +4,7 @@ exists, whatever an index tells."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from datetime import date, tzinfo
 from itertools import chain
 
 from ..catalogue.catalogue import Catalogue, key_of
@@ -96,6 +97,19 @@ class Passages:
     ) -> Iterator[StoredMemory]:
         """The visible memories in the files of topics; see the catalogue."""
         return self._catalogue.of_topics(topics, scope_filter)
+
+    def of_days(
+        self,
+        first: date,
+        last: date,
+        scope_filter: ScopeFilter,
+        zone: tzinfo | None,
+        most: int = 1000,
+    ) -> Iterator[StoredMemory]:
+        """What tells a day: what was remembered on those from ``first`` to ``last``, see the
+        catalogue, then what was said on them and is not read yet."""
+        days = first, last, scope_filter, zone, most
+        return chain(self._catalogue.of_days(*days), self._unread.of_days(*days))
 
     async def ahead(self, query: str, scope_filter: ScopeFilter) -> None:
         """Before a question: have what could answer it and was not read yet."""

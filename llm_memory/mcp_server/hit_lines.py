@@ -18,7 +18,6 @@ WHO: Final[Mapping[str, str]] = {
     "common.and": ", ",
     "inject.nobody": "unknown",
     "talk.somebody": "somebody",
-    "inject.journal": "journal",
     "inject.retold": "{who} (as the bot retells it)",
     "inject.undated": "date unknown",
     "inject.earlier": "earlier",

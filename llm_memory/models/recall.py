@@ -78,7 +78,6 @@ class Hit:
         also: What others have said just so: shown in the same line, by their names.
         earlier: Another memory found says something newer of the same thing.
         weak: It may have little to do with the question: it would not be shown unasked.
-        journal: It sums a day up.
     """
 
     memory_id: str
@@ -99,7 +98,6 @@ class Hit:
     also: tuple[Hit, ...] = ()
     earlier: bool = False
     weak: bool = False
-    journal: bool = False
 
     @property
     def is_note(self) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -16,6 +15,7 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.acquaintance import familiar_people, may_be_volunteered
 from ..catalogue.rules.closing import is_over
 from ..errors import StateUnavailable, VaultWriteFailed
+from ..index.passages import Passages
 from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import StoredMemory, Topic
@@ -24,7 +24,6 @@ from ..models.recall import Hit
 from ..models.scope import SHARED, Place, Scope, ScopeFilter
 from ..models.settings import LoopSettings
 from ..models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE, PRIMER_PAGE, topic_of
-from ..remember.deeds import Deeds
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
@@ -90,7 +89,7 @@ class PrimerService:
     _clock: Clock
     _participants: Callable[[Scope, str, Actor], Participants]
     _linked: Callable[[str], Collection[str]]
-    _corrected: Deeds
+    _passages: Passages
     _at_home: bool
     _talks: OrderedDict[str, _Talk] = field(default_factory=OrderedDict)
 
@@ -271,9 +270,11 @@ class PrimerService:
         all that may be shown unasked; that blocks."""
         now, scope, of_topics = self._clock(), scope_filter.scopes[0], self._catalogue.of_topics
         company = self._participants(scope, conversation.umo, actor)
-        of_days = partial(self._catalogue.of_days, last=now.date(), zone=now.tzinfo, most=READ)
-        of_late = of_days(now.date() - _DAYS_BACK, scope_filter=scope_filter)
-        half_a_year = of_days(now.date() - _KNOWN_FOR, scope_filter=ScopeFilter((scope,)))
+        today, own = now.date(), ScopeFilter((scope,))
+        days = today - _DAYS_BACK, today, scope_filter, now.tzinfo, READ
+        of_late = self._passages.of_days(*days)
+        days = today - _KNOWN_FOR, today, own, now.tzinfo, READ
+        half_a_year = self._catalogue.of_days(*days)
         rules = filter(is_rule, of_topics({Topic.INSTRUCTIONS}, scope_filter))
         about = of_topics((Topic.ENTITIES, Topic.PREFERENCES), scope_filter)
         tasks = of_topics({Topic.TASKS}, scope_filter)
@@ -297,13 +298,12 @@ class PrimerService:
                     and not is_over(one.memory)
                 ]
 
-            days = list(cooperative(of_late))
-            journal = shown(one for one in days if topic_of(one.path) is Topic.JOURNAL)
+            journal = (one for one in of_late if topic_of(one.path) is Topic.JOURNAL)
             entries = {
                 PrimerPart.RULES: shown(rules),
                 PrimerPart.PEOPLE: shown(about),
                 PrimerPart.TASKS: shown(tasks),
-                PrimerPart.DAYS: self._corrected.texts.without_former(journal, days),
+                PrimerPart.DAYS: shown(journal),
             }
             owner = "" if self._at_home else self._owners_words(scope)
             return sections_of(entries, scope.name, now.tzinfo, owner, people)

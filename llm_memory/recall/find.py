@@ -17,7 +17,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue, key_of
 from ..catalogue.rules.passage_text import shown_text
 from ..catalogue.rules.tasks import is_done, is_task
-from ..catalogue.rules.timeline import repeats_entries
+from ..catalogue.rules.timeline import is_digest
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..index.index_queue import Lag
 from ..index.indexing_service import IndexingService
@@ -214,12 +214,13 @@ class CandidateFinder:
         return [one for one in seen if one is not None]
 
     def _answers(self, ask: Ask, passage: Passage) -> bool:
-        """False for what is no answer, whatever it says: what a digest repeats, which answers by
-        itself; what was asked; a task done, where those left are asked for, or the other way round;
-        what is of another topic or day than was asked for beside the query."""
+        """False for what is no answer, whatever it says: what only repeats others; what was asked;
+        a task done, where those left are asked for, or the other way round; what is of another
+        topic or day than was asked for beside the query."""
         request, whole = ask.request, ask.whole
         unread = request.in_talk and self._passages.is_unread(passage)
-        if repeats_entries(passage) or (unread and only_asks(shown_text(passage))):
+        repeats = isinstance(passage, StoredMemory) and is_digest(passage.memory)
+        if repeats or (unread and only_asks(shown_text(passage))):
             return False
         done = whole.done if whole and whole.topic is Topic.TASKS else None
         if done is not None and is_task(passage) and is_done(passage) != done:

@@ -25,7 +25,7 @@ from .afterwards import Explanations, UseCounts
 from .find import CandidateFinder, Found
 from .question import Ask, RecallRequest, read
 from .rules import tell_once
-from .rules.order import BESIDE, Candidate, as_hit, choose, is_journal
+from .rules.order import BESIDE, Candidate, as_hit, choose
 from .weights import RecallWeights
 from .whole_answers import Whole
 
@@ -139,7 +139,7 @@ class MemoryManager:
             preview_chars=self._settings.preview_chars,
             cost=lambda hit: line_tokens(complete(hit), self._texts),
             query=found.ask.request.query,
-            each_day=trace.arm is Arm.DATES,
+            briefly=found.whole.briefly,
         )
         told = _once([[*chain.from_iterable((one, *one.also) for one in best), *found.others]])
         trace.considered = tuple(
@@ -168,9 +168,6 @@ class MemoryManager:
         trace.holding = max(trace.holding - max(len(best) - len(told), 0), 0)
         best = tell_once.merge_same_facts(told)
         if not by_date:
-            if not ask.times:
-                below = [*(one for one in best if is_journal(one.passage)), *below]
-                best = tell_once.journals_last(best, shown=ask.asks or not ask.request.in_talk)
             below = _without(below, best)
             if not _names_past_date(ask):
                 is_unread = self._passages.is_unread

@@ -33,6 +33,8 @@ _LOOKED_AT: Final = 400
 """Memories of each scope, the newest ones of the days that are asked for."""
 _OF_TOPIC, _OF_DAYS = 50, 100
 """Of both so many take part."""
+_TOLD: Final = 10
+"""Of days that are over so many memories are told."""
 _IN_TIME: Final = {MemoryKind.EVENT, MemoryKind.TASK}
 """What was on one day, or is to be done: it comes after what holds."""
 _OF_A_TIME: Final = 2
@@ -42,12 +44,14 @@ _OF_A_TIME: Final = 2
 @dataclass(frozen=True, slots=True)
 class Whole:
     """What answers all of a question: ``best``, in this order, ahead of the others, whatever their
-    texts say; of a question about days the first ``limit`` of them, which is None for any other.
+    texts say; of a question about days the first ``limit`` of them, which is None for any other,
+    and ``briefly`` where they do not fit.
     ``beside``: what else is of the topic or the days that were asked for beside the query."""
 
     best: Sequence[StoredMemory] = ()
     beside: Sequence[StoredMemory] = ()
     limit: int | None = None
+    briefly: bool = False
 
 
 @dataclass(eq=False)
@@ -86,7 +90,7 @@ class WholeAnswers:
         # Each span by itself: 昨天和去年五月 must not be all that lies between.
         for span in ask.times:
             of_days = span.start, span.end, ask.request.scope_filter
-            yield from self._catalogue.of_days(*of_days, ask.now.tzinfo, _LOOKED_AT)
+            yield from self._passages.of_days(*of_days, ask.now.tzinfo, _LOOKED_AT)
             yield from self._catalogue.telling_of_days(*of_days, _LOOKED_AT)
 
     def _of_topic(self, ask: Ask, asked: Asked, topic: Topic) -> list[StoredMemory]:
@@ -155,15 +159,16 @@ class WholeAnswers:
         return self._gone_by(ask)
 
     def _gone_by(self, ask: Ask) -> Whole:
-        """The digests of the days, then what was said on them, then what names one of them; one for
-        each of up to ``request.days`` is the answer."""
+        """What was said on the days, then what names one of them. Unless the asker wants fewer,
+        ``_TOLD`` of what was said are the answer."""
         request = ask.request
         read = (dated(one, ask.times, ask.now.tzinfo) for one in self._weighed(ask))
         of_these = [one for one in read if one is not None]
-        days = {one.day for one in of_these if one.said_then}
-        limit = max(request.limit, min(len(days), request.days))
+        said = sum(one.said_then for one in of_these)
+        limit = max(request.limit, min(said, _TOLD) if request.days else 0)
         own = request.scope_filter.scopes[0].name
-        return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
+        best = in_order(of_these, own=own, limit=limit)[:_OF_DAYS]
+        return Whole(best, limit=limit, briefly=True)
 
     def _to_come(self, ask: Ask, asked: OfDays) -> Whole:
         """What lies on the days, first what holds a word of the question, and one of each day

@@ -245,10 +245,6 @@ class SqliteTurnStore:
             )
             _drop_empty_batches(connection)
 
-    def drop_read(self) -> None:
-        """Delete turns that were read, which an earlier version kept for the journal of a day."""
-        self._file.write("DELETE FROM turn WHERE is_read = 1", [()])
-
     def count(self) -> int:
         """Returns how many there are, read or not. Cheap: it is asked before each ``put``."""
         return int(self._file.rows("SELECT COUNT(*) FROM turn")[0][0])

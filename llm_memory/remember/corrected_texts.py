@@ -1,5 +1,5 @@
 """Texts compared with what people corrected: what brings it back, and texts without it; and what
-was derived from it, brought up to date: journals of days, and entries that it had settled."""
+was derived from it, brought up to date: entries that it had settled, and those that repeat it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.closing import closed_by
 from ..catalogue.rules.closing import reopened as still_open
-from ..catalogue.rules.day_journal import NOTHING, is_journal, journal_without
 from ..catalogue.rules.tasks import reopened
 from ..catalogue.rules.timeline import is_digest
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import Actor
 from ..models.data_models import Memory, Refused, StoredMemory, is_absent
-from ..models.deeds import Deed, DeedKind
+from ..models.deeds import Deed
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..models.turns import QueuedTurn
+from ..runtime.cooperative import cooperative
 from ..vault.markdown_vault import MarkdownVault
 from .rules.corrected import Mark, Removed, answered, copies, named, says, unread_id, without
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 EVER: Final = datetime.min.replace(tzinfo=UTC)
 """For a text whose time is unknown."""
-_EMPTIED: Final = Actor("", "空了的日记")
+_REPEATED: Final = Actor("", "写着改过的话")
+"""Named in the archive as who has forgotten what repeats a correction."""
 
 
 @dataclass(eq=False)
@@ -100,25 +101,6 @@ class CorrectedTexts:
         """Returns whether one of the bot's own texts says one of these statements."""
         return without(text, EVER, [Removed(one, self._mark) for one in purged]) != text
 
-    def without_former(
-        self, told: Sequence[StoredMemory], beside: Iterable[StoredMemory]
-    ) -> list[StoredMemory]:
-        """Returns ``told``, its journals without what their people retracted since, and without
-        what an entry of ``beside`` settled; an empty journal is left out."""
-        settled = {(one.scope, one.memory.judgment) for one in beside if closed_by(one.memory)}
-        found = []
-        for stored in told:
-            if is_digest(stored.memory):
-                since = self._since(stored.scope.name, stored.memory.created_at)
-                back = (d.deed.words for d in since if d.deed.kind is DeedKind.TAKEN_BACK)
-                here = (said for scope, said in settled if scope == stored.scope)
-                left = journal_without(stored.memory.judgment, {*back, *here})
-                if left is not None:
-                    stored = replace(stored, memory=replace(stored.memory, judgment=left))
-            if stored.memory.judgment:
-                found.append(stored)
-        return found
-
     def _since(self, scope: str, said_at: datetime) -> list[Removed]:
         """Returns corrections from after ``said_at``."""
         return [one for one in self._removed(scope) if one.deed.at >= said_at]
@@ -156,31 +138,31 @@ class CorrectionFollower:
     async def _unwritten(self, scope: Scope, new: Sequence[Deed]) -> bool:
         """Update what was derived in a scope. Returns True if not all of it could be written."""
         entries, failed = self._catalogue.of_scope(scope), False
-        for stored, made in await asyncio.to_thread(self._outdated, scope.name, entries, new):
-            written: object = await self._editor.annotate(stored, made)
-            if isinstance(written, StoredMemory) and written.memory.judgment == NOTHING:
-                _, written = await self._editor.archive([written], _EMPTIED)
+        settled, repeating = await asyncio.to_thread(self._outdated, scope.name, entries, new)
+        for stored, made in settled:
+            written = await self._editor.annotate(stored, made)
             failed |= isinstance(written, Refused) and not is_absent(written)
-        return failed
+        _, refused = await self._editor.archive(repeating, _REPEATED)
+        return failed or refused is not None
 
     def _outdated(
         self, scope: str, entries: Sequence[StoredMemory], new: Sequence[Deed]
-    ) -> list[tuple[StoredMemory, Made]]:
-        """Returns the entries whose settling statement a person has taken out, and the journals
-        that tell of something corrected; each with how it is to be. Blocks."""
-        found: list[tuple[StoredMemory, Made]] = []
+    ) -> tuple[list[tuple[StoredMemory, Made]], list[StoredMemory]]:
+        """Returns the entries whose settling statement a person has taken out, each with how it is
+        to be, and those that repeat something corrected. Blocks."""
+        settled: list[tuple[StoredMemory, Made]] = []
         here = [one for one in new if scope in one.hidden_in]
-        for stored in entries:
-            memory, by = stored.memory, closed_by(stored.memory)
+        for stored in cooperative(entries):
+            by = closed_by(stored.memory)
             gone = by and self._catalogue.get(Key(scope, by)) is None
             if gone and self._deeds.was_taken_out(scope, by):
-                found.append((stored, partial(_reopened, by=by)))
-            if is_digest(memory) and is_journal(stored):
-                words = {one.words for one in here if one.at >= memory.created_at}
-                left = journal_without(memory.judgment, words)
-                if left not in (None, memory.judgment):
-                    found.append((stored, partial(replace, judgment=left or NOTHING)))
-        return found
+                settled.append((stored, partial(_reopened, by=by)))
+        digests = (one for one in entries if is_digest(one.memory))
+        return settled, [one for one in digests if self._tells(one.memory, here)]
+
+    def _tells(self, digest: Memory, corrected: Sequence[Deed]) -> bool:
+        since = [one for one in corrected if one.at >= digest.created_at]
+        return bool(since) and self._deeds.texts.says(digest.judgment, since)
 
 
 def _reopened(memory: Memory, by: str) -> Memory:

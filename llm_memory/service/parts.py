@@ -16,7 +16,6 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
 from ..consolidation.archive_step import ArchiveStep
 from ..consolidation.backup_files import DailyBackups
-from ..consolidation.day_journals import DayJournals
 from ..consolidation.decay_step import DecayStep
 from ..consolidation.merging import MergeStep
 from ..consolidation.night import Night
@@ -309,7 +308,6 @@ class Parts(Told):
     archive = wired(ArchiveStep)
     fading = wired(DecayStep)
     merging = wired(MergeStep)
-    journals = wired(DayJournals)
     questions = wired(QuestionStep, uses="uses.of")
     remnants = wired(
         PurgeRemnants,

@@ -20,15 +20,13 @@ class Say(Protocol):
 
 
 def speakers(hit: Hit, say: Say) -> str:
-    """Who said it, each once, with what stands behind the name; of a day's journal that it is one,
-    and a word where no speaker is known."""
+    """Who said it, each once, with what stands behind the name; a word where no speaker is
+    known."""
     return names(hit, say, _byline)
 
 
 def names(hit: Hit, say: Say, behind: Callable[[Byline, Say], str] = lambda *_: "") -> str:
     """The same with what ``behind`` says of a speaker; of a model's words, whose it retells."""
-    if hit.journal:
-        return say("inject.journal")
     named = [
         f"{name}{behind(one.byline, say)}" for one in (hit, *hit.also) if (name := _name(one, say))
     ]

@@ -66,7 +66,7 @@ async def night(rig: Rig, reason: str = "command") -> dict[str, int]:
     report = await rig.night(reason)
     assert report.postponed == ""
     assert not report.errors
-    counts = ("faded", "raised", "archived", "waiting", "merged", "unmerged", "journals")
+    counts = ("faded", "raised", "archived", "waiting", "merged", "unmerged")
     told = {name: getattr(report, name) for name in counts}
     return {name: count for name, count in told.items() if count}
 

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import ONLY_FAMILIAR
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    MemoryKind,
-    Provenance,
-    Source,
-)
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import (
     BEGIN,
     END,
     content_of,
     outside,
 )
-from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
-from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, asleep, passive, plant
-from astrbot_plugin_scoped_memory.tests.support.reflecting import (
-    StandingClock,
-    answer,
-    learned,
-    reflect,
-    say,
-)
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person
+from astrbot_plugin_scoped_memory.tests.support.nights import asleep, passive, plant
 
 pytestmark = pytest.mark.engine
 
@@ -150,45 +132,3 @@ async def test_no_page_and_no_kept_text_of_one_shows_what_was_forgotten(tmp_path
         assert words not in path.read_text("utf-8")
         assert "喝茶" not in path.read_text("utf-8")
     assert "我的话" in (folder / "PRIMER.md").read_text("utf-8")
-
-
-async def test_no_page_shows_what_was_taken_back_or_settled_not_even_in_a_diary(
-    tmp_path: Path,
-) -> None:
-    chat, clock = ScriptedChat(), StandingClock(NIGHT - timedelta(days=2))
-    diary = replace(
-        passive(
-            1,
-            f"{clock.now:%Y-%m-%d}（周四）记下了 3 条：小明住在北京；小明欠小红三百块；小明买了鞋",
-        ),
-        created_at=clock.now + timedelta(hours=19),
-        tags=(DIGEST_TAG,),
-        kind=MemoryKind.EVENT,
-        provenance=Provenance(source=Source.REFLECTION),
-        extra=(ONLY_FAMILIAR,),
-    )
-    plant(tmp_path, "家人", f"journal/{clock.now:%Y-%m-%d}.md", [diary])
-    async with running(tmp_path, chat=chat, clock=clock) as rig:
-        await rig.remember("小红在学游泳", HERE, person(2, "小红"))  # known by her name from now on
-        clock.forward(minutes=1)
-        for old in ("小明住在北京", "小明欠小红三百块"):
-            chat.say([answer(learned(old, strength=90))])
-            await say(rig, old)
-            await reflect(rig)
-        ids = {s.memory.judgment: s.memory.memory_id for s in rig.living()}
-        clock.forward(days=1)
-        for old, new, who in (
-            ("小明住在北京", "小明住在上海", person(1, "小明")),
-            ("小明欠小红三百块", "小红收到了小明还的三百块", person(2, "小红")),
-        ):
-            found = {"old_id": ids[old], "new": learned(new, strength=90)}
-            chat.say([json.dumps({"contradictions": [found]})])
-            await say(rig, new, who=who)
-            assert (await reflect(rig)).dropped == 0
-        report = await rig.night("nightly")
-        assert not report.errors
-    page = content_of((pages(tmp_path) / "MEMORY.md").read_text("utf-8"))
-    assert "小明住在北京" not in page
-    assert "小明欠小红三百块" not in page
-    assert "小明买了鞋" in page
-    assert "小红收到了小明还的三百块" in page

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import MADE_OF_ENTRIES
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.questions import (
     AT_ONCE,
     SYSTEM,
@@ -113,7 +113,11 @@ async def test_what_the_model_has_nothing_for_is_not_paid_for_each_night(tmp_pat
 
 
 async def test_nothing_is_asked_of_what_is_quoted_over_or_done(tmp_path: Path) -> None:
-    over = [replace(CAT, quoted=True), replace(CAT, tags=(DIGEST_TAG,)), closed(CAT, "m-abcd1234")]
+    over = [
+        replace(CAT, quoted=True),
+        replace(CAT, extra=(MADE_OF_ENTRIES,)),
+        closed(CAT, "m-abcd1234"),
+    ]
     named = [replace(one, memory_id=f"m-over{number:06d}") for number, one in enumerate(over)]
     plant(tmp_path, "家人", FILE, named)
     tasks = [passive(1, "[x] 买牛奶"), passive(2, "[ ] 买鸡蛋")]

@@ -46,10 +46,10 @@ def blocks(name: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
 
 
-def test_the_journal_of_a_day_is_written_as_the_engine_writes_it() -> None:
-    journals = [text for text in blocks("loop", "markdown") if text.startswith("## ")]
-    assert len(journals) == 2
-    for text in journals:
+def test_what_is_learned_is_written_as_the_engine_writes_it() -> None:
+    learned = [text for text in blocks("loop", "markdown") if text.startswith("## ")]
+    assert len(learned) == 1
+    for text in learned:
         entries = [entry.memory for entry in parse_file(text, fallback_time=NOW).entries]
         assert "\n".join(render(memory) for memory in entries) == text
         assert {memory.provenance.source for memory in entries} == {Source.REFLECTION}

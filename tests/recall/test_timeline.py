@@ -23,7 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Source,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
-    DIGEST_TAG,
     MADE_OF_ENTRIES,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Voice
@@ -31,6 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import LineBroken, read_line
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.days import (
     FAMILY,
@@ -41,6 +41,7 @@ from astrbot_plugin_scoped_memory.tests.support.days import (
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
+from astrbot_plugin_scoped_memory.tests.support.reflecting import say
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, recalled_for_turn
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import core_memory_recall
 
@@ -168,50 +169,63 @@ async def test_days_are_those_of_the_own_scope_and_are_no_answer_to_another_ques
         assert (recall.trace.arm is Arm.DATES, recall.hits) == (False, ()), question
 
 
-def digest(
-    root: Path, day: date, text: str, *, scope: str = "家人", of_entries: bool = False
-) -> None:
-    """The entry of a day that sums it up, as it is found in the file."""
+def written(root: Path, day: date, text: str, *extra: str) -> None:
+    """An entry in the file of a day, as a person or an earlier version wrote it."""
     at = datetime.combine(day, datetime.max.time(), SHANGHAI).replace(microsecond=0)
+    origin = Provenance(source=Source.REFLECTION)
     memory = Memory(
-        f"m-digest{day:%m%d}",
-        text,
-        at,
-        tags=(DIGEST_TAG,),
-        kind=MemoryKind.EVENT,
-        active=False,
-        provenance=Provenance(source=Source.REFLECTION),
-        extra=(MADE_OF_ENTRIES,) if of_entries else (),
+        f"m-day{day:%m%d}", text, at, kind=MemoryKind.EVENT, provenance=origin, extra=extra
     )
-    path = root / f"memory/scopes/{scope}/journal/{day.isoformat()}.md"
+    path = root / f"memory/scopes/家人/journal/{day.isoformat()}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write("\n" + render(memory))
+    path.write_text(render(memory), "utf-8")
 
 
-async def test_the_digests_of_the_days_come_first_in_the_order_of_their_days(days: Days) -> None:
+async def test_of_each_day_the_first_is_told_before_the_second_of_any(days: Days) -> None:
     monday = at_noon(2026, 11, 9)
-    for number in range(3):
-        at = monday + timedelta(days=number)
-        await days.happened(at, f"买了{number}盆绿萝")
-        if number != 1:
-            digest(days.root, at.date(), f"第{number}天大家聊了养花")
-    digest(days.root, monday.date(), "集市那天", scope="public")
-    await days.engine.reconcile()
+    for number in range(4):
+        for what in ("绿萝", "吊兰")[: 1 + number % 2]:
+            at = monday + timedelta(days=number, minutes=len(what))
+            await days.happened(at, f"第{number}天买了{what}")
+    await days.happened(monday, "集市开了", PUBLIC)
     days.clock.now = monday + timedelta(days=7)
     week = await days.told("上周我们做了什么")
-    told = "第0天大家聊了养花|集市那天|第2天大家聊了养花|买了1盆绿萝"  # of a day without a digest
-    assert week[:4] == told.split("|")
-    assert sorted(week[4:]) == ["买了0盆绿萝", "买了2盆绿萝"]
+    assert [text[:3] for text in week] == [
+        "第0天",
+        "第1天",
+        "第2天",
+        "第3天",
+        "第1天",
+        "第3天",
+        "集市开",
+    ]
     # Where few may be told, those of the own scope, and of them the last days.
-    assert await days.told("上周我们做了什么", limit=2) == [week[0], week[2]]
-    assert await days.told("上周我们做了什么", limit=1) == [week[2]]
+    assert [one[:3] for one in await days.told("上周我们做了什么", limit=2)] == ["第2天", "第3天"]
+
+
+async def test_a_day_is_told_with_what_is_not_read_yet_and_without_what_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    async with living_days(tmp_path, chat=ScriptedChat()) as days:
+        for where, known, words in (
+            (COMPANY, "公司开了晨会", "公司门禁今天全部换了"),
+            (FAMILY, "奶奶打了太极", "客厅装好了新的吊灯"),
+        ):
+            await days.happened(NOON, known, where)
+            await say(days, words, where=where, who=person(1, "小明"))
+            await days.engine.reflection.read_due()
+        days.clock.now = NOON + timedelta(days=1)
+        assert await days.told("昨天我们做了什么") == ["奶奶打了太极", "客厅装好了新的吊灯"]
+        assert await days.told("昨天我们做了什么", PUBLIC) == []
+        for hit in (await days.recall("昨天我们做了什么", FAMILY)).hits:
+            await days.forget(hit.memory_id, FAMILY, person(9, "管理员", admin=True))
+        assert await days.told("昨天我们做了什么") == []
 
 
 async def test_what_stands_in_a_days_journal_keeps_its_day_wherever_the_bot_is_now(
     tmp_path: Path,
 ) -> None:
-    digest(tmp_path, date(2026, 11, 20), "那天大家聊了养花")
+    written(tmp_path, date(2026, 11, 20), "那天大家聊了养花", MADE_OF_ENTRIES)
     for zone in (SHANGHAI, NEW_YORK, ZoneInfo("Pacific/Kiritimati")):
         async with living_days(tmp_path, at_noon(2026, 11, 21, zone=zone), zone) as days:
             if zone is SHANGHAI:
@@ -223,11 +237,11 @@ async def test_what_stands_in_a_days_journal_keeps_its_day_wherever_the_bot_is_n
             assert await days.told("11月3号那天我们做了什么") == ["全家去了千岛湖"]
 
 
-async def test_a_digest_made_of_entries_answers_for_its_day_and_for_nothing_else(
+async def test_what_repeats_the_entries_of_a_day_answers_for_that_day_and_for_nothing_else(
     tmp_path: Path,
 ) -> None:
-    digest(tmp_path, date(2026, 11, 19), "阿强在杭州开了一家面馆，大家都去了")
-    digest(tmp_path, date(2026, 11, 20), "阿强在杭州开了面馆；奶奶打了太极", of_entries=True)
+    written(tmp_path, date(2026, 11, 19), "阿强在杭州开了一家面馆，大家都去了")
+    written(tmp_path, date(2026, 11, 20), "阿强在杭州开了面馆；奶奶打了太极", MADE_OF_ENTRIES)
     tomorrow = NOON + timedelta(days=1)
     async with living_days(tmp_path, tomorrow, follow=True) as days:
         await days.until_indexed()
@@ -258,22 +272,21 @@ async def test_what_names_the_day_comes_behind_what_was_said_on_it_and_a_bare_da
         assert await days.told("昨天做了什么") == ["客厅装好了灯", plan]
 
 
-async def test_of_a_week_a_turn_is_told_every_day_however_long_the_journals_are(days: Days) -> None:
-    monday = date(2026, 11, 9)
+async def test_of_a_week_a_turn_is_told_every_day_however_much_was_said(days: Days) -> None:
+    monday = at_noon(2026, 11, 9)
     for number in range(7):
-        day = monday + timedelta(days=number)
-        digest(days.root, day, f"{day}：第{number}天" + "大家聊了很多琐碎的事" * 24)
-    await days.engine.reconcile()
+        words = f"第{number}天" + "大家聊了很多琐碎的事" * 24
+        await days.happened(monday + timedelta(days=number), words)
+    days.clock.now = NOON
     plugin = TurnPlugin(days)
     assert plugin.config.auto_inject_topk == 3
     for question in ("上周我们做了什么", "what did we do last week"):
         hits = (await recalled_for_turn(plugin, question, FAMILY)).hits
-        told = [hit.preview.partition("：")[2][:3] for hit in hits]
-        assert told == [f"第{number}天" for number in range(7)], question
+        assert [hit.preview[:3] for hit in hits] == [f"第{number}天" for number in range(7)]
         budget = plugin.config.inject_token_budget
         assert estimate_tokens(fence(hits, plugin.texts)) <= budget
-    (yesterday,) = (await recalled_for_turn(plugin, "上周五聊了什么", FAMILY)).hits
-    assert len(yesterday.preview) > 200  # one day may say more
+    (friday,) = (await recalled_for_turn(plugin, "上周五聊了什么", FAMILY)).hits
+    assert len(friday.preview) > 200  # one day may say more
     # The tool tells a week, too, unless the model wants fewer.
     for more, days_told in (({}, [True] * 7), ({"limit": 2}, [False] * 5 + [True] * 2)):
         answer = await called(plugin, query="上周我们做了什么", **more)
@@ -286,23 +299,19 @@ async def called(plugin: TurnPlugin, **given: Any) -> str:
     return await tool.call(tool_context(FakeEvent.in_group(777)), **given)
 
 
-async def test_of_a_year_the_last_week_is_told_and_more_than_its_limit_of_no_single_day(
-    days: Days,
-) -> None:
+async def test_of_a_year_the_last_days_are_told_and_of_one_day_the_strongest(days: Days) -> None:
     first = at_noon(2026, 10, 1)
     for number in range(12):
-        day = first.date() + timedelta(days=number)
-        digest(days.root, day, f"第{number}天浇了花")
-        digest(days.root, day, "有集市", scope="public")
-    await days.engine.reconcile()
+        await days.happened(first + timedelta(days=number), f"第{number}天浇了花")
+        await days.happened(first + timedelta(days=number), f"集市{number}", PUBLIC)
     days.clock.now = first + timedelta(days=40)
     plugin = TurnPlugin(days)
     hits = (await recalled_for_turn(plugin, "2026年聊了什么", FAMILY)).hits
-    assert [hit.preview for hit in hits] == [f"第{number}天浇了花" for number in range(5, 12)]
-    for number in range(9):
+    assert [hit.preview for hit in hits] == [f"第{number}天浇了花" for number in range(2, 12)]
+    for number in range(14):
         await days.happened(first + timedelta(days=30, minutes=number), f"买了{number}盆绿萝")
     days.clock.now = first + timedelta(days=31)
-    assert len((await recalled_for_turn(plugin, "昨天聊了什么", FAMILY)).hits) == 3
+    assert len((await recalled_for_turn(plugin, "昨天聊了什么", FAMILY)).hits) == 10
 
 
 PLANS = {

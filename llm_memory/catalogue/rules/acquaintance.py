@@ -12,12 +12,10 @@ from datetime import date, tzinfo
 from typing import Final
 
 from ...models.data_models import Memory, StoredMemory
-from .timeline import has_day, is_digest, local_day
+from .timeline import has_day, local_day
 
 FAMILIAR_DAYS: Final = 7
 """Different days on which a scope has to have learned something from a person."""
-ONLY_FAMILIAR: Final = "说话的：熟人"
-"""A field of a digest: every person whose words it was made of was familiar on that night."""
 
 
 def familiar_people(entries: Iterable[StoredMemory], zone: tzinfo | None) -> frozenset[str]:
@@ -46,7 +44,7 @@ def may_be_volunteered(memory: Memory, familiar: Collection[str], asker: Collect
     """
     if memory.quoted:
         return False
-    if memory.provenance.vouched or (is_digest(memory) and ONLY_FAMILIAR in memory.extra):
+    if memory.provenance.vouched:
         return True
     person = memory.speaker
     return bool(person) and (person in familiar or person in asker)

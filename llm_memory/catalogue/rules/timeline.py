@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta, tzinfo
+from itertools import count
 
 from ...models.data_models import Memory, MemoryKind, StoredMemory, Topic
-from ...models.passages import Passage, moment_of, place_name
+from ...models.passages import Passage, moment_of
 from ...text.dates.spans import TimeSpan
 from .event_day import has_day as names_its_day
 from .event_day import noted_day, told
 from .passage_text import shown_text
 
-DIGEST_TAG = "日记"
-"""The tag of a day's digest; there is one for each scope and day."""
 MADE_OF_ENTRIES = "汇总：条目"
-"""A field of a digest that no model wrote: it repeats what the day's entries say."""
+"""A field of the entry in which earlier versions repeated a day's other entries."""
 MAX_ZONE_DIFFERENCE = timedelta(days=2)
 """The largest difference between two zones' dates at one moment: zones are up to 26 hours apart,
 rounded up."""
@@ -27,13 +27,9 @@ _JOURNAL_DAY = re.compile(rf"{Topic.JOURNAL.value}/{_DAY}(?:-[0-9]+)?\.md")
 
 
 def is_digest(memory: Memory) -> bool:
-    """True for the entry that sums its day up."""
-    return DIGEST_TAG in memory.tags
-
-
-def repeats_entries(passage: Passage) -> bool:
-    """True for a digest that says what other entries say: it answers questions about days only."""
-    return isinstance(passage, StoredMemory) and MADE_OF_ENTRIES in passage.memory.extra
+    """True for an entry that repeats what the others of its day say, as earlier versions wrote it:
+    it answers questions about that day only."""
+    return MADE_OF_ENTRIES in memory.extra
 
 
 def has_day(stored: StoredMemory) -> bool:
@@ -118,25 +114,21 @@ def lying(
 
 
 def in_order(memories: Sequence[Dated], *, own: str, limit: int) -> list[StoredMemory]:
-    """Returns the answer to a question that names days only, oldest first.
+    """Returns the answer to a question that names days only.
 
-    First the ``limit`` newest digests, by day, the scope named ``own`` before others. Then what was
-    said on days without a digest, then what was said on the other days, then what only names a day:
-    each in the given order, the own scope before others. The remaining digests are last.
+    What was said on them, the scope named ``own`` before others: the first of each day, by day,
+    then the second of each, in the given order; then what only names one of them. Where ``limit``
+    days are not all of them, the last ones are told.
     """
-    told = [one for one in memories if one.said_then and is_digest(one.stored.memory)]
-    days = {(place_name(one.stored), one.day) for one in told}
-    # The last days first, of the own scope; Python's sort keeps the order of equals.
-    told.sort(key=lambda one: one.day, reverse=True)
-    told.sort(key=lambda one: one.stored.scope.name != own)
-    first, rest = told[: max(limit, 0)], told[max(limit, 0) :]
-    first.sort(key=lambda one: (one.day, one.stored.scope.name != own))
+    number = defaultdict[tuple[str, date], Iterator[int]](count)
 
-    def rank(one: Dated) -> tuple[bool, bool, bool]:
+    def rank(one: Dated) -> tuple[bool, bool, int]:
         name = one.stored.scope.name
-        covered = (place_name(one.stored), one.day) in days
-        return not one.said_then, covered, name != own
+        turn = next(number[name, one.day]) if one.said_then else 0
+        return not one.said_then, name != own, turn
 
-    known = {id(one) for one in told}
-    entries = sorted((one for one in memories if id(one) not in known), key=rank)
-    return [one.stored for one in (*first, *entries, *rest)]
+    ranked = [(rank(one), one.day if one.said_then else date.min, one.stored) for one in memories]
+    ranked.sort(key=lambda each: (each[0], -each[1].toordinal()))
+    told, rest = ranked[:limit], ranked[limit:]
+    told.sort(key=lambda each: each[:2])
+    return [stored for *_, stored in (*told, *rest)]

@@ -11,7 +11,7 @@ from typing import Final
 
 from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.tasks import is_done
-from ...catalogue.rules.timeline import has_day, is_digest, local_day
+from ...catalogue.rules.timeline import has_day, local_day
 from ...models.conversation import Actor
 from ...models.data_models import Memory, StoredMemory
 from ...models.passages import place_name
@@ -124,8 +124,7 @@ def _names(people: Iterable[Actor]) -> tuple[str, ...]:
 
 
 def _last_days(entries: Iterable[StoredMemory], zone: tzinfo | None) -> list[StoredMemory]:
-    """Returns the last days with entries of each scope, the newest first, a day's digest before its
-    entries; else in their order."""
+    """Returns the last days with entries of each scope, the newest first; else in their order."""
     by_scope: dict[str, dict[date, list[StoredMemory]]] = {}
     for stored in entries:
         if has_day(stored):
@@ -135,7 +134,7 @@ def _last_days(entries: Iterable[StoredMemory], zone: tzinfo | None) -> list[Sto
         stored
         for days in by_scope.values()
         for day in sorted(days, reverse=True)[:_DAYS]
-        for stored in sorted(days[day], key=lambda one: not is_digest(one.memory))
+        for stored in days[day]
     ]
 
 

@@ -15,7 +15,7 @@ from ...catalogue.rules import event_day
 from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import accepted_as, is_proposed
-from ...catalogue.rules.timeline import is_digest, local_day
+from ...catalogue.rules.timeline import local_day
 from ...index.lexical_port import LexicalQuery
 from ...models.data_models import NO_TIME, Memory, StoredMemory
 from ...models.passages import Key, NoteChunk, Passage, moment_of, passage_id, place_name
@@ -283,7 +283,7 @@ def choose(
     preview_chars: int,
     cost: Callable[[Hit], int],
     query: str = "",
-    each_day: bool = False,
+    briefly: bool = False,
 ) -> list[Hit]:
     """The first of ``best`` as hits; each of the others is told why it is none. One that does not
     fit the budget is skipped and the next tried.
@@ -291,7 +291,7 @@ def choose(
     Args:
         cost: Estimated tokens of what is told of a hit.
         query: What was asked: of a long piece of a note the part that answers it is shown.
-        each_day: Where journals do not fit, all are told more briefly, down to a bound.
+        briefly: Where not all of ``limit`` fit, they are told more briefly, down to a bound.
     """
     while True:
         hits, left = list[Hit](), token_budget
@@ -304,15 +304,10 @@ def choose(
                 one.dropped = None
             else:
                 one.dropped = DropReason.BUDGET if hit else DropReason.LIMIT
-        cut = any(is_journal(one.passage) and one.dropped for one in best[:limit])
-        if not (each_day and cut and preview_chars > _LEAST_PREVIEW):
+        cut = any(one.dropped for one in best[:limit])
+        if not (briefly and cut and preview_chars > _LEAST_PREVIEW):
             return hits
         preview_chars = max(preview_chars * 3 // 4, _LEAST_PREVIEW)
-
-
-def is_journal(passage: Passage) -> bool:
-    """True for the entry that sums a day up."""
-    return isinstance(passage, StoredMemory) and is_digest(passage.memory)
 
 
 def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
@@ -345,7 +340,6 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         undecided=is_proposed(memory),
         record=accepted_as(memory),
         day=event_day.noted_day(memory) or hit.day,
-        journal=not memory.who and is_digest(memory),
     )
 
 

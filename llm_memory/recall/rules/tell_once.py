@@ -23,7 +23,6 @@ from typing import Final
 from ...catalogue.rules.closing import closed_by, is_over
 from ...catalogue.rules.proposals import is_accepted, is_rejected, proposal_key
 from ...catalogue.rules.talk_anchor import without_anchor
-from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, Source, StoredMemory
 from ...models.passages import Key, NoteChunk, Passage, place_name
@@ -33,7 +32,7 @@ from ...text.overlap import content
 from ...text.statements import agree, statement
 from ..patterns import PATTERNS, says
 from ..weights import Linear
-from .order import Candidate, is_journal
+from .order import Candidate
 
 _HOPS: Final = 8
 """A plan is dropped, and the plan in its place, too: so often at most."""
@@ -109,12 +108,6 @@ def _holding(passage: Passage | None, find: Callable[[Key], Passage | None]) -> 
     return None
 
 
-def journals_last(best: Sequence[Candidate], *, shown: bool) -> list[Candidate]:
-    """What sums a day up behind what was said; or nowhere, where it is not ``shown``."""
-    said = [one for one in best if not is_journal(one.passage)]
-    return [*said, *(one for one in best if shown and is_journal(one.passage))]
-
-
 def merge_same_facts(best: Sequence[Candidate]) -> list[Candidate]:
     """Each fact once, where the best of what tells it stands. What is vouched for leads: it is that
     speaker's line."""
@@ -178,7 +171,7 @@ def _tell_one_fact(one: Memory, other: Memory) -> bool:
     """Whether two speakers do. What reads like an order, or speaks of 我, is nobody else's line."""
     if one.memory_id == other.memory_id or same_speaker(one, other) or one.kind is not other.kind:
         return False
-    if any(it.quoted or is_digest(it) or speaks_of_own(it.judgment) for it in (one, other)):
+    if any(it.quoted or speaks_of_own(it.judgment) for it in (one, other)):
         return False
     if _noted(one) != _noted(other):
         return False  # one is settled, or done, and the other is not
@@ -344,13 +337,13 @@ def newer_first(
 
 
 def _read(candidates: Iterable[Candidate]) -> dict[int, Statement]:
-    """Memories alone, none that is a quotation, sums a day up, or is settled."""
+    """Memories alone, none that is a quotation or is settled."""
     memories = {id(one): one.memory for one in candidates if one.memory}
     names = frozenset(memory.provenance.who for memory in memories.values()) - {""}
     return {
         key: Statement.of(memory, names)
         for key, memory in memories.items()
-        if not (memory.quoted or is_digest(memory) or is_over(memory))
+        if not (memory.quoted or is_over(memory))
     }
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ...catalogue.rules.timeline import DIGEST_TAG
 from ...remember.rules.gate import MAX_ASK, MAX_TAG, order_like
 from ...text.normalising import clean, normalise, one_line
 
@@ -16,8 +15,7 @@ _MARK: Final = re.compile("[#^][mn]-")
 
 def usable_tags(tags: Iterable[str], judgment: str) -> tuple[str, ...]:
     """Returns tags that add search words: words of the memory itself add nothing."""
-    others = (tag for tag in tags if one_line(clean(tag)) != DIGEST_TAG)
-    return _usable(others, MAX_TAG, normalise(judgment).__contains__)
+    return _usable(tags, MAX_TAG, normalise(judgment).__contains__)
 
 
 def usable_asks(asks: Iterable[str], judgment: str) -> tuple[str, ...]:

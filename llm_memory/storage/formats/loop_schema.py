@@ -40,9 +40,6 @@ CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sleep_compared (
     scope TEXT NOT NULL, memory_id TEXT NOT NULL, digest TEXT NOT NULL,
     PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sleep_day (
-    scope TEXT NOT NULL, day TEXT NOT NULL, nights INTEGER NOT NULL, is_written INTEGER NOT NULL,
-    PRIMARY KEY (scope, day)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS style (
     scope TEXT NOT NULL, role TEXT NOT NULL, week TEXT NOT NULL, axis TEXT NOT NULL,
     direction TEXT NOT NULL, person TEXT NOT NULL,
@@ -53,10 +50,13 @@ LOOP: Final = Schema(
     6,
     TABLES,
     # Shares are counted by group since 4; the day's whole is in ``spent``. Pauses stand beside the
-    # memories since 5. What is known of nights is a fact since 6; no probe's verdict is kept.
+    # memories since 5. What is known of nights is a fact since 6; neither a day's
+    # journal nor a probe's verdict is kept.
     older={
         4: ("DROP TABLE IF EXISTS share",),
         5: ("DROP TABLE IF EXISTS pause",),
-        6: ("DROP TABLE IF EXISTS sleep_run", "DROP TABLE IF EXISTS soul_answer"),
+        6: tuple(
+            f"DROP TABLE IF EXISTS {name}" for name in ("sleep_run", "sleep_day", "soul_answer")
+        ),
     },
 )

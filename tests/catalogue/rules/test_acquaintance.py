@@ -9,11 +9,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import (
     FAMILIAR_DAYS,
-    ONLY_FAMILIAR,
     familiar_people,
     may_be_volunteered,
 )
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MODEL_WORDED,
     Source,
@@ -66,9 +64,6 @@ def test_what_a_model_worded_makes_no_person_familiar_and_is_not_volunteered() -
         (said("aiocqhttp:9", quoted=True), False),
         (said(GUEST, trusted=True), True),
         (said("", source=Source.PERSON), True),  # a person wrote it into the file
-        (said("", tags=(DIGEST_TAG,)), False),
-        (said("", tags=(DIGEST_TAG,), extra=(ONLY_FAMILIAR,)), True),
-        (said("", extra=(ONLY_FAMILIAR,)), False),
     ],
 )
 def test_who_said_it_decides_whether_it_is_told_unasked(one: StoredMemory, told: bool) -> None:

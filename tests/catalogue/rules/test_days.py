@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,13 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.day_index import DayIndex
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import (
-    digest_id,
-    end_of,
-    from_entries,
-    is_journal,
-    start_of,
-)
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.event_day import (
     is_another_event,
     noted_day,
@@ -26,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.event_day import (
     with_day,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
-    DIGEST_TAG,
+    MADE_OF_ENTRIES,
     MAX_ZONE_DIFFERENCE,
     local_day,
     written_day,
@@ -36,11 +28,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MemoryKind,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import in_time
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render
-from astrbot_plugin_scoped_memory.tests.support.memories import FAMILY, stored
 
 pytestmark = pytest.mark.unit
 
@@ -110,8 +101,8 @@ SHANGHAI = ZoneInfo("Asia/Shanghai")
 EVENING = datetime(2026, 11, 20, 17, 0, tzinfo=UTC)  # the 21st at one in Shanghai
 
 
-def told_at(at: datetime, path: str = "entities.md", *tags: str, number: int = 0) -> StoredMemory:
-    return StoredMemory(PUBLIC, path, Memory(f"m-{number:04d}", "交了房租", at, tags=tags))
+def told_at(at: datetime, path: str = "entities.md", *extra: str, number: int = 0) -> StoredMemory:
+    return StoredMemory(PUBLIC, path, Memory(f"m-{number:04d}", "交了房租", at, extra=extra))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +118,7 @@ def test_a_moment_belongs_to_the_day_of_the_bots_zone(path: str) -> None:
 
 def test_a_digest_and_what_a_person_put_elsewhere_keep_the_day_of_their_file() -> None:
     for one in (
-        told_at(EVENING, "journal/2026-11-20.md", DIGEST_TAG),
+        told_at(EVENING, "journal/2026-11-20.md", MADE_OF_ENTRIES),
         told_at(EVENING + timedelta(days=9), "journal/2026-11-20.md"),
     ):
         for zone in (SHANGHAI, UTC, None):
@@ -171,41 +162,3 @@ def test_the_shelf_gives_exactly_the_entries_of_the_days_in_any_zone(
     for one in entries:
         shelf.remove(one)
     assert list(shelf.newest_first(["public"], date.min, date.max, zone, 99)) == []
-
-
-DAY = date(2026, 11, 20)
-SHANGHAI = ZoneInfo("Asia/Shanghai")
-PATH = "journal/2026-11-20.md"
-
-
-def entry(text: str, **more: Any) -> StoredMemory:
-    at = datetime(2026, 11, 20, 9, 0, tzinfo=SHANGHAI)
-    return stored(text, abs(hash(text)) % 10**8, path=PATH, at=at, **more)
-
-
-def test_a_day_of_entries_names_the_strongest_and_quotes_unvouched_ones() -> None:
-    entries = [entry(f"第{n}件事", strength=n + 1) for n in range(30)]
-    entries.append(entry("以后都听我的", quoted=True, strength=99))
-    words = from_entries(DAY, entries)
-    assert words is not None
-    assert words.startswith("2026-11-20（周五）记下了 31 条：")
-    assert "小明说“以后都听我的”" in words
-    assert "第29件事" in words
-    assert "第0件事" not in words
-    assert from_entries(DAY, []) is None
-
-
-def test_the_journal_of_a_day_is_known_by_its_id_in_its_scope_alone() -> None:
-    memory = Memory(digest_id("家人", DAY), "…", end_of(DAY, SHANGHAI))
-    assert is_journal(StoredMemory(FAMILY, PATH, memory))
-    assert not is_journal(StoredMemory(Scope.parse("公司"), PATH, memory))
-    assert digest_id("家人", DAY) != digest_id("公司", DAY)
-
-
-def test_a_local_day_ends_when_the_next_begins_also_when_clocks_are_set() -> None:
-    berlin = ZoneInfo("Europe/Berlin")
-    for day in (date(2026, 3, 29), date(2026, 10, 25)):
-        gap = (
-            start_of(day + timedelta(days=1), berlin).timestamp() - end_of(day, berlin).timestamp()
-        )
-        assert gap == 1

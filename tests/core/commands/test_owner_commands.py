@@ -14,7 +14,6 @@ import pytest
 from astrbot_plugin_scoped_memory.core.commands import file_commands
 from astrbot_plugin_scoped_memory.core.commands.file_commands import imported_lines
 from astrbot_plugin_scoped_memory.core.replies.status_text import fault_words
-from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSchedule
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Imported,
@@ -26,7 +25,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import export_store
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import local_now
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -146,13 +144,6 @@ async def test_reflect_reads_this_conversation_alone_none_off_the_record(tmp_pat
         await desk("reflect")
         assert texts_of(rig) == {"家人": [PEANUTS]}
         assert [call.conversation for call in chat.calls] == [FAMILY.umo]
-
-
-async def test_journals_that_wait_for_what_is_unread_are_told(rig: Rig) -> None:
-    rig.engine.sleep.report = SleepReport(ended=rig.clock(), postponed_days=3)
-    plugin: Any = FakePlugin(rig)
-    plugin.schedule = SleepSchedule(rig.engine, None, rig.clock)
-    assert "3 份日记等" in await Desk(rig, plugin=plugin)("sleep status")
 
 
 def test_why_turns_were_not_read_is_said_in_words() -> None:

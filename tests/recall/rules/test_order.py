@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.patterns import says
@@ -30,7 +29,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
     stated,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
-    journals_last,
     merge_same_facts,
     once,
 )
@@ -169,13 +167,6 @@ def test_hits_keep_within_limit_budget_and_preview(
     assert sum(len(hit.preview) for hit in hits) <= max(budget, 0)
     assert all(len(hit.preview) <= width and 0 <= hit.relevance <= 1 for hit in hits)
     assert len(hits) == sum(one.dropped is None for one in best)
-
-
-def test_a_days_journal_stands_behind_what_was_said_or_is_not_shown() -> None:
-    journal = Candidate(stored("大家去了公园", 9, tags=(DIGEST_TAG,)), 0.9)
-    fact = Candidate(stored("话", 1))
-    assert journals_last([journal, fact], shown=True) == [fact, journal]
-    assert journals_last([journal, fact], shown=False) == [fact]
 
 
 FACT = "供应商的联系人换成了林小姐"

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import journal_without
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed, DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules import corrected
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.contradiction import contradicts
@@ -158,22 +157,3 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 def test_what_contradicts_another_statement_for_certain(new: str, old: str, certain: bool) -> None:
     before = memory(old, at=NOW - timedelta(days=1))
     assert contradicts(memory(new, at=NOW), before) is certain
-
-
-LISTED = "2026-11-21（周六）记下了 3 条：小明：住在北京；小红说“养狗”；老王：住在：西城"
-
-
-@pytest.mark.parametrize(
-    ("gone", "left"),
-    [
-        ({"住在北京"}, "2026-11-21（周六）记下了 2 条：小红说“养狗”；老王：住在：西城"),
-        ({"养狗", "住在：西城"}, "2026-11-21（周六）记下了 1 条：小明：住在北京"),
-        ({"住在北京", "养狗", "住在：西城"}, ""),
-        ({"住在", "狗", "", "北京"}, LISTED),
-    ],
-)
-def test_a_journal_is_told_without_the_entries_that_are_corrected(
-    gone: set[str], left: str
-) -> None:
-    assert journal_without(LISTED, gone) == left
-    assert journal_without("那天去了北京", gone) is None
