@@ -18,8 +18,7 @@ from ..models.scope import ROOT_NOTES, SHARED, Place, Scope
 from ..models.soul import Finding
 from ..runtime.cooperative import cooperative
 from ..text.normalising import normalise
-from ..text.scripts import NARROW, WIDE
-from ..text.scripts import normalise as seen
+from ..text.scripts import NARROW, WIDE, fold
 from ..text.traditional import simplified
 from ..texts import Said
 from .rules.checks import added_rules
@@ -28,6 +27,7 @@ from .rules.vocabulary import LINES
 _WORDS: Final = 4
 _CHARACTERS: Final = 8
 _NOT_WIDE: Final = re.compile(f"[^{WIDE.pattern[1:-1]}]+")
+_UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
 _WIDE_RUN: Final = re.compile(f"{WIDE.pattern}+")
 
 
@@ -51,7 +51,7 @@ def told_anywhere(
     shown to. What is archived was forgotten or corrected, so it is private wherever it stood."""
     yield Told("\n".join(LINES), is_open=True)
     yield Told("", is_open=False, names=tuple(one.name for one in scopes if not one.is_public))
-    for stored in memories:
+    for stored in cooperative(memories):
         scope, memory = stored.scope, stored.memory
         on_shelf = place_name(stored) != scope.name
         is_open = scope.is_public and not on_shelf and has_known_readers(scope, memory)
@@ -65,7 +65,7 @@ def told_anywhere(
 
 def repeated(old: str, new: str, told: Collection[Told] | None) -> tuple[Finding, ...]:
     """Returns why a new text is refused, empty for nothing. The finding names no words: they are
-    another scope's. Reads all texts once, about a second for fifty thousand. Blocks.
+    another scope's. Reads all texts once, some three seconds for fifty thousand. Blocks.
 
     Args:
         told: None while not all memories could be read: that refuses, too.
@@ -77,7 +77,7 @@ def repeated(old: str, new: str, told: Collection[Told] | None) -> tuple[Finding
         return (Finding("scope", Said("soul_rule.not_known")),)
     runs = frozenset(_runs(added))
     closed, opened = set[str](), set[str]()
-    known = set(chain.from_iterable(one.names for one in told))
+    known = set(chain.from_iterable(one.names for one in cooperative(told)))
     names = {name for name in known if _is_named(name, added)}
     for one in cooperative(told):
         found = runs.intersection(_runs(one.text)) | names.intersection(one.names)
@@ -97,7 +97,7 @@ def _words_of(memory: Memory) -> str:
 def _runs(text: str) -> Iterator[str]:
     """Yields each eight wide characters in a row, whatever stands between them, and each four other
     words."""
-    folded = simplified(seen(text))
+    folded = _folded(text)
     wide = _NOT_WIDE.sub("", folded)
     yield from (wide[at : at + _CHARACTERS] for at in range(len(wide) - _CHARACTERS + 1))
     words = _narrow(folded)
@@ -109,8 +109,12 @@ def _is_named(name: str, text: str) -> bool:
     if WIDE.search(name):
         wanted = normalise(simplified(name))
         return len(wanted) > 1 and wanted in normalise(simplified(text))
-    words = " ".join(_narrow(seen(name)))
-    return len(words) > 1 and f" {words} " in f" {' '.join(_narrow(seen(text)))} "
+    words = " ".join(_narrow(_folded(name)))
+    return len(words) > 1 and f" {words} " in f" {' '.join(_narrow(_folded(text)))} "
+
+
+def _folded(text: str) -> str:
+    return _UNSEEN.sub("", simplified(fold(text)))
 
 
 def _narrow(folded: str) -> list[str]:
