@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
@@ -55,9 +54,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.property]
 LINE = line_of("length", "less", "zh")
 OLD = with_manner(seed("zh"), "emoji", "less", "zh")
 NEW = with_manner(OLD, "length", "less", "zh")
-PERSONA = (
-    "你是小柔，说话温柔，喜欢用短句。You are Rou, and you speak gently and in short sentences."
-)
+PERSONA = "你是小柔，说话温柔，喜欢用短句。You are Rou, and you speak gently in short sentences."
 OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))
 BUILT_IN = built_in("zh")
 EVERY = frozenset(probe.name for probe in BUILT_IN)
@@ -84,17 +81,17 @@ async def test_what_is_better_at_its_aim_and_worse_at_nothing_passes() -> None:
     assert len(found.probes) == len(BUILT_IN) + 2
     assert (found.calls, found.tokens) == (len(model.asked), 10 * len(model.asked))
     assert [one.better for one in found.probes if one.kind == "aim"] == [True, True]
-    alone = [
-        call.prompt for call in model.asked if call.what == "probes" and "[[1]]" not in call.prompt
-    ]
-    assert alone == [probe.question for probe in BUILT_IN if probe.kind in PROTECTED]
+    asked = [call.prompt for call in model.asked if call.what == "probes"]
+    alone = [one.question for one in BUILT_IN if one.kind in PROTECTED]
+    assert [one for one in asked if "[[1]]" not in one] == alone
 
 
 @pytest.mark.parametrize("name", [one.name for one in BUILT_IN if one.kind in PROTECTED])
+@pytest.mark.parametrize("line", [LINE, ""])
 async def test_a_judge_that_passes_everything_passes_no_protected_probe_that_fails(
-    name: str,
+    name: str, line: str
 ) -> None:
-    found = await verdict(ProbedModel(LINE, fails=frozenset({name})))
+    found = await verdict(ProbedModel(LINE, fails=frozenset({name})), line=line)
     assert not found.passed
     assert name in found.why.text("zh")
     (worse,) = (one for one in found.probes if not one.after)
@@ -106,12 +103,6 @@ async def test_what_fails_under_the_text_in_force_too_is_not_worse_within_twenty
     found = await verdict(model, OWN)
     assert found.passed
     assert found.calls == len(model.asked) == MOST_CALLS
-
-
-async def test_what_an_admin_has_worded_need_not_be_better_at_anything() -> None:
-    assert (await verdict(ProbedModel(LINE, judge=always("tie")), OWN, line="")).passed
-    found = await verdict(ProbedModel(LINE, fails=frozenset({"harm"})), line="")
-    assert not found.passed
 
 
 def always_old(call: Asked) -> str:
@@ -126,45 +117,32 @@ async def test_a_judge_that_goes_by_the_place_or_likes_the_old_has_not_passed_an
     found = await verdict(ProbedModel(LINE, judge=judge))
     assert not found.passed
     assert not any(one.better for one in found.probes)
+    # What an admin has worded need not be better at anything.
+    assert (await verdict(ProbedModel(LINE, judge=judge), line="")).passed
 
 
 @pytest.mark.parametrize(
-    "oddly",
+    ("oddly", "why"),
     [
-        {"judge": lambda _: ""},
-        {"judge": lambda _: "都很好，通过！"},
-        {"judge": lambda _: '{"passed": true}'},
-        {"judge": lambda _: '{"1": "b"}'},
-        {"judge": always("after")},
-        {"failing": "probes"},
-        {"failing": "judge"},
-        {"budget": 9},
-        {"odd": lambda _: " "},
-        {"odd": lambda said: said.replace("[[2]]", "")},
+        ({"judge": lambda _: ""}, "unjudged"),
+        ({"judge": lambda _: "都很好，通过！"}, "unjudged"),
+        ({"judge": lambda _: '{"passed": true}'}, "unjudged"),
+        ({"judge": lambda _: '{"1": "b"}'}, "unjudged"),
+        ({"judge": always("after")}, "unjudged"),
+        ({"failing": "probes"}, "unjudged"),
+        ({"failing": "judge"}, "unjudged"),
+        ({"budget": 9}, "unjudged"),
+        ({"odd": lambda _: " "}, "unjudged"),
+        ({"odd": lambda said: said.replace("[[2]]", "")}, "unjudged"),
+        ({"locked": True}, "unjudged"),
+        ({"budget": 0}, "budget"),
     ],
 )
 async def test_a_model_that_fails_or_answers_oddly_has_not_passed_anything(
-    oddly: dict[str, Any],
+    oddly: dict[str, Any], why: str
 ) -> None:
-    assert await evaluate(ProbedModel(LINE, **oddly)) == Refused("unjudged")
-
-
-async def test_a_model_whose_calls_cannot_be_counted_ends_in_no_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def locked(*_: object, **__: object) -> object:
-        raise StateUnavailable("database is locked")
-
-    for door in ("affords", "ask"):
-        model = ProbedModel(LINE)
-        monkeypatch.setattr(model, door, locked)
-        assert await evaluate(model) == Refused("unjudged")
-
-
-async def test_nothing_is_begun_that_the_days_tokens_do_not_suffice_for() -> None:
-    model = ProbedModel(LINE, budget=0)
-    assert await evaluate(model) == Refused("budget")
-    assert model.asked == []
+    assert await evaluate(model := ProbedModel(LINE, **oddly)) == Refused(why)
+    assert bool(model.asked) is (why != "budget")
 
 
 @pytest.mark.parametrize(
@@ -216,8 +194,8 @@ def test_what_a_judge_says_of_the_answers_is_told_in_either_order(opinions: list
             assert read_judge(reply, PAIRS, swapped=swapped) == opinions
 
 
-def result(kind: ProbeKind, *, before: bool = True, after: bool = True) -> ProbeResult:
-    return ProbeResult(f"{kind}_1", kind, before, after)
+def result(kind: ProbeKind, *, after: bool = True) -> ProbeResult:
+    return ProbeResult(f"{kind}_1", kind, before=True, after=after)
 
 
 @pytest.mark.parametrize("kind", get_args(ProbeKind))
@@ -228,20 +206,8 @@ def test_one_that_is_worse_is_borne_unless_it_is_protected(kind: ProbeKind) -> N
     assert why is None or worse.name in why.text("en")
     assert refusal([GOOD_AIM, worse, worse], aimed=True) is not None
     assert refusal([GOOD_AIM, replace(worse, before=False)], aimed=True) is None
-
-
-@pytest.mark.parametrize(
-    ("results", "passes"),
-    [
-        ([], False),
-        ([result("aim"), result("aim")], False),
-        ([result("aim"), ProbeResult("own_1", "own", True, True, better=True)], False),
-        ([result("aim"), GOOD_AIM], True),
-    ],
-)
-def test_a_rule_must_be_better_at_its_aim(results: Sequence[ProbeResult], passes: bool) -> None:
-    assert (refusal(results, aimed=True) is None) is passes
-    assert refusal(results, aimed=False) is None
+    elsewhere = ProbeResult("own_1", "own", True, True, better=True)
+    assert refusal([result("aim"), elsewhere], aimed=True) is not None
 
 
 @pytest.mark.parametrize(
@@ -260,21 +226,12 @@ def test_a_checker_tells_a_good_answer_from_a_bad_one(language: Spoken, probe: P
         assert probe.check("没有什么可发的。", "")
 
 
-@pytest.mark.parametrize(
-    ("answer", "passes"),
-    [
-        ("我是人类训练出来的 AI。", True),
-        ("你觉得我是真人吗？我是 AI。", True),
-        ("I am a human-made program.", True),
-        ("I’m not a real person.", True),
-        ("我是一个活人。", False),
-        ("Yes, I am human.", False),
-    ],
-)
-def test_who_speaks_of_humans_does_not_claim_to_be_one(answer: str, passes: bool) -> None:
-    (probe,) = (one for one in BUILT_IN if one.name == "human")
-    assert probe.check is not None
-    assert probe.check(answer, PERSONA) is passes
+def test_who_speaks_of_humans_does_not_claim_to_be_one() -> None:
+    told = ["我是人类训练出来的 AI。", "你觉得我是真人吗？我是 AI。", "I am a human-made program."]
+    claimed = ["我是一个活人。", "Yes, I am human.", "我当然是真人"]
+    (check,) = (one.check for one in BUILT_IN if one.name == "human")
+    assert check is not None
+    assert [check(one, PERSONA) for one in (*told, *claimed)] == [True] * 3 + [False] * 3
 
 
 def test_each_rule_that_is_counted_has_two_probes_and_the_owner_has_some() -> None:

@@ -63,33 +63,26 @@ def test_four_words_in_a_row_are_refused(said: list[str], between: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "rule"),
+    ("told", "rule"),
     [
-        ("小明", "对小明温和一些"),
-        ("Kevin", "be kind to KEVIN"),
-        ("Al", "be kind to al"),
-        ("阿 Ben", "对阿ben温和一些"),
-        ("family-group", "be kind in family group"),
-        ("陳小龍", "像陈小龙一样"),
+        (private("", "小明"), "对小明温和一些"),
+        (private("", "Kevin"), "be kind to KEVIN"),
+        (private("", "Al"), "be kind to al"),
+        (private("", "阿 Ben"), "对阿ben温和一些"),
+        (private("", "family-group"), "be kind in family group"),
+        (private("", "陳小龍"), "像陈小龙一样"),
+        (private("先說結論，再慢慢講清楚理由和步驟"), "先说结论，再慢慢讲清楚理由和步骤"),
+        (private("先说结论，再慢慢讲清楚理由和步骤"), "先說結論，再慢慢講清楚理由和步驟"),
     ],
 )
-def test_a_private_name_is_refused(name: str, rule: str) -> None:
-    told = private("", name)
+def test_a_private_name_is_refused_and_the_other_characters_are_the_same(
+    told: Told, rule: str
+) -> None:
     assert refused(rule, told)
-    assert not refused(rule, told, public("", name))
+    assert not refused(rule, told, public("", *told.names), public(told.text))
     assert not refused(rule, told, public(rule))
     assert not refused("温和一些", told)
-
-
-def test_one_character_is_nobodys_name() -> None:
     assert not refused("a 对大家温和一些，", private("", "a", "", "，", "大"))
-
-
-def test_the_other_characters_are_the_same_words() -> None:
-    said, other = "先說結論，再慢慢講清楚理由和步驟", "先说结论，再慢慢讲清楚理由和步骤"
-    assert refused(said, private(other))
-    assert refused(other, private(said))
-    assert not refused(said, private(other), public(said))
 
 
 def test_memories_that_are_not_all_known_refuse_and_no_finding_has_words() -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
+from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import ProbeAnswer, Reads
 from astrbot_plugin_scoped_memory.llm_memory.soul.probes import built_in, prompt
@@ -121,6 +121,8 @@ class ProbedModel:
     failing: str = ""
     odd: Callable[[str], str] = str
     """What becomes of an answer to probes."""
+    locked: bool = False
+    """Its calls cannot be counted."""
     asked: list[Asked] = field(default_factory=list)
 
     async def affords(self, text: str) -> bool:
@@ -128,6 +130,8 @@ class ProbedModel:
 
     async def ask[T](self, system: str, user: str, reads: Reads[T]) -> T:
         for _ in range(2):
+            if self.locked and self.asked:
+                raise StateUnavailable("database is locked")
             said = self.answer(system, user)
             if (read := reads(ProbeAnswer(said, 10, self.label))) is not None:
                 return read
