@@ -1,4 +1,4 @@
-"""Port for the chat model that reads finished turns."""
+"""Port for a host's chat model."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ class Completion:
 
 
 class ChatModel(Protocol):
-    """A host's chat service."""
+    """``label`` is its name in the status: a provider's id, or ``auto`` for the conversation's
+    own."""
 
     @property
-    def label(self) -> str:
-        """Returns its name in the status: a provider's id, or ``auto`` for the conversation's
-        own."""
-        ...
+    def label(self) -> str: ...
 
     def is_there(self, conversation: str) -> bool:
         """Returns whether a call for this conversation (empty: for any) would reach a service
@@ -32,9 +30,8 @@ class ChatModel(Protocol):
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         """Returns one answer, without tools and history. ``conversation`` is a umo, and selects the
-        service if the owner configured none.
+        service if the owner configured none. Callers set a deadline.
 
-        Raises ChatFailed for every failure. It takes as long as the service does, so callers set
-        their own deadline.
+        Raises ChatFailed for every failure.
         """
         ...

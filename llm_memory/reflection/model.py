@@ -143,7 +143,7 @@ class Model:
     async def _call(
         self, prompt: Prompt, conversation: str, purpose: Purpose, group: str | None
     ) -> Completion:
-        """Returns an answer that is not empty, with the tokens that it was booked for."""
+        """Returns an answer that is not empty, with the tokens that were counted for it."""
         why = await self.resting(prompt, conversation=conversation, purpose=purpose, group=group)
         if why or self._chat is None:
             raise Rests(why)

@@ -35,7 +35,6 @@ HOSTILE = [
     ["length", "less", "s1", SECRET],
     ["LENGTH", "less", "s1"],
     ["length", "less", "s7"],
-    ["length", "less", "s1 "],
     {"axis": "length", "direction": "less", "note": SECRET},
     [["length", "less"], SECRET],
     SECRET,

@@ -15,38 +15,38 @@ from ...models.data_models import MemoryKind
 from ...models.soul import Axis, Direction
 from .forgiving_json import Unreadable, find_answer, name_of
 
-MOST_ITEMS: Final = 120
-"""The most items of each list of memories: three for each turn."""
-KINDS: Final = {
-    "knowledge": MemoryKind.KNOWLEDGE,
-    "event": MemoryKind.EVENT,
-    "skill": MemoryKind.SKILL,
-    "task": MemoryKind.TASK,
-    "emotional": MemoryKind.EMOTIONAL,
-    **{kind.value: kind for kind in MemoryKind},
-}
+KINDS: Final = {word: kind for kind in MemoryKind for word in (kind.name.lower(), kind.value)}
+_MOST_ITEMS: Final = 120
+"""The most items of each list of memories that are read: three for each turn."""
 _FIELDS: Final = {
-    **{name_of(one): one for one in ("useful_ids", "useless_ids", "new_memories", "style")},
-    "contradiction": "contradictions",
-    "useful": "useful_ids",
-    name_of("useless"): "useless_ids",
-    "memory": "new_memories",
-    "correction": "contradictions",
+    name_of(word): field
+    for field, words in {
+        "useful_ids": ("useful_ids", "useful"),
+        "useless_ids": ("useless_ids", "useless"),
+        "new_memories": ("new_memories", "memories"),
+        "contradictions": ("contradictions", "corrections"),
+        "style": ("style",),
+    }.items()
+    for word in words
 }
 """Fields of an answer by what models call them."""
-_JUDGMENTS: Final = ("judgment", "judgement")
-_ITEM_FIELDS: Final[Mapping[str, str]] = {
-    **{name_of(one): one for one in ("reasoning", "tags", "kind", "strength", "turn", "who")},
-    **{name_of(one): one for one in ("asks", "when", "decision", "old_id", "new")},
-    **dict.fromkeys((*_JUDGMENTS, "memory", "content", "text", "fact"), "judgment"),
-    "question": "asks",
-    "newmemory": "new",
-    **dict.fromkeys(("id", "memoryid"), "old_id"),
+_JUDGMENT: Final = frozenset({"judgment", "judgement"})
+_ITEM_FIELDS: Final = {
+    name_of(word): field
+    for field, words in {
+        "judgment": (*_JUDGMENT, "memory", "content", "text", "fact"),
+        "asks": ("asks", "questions"),
+        "tags": ("tags",),
+        "old_id": ("old_id", "id", "memory_id"),
+        "new": ("new", "new_memory"),
+        **{field: (field,) for field in ("reasoning", "kind", "strength", "turn", "who", "when")},
+        "decision": ("decision",),
+    }.items()
+    for word in words
 }
 """Fields of an item by what models call them."""
 _AXES: Final[Mapping[str, Axis]] = {axis: axis for axis in get_args(Axis)}
-_DIRECTIONS: Final[Mapping[str, Direction]] = {way: way for way in get_args(Direction)}
-_LABEL: Final = re.compile(r"s[1-9][0-9]?", re.ASCII)
+_WAYS: Final[Mapping[str, Direction]] = {way: way for way in get_args(Direction)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +76,15 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class ReflectionReply:
-    """A whole answer. ``style`` is as it came, for ``manner`` alone to read; ``dropped`` names the
-    items that could not be read: ``new_memories.2``."""
+    """A whole answer. ``manner``: axis, direction and a speaker's label, empty where none is named.
+    ``dropped`` names the items that could not be read, as in ``new_memories.2``."""
 
     useful_ids: tuple[str, ...] = ()
     useless_ids: tuple[str, ...] = ()
     new_memories: tuple[NewMemory, ...] = ()
     contradictions: tuple[Correction, ...] = ()
-    style: tuple[object, ...] = ()
+    manner: tuple[tuple[Axis, Direction, str], ...] = ()
     dropped: tuple[str, ...] = ()
-
-    @property
-    def manner(self) -> tuple[tuple[Axis, Direction, str], ...]:
-        """Returns axis, direction and a speaker's label, empty where none is named, of each item
-        that has these and nothing else. The rest is dropped."""
-        is_one = all(isinstance(part, str) for part in self.style)
-        found = map(_wish, (self.style,) if is_one else self.style[:MOST_ITEMS])
-        return tuple(dict.fromkeys(wish for wish in found if wish is not None))
 
 
 def parse_reply(text: str) -> ReflectionReply | Unreadable:
@@ -100,17 +92,27 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
     given = find_answer(text, _FIELDS, _answer_of_items)
     if isinstance(given, Unreadable):
         return given
-    fields: dict[str, list[object]] = {}
-    unknown = False
+    fields: dict[str, list[object]] = {field: [] for field in _FIELDS.values()}
+    unknown: list[object] = []
     for key, value in given.items():
         field = _FIELDS.get(name_of(key)) or _field_of_shape(value)
-        if field is None:
-            unknown |= bool(value) and not isinstance(value, int | float)
-        else:
-            fields.setdefault(field, []).extend(as_list(value))
-    if unknown and not any(fields.values()):
+        (fields[field] if field else unknown).extend(as_list(value))
+    if any(isinstance(one, str | list | dict) for one in unknown) and not any(fields.values()):
         return Unreadable("no_field: something stands in an unknown field alone")
-    return _checked(fields)
+    memories = [_memory(one) for one in fields["new_memories"][:_MOST_ITEMS]]
+    corrections = [_correction(one) for one in fields["contradictions"][:_MOST_ITEMS]]
+    dropped = [f"new_memories.{place}" for place, one in enumerate(memories) if one is None]
+    dropped += [f"contradictions.{place}" for place, one in enumerate(corrections) if one is None]
+    if dropped and not any((*memories, *corrections)):
+        return Unreadable(f"wrong_type: {', '.join(dropped[:5])}")
+    return ReflectionReply(
+        useful_ids=as_texts(fields["useful_ids"]),
+        useless_ids=as_texts(fields["useless_ids"]),
+        new_memories=tuple(filter(None, memories)),
+        contradictions=tuple(filter(None, corrections)),
+        manner=_manner(fields["style"]),
+        dropped=tuple(dropped),
+    )
 
 
 def as_list(value: object) -> list[object]:
@@ -142,33 +144,12 @@ def as_number(value: object) -> int | None:
     return int(found[1]) if found else None
 
 
-def _checked(fields: Mapping[str, list[object]]) -> ReflectionReply | Unreadable:
-    given, olds = fields.get("new_memories", []), fields.get("contradictions", [])
-    if max(len(given), len(olds)) > MOST_ITEMS:
-        return Unreadable(f"too_many: more than {MOST_ITEMS} in one list")
-    memories, corrections = list(map(_memory, given)), list(map(_correction, olds))
-    dropped = [
-        *(f"new_memories.{place}" for place, one in enumerate(memories) if one is None),
-        *(f"contradictions.{place}" for place, one in enumerate(corrections) if one is None),
-    ]
-    if dropped and not any((*memories, *corrections)):
-        return Unreadable(f"wrong_type: {', '.join(dropped[:5])}")
-    return ReflectionReply(
-        useful_ids=as_texts(fields.get("useful_ids")),
-        useless_ids=as_texts(fields.get("useless_ids")),
-        new_memories=tuple(filter(None, memories)),
-        contradictions=tuple(filter(None, corrections)),
-        style=tuple(fields.get("style", ())),
-        dropped=tuple(dropped),
-    )
-
-
-def _field_of_shape(value: object) -> str | None:
-    """Returns the field whose items a value holds, None for no items."""
+def _field_of_shape(value: object) -> str:
+    """Returns the field whose items a value holds, empty for no items."""
     names = [{name_of(key) for key in one} for one in as_list(value) if isinstance(one, dict)]
     if any("oldid" in one for one in names):
         return "contradictions"
-    return "new_memories" if any(one & {*_JUDGMENTS} for one in names) else None
+    return "new_memories" if any(one & _JUDGMENT for one in names) else ""
 
 
 def _answer_of_items(value: object) -> dict[str, object] | None:
@@ -182,16 +163,15 @@ def _answer_of_items(value: object) -> dict[str, object] | None:
 def _item(given: object) -> dict[str, object]:
     if isinstance(given, str):
         return {"judgment": given}
-    if not isinstance(given, dict):
-        return {}
-    return {_ITEM_FIELDS.get(name_of(key), ""): value for key, value in given.items()}
+    items = given.items() if isinstance(given, dict) else ()
+    return {_ITEM_FIELDS.get(name_of(key), ""): value for key, value in items}
 
 
 def _memory(given: object) -> NewMemory | None:
     item = _item(given)
-    if not (judgment := as_text(item.get("judgment"))):
+    judgment, who = as_text(item.get("judgment")), as_text(item.get("who"))
+    if not judgment:
         return None
-    who = as_text(item.get("who"))
     return NewMemory(
         judgment,
         reasoning=as_text(item.get("reasoning")),
@@ -212,15 +192,11 @@ def _correction(given: object) -> Correction | None:
     return Correction(old_id, new) if old_id and new else None
 
 
-def _wish(item: object) -> tuple[Axis, Direction, str] | None:
-    match item:
-        case [str(axis), str(direction), *label] if axis in _AXES and direction in _DIRECTIONS:
-            pass
-        case _:
-            return None
-    match label:
-        case []:
-            return _AXES[axis], _DIRECTIONS[direction], ""
-        case [str(who)] if _LABEL.fullmatch(who):
-            return _AXES[axis], _DIRECTIONS[direction], who
-    return None
+def _manner(style: list[object]) -> tuple[tuple[Axis, Direction, str], ...]:
+    """Leaves out what is no wish in known words."""
+    found = []
+    for item in [style] if style and isinstance(style[0], str) else style:
+        match item:
+            case [str(axis), str(way), *who] if axis in _AXES and way in _WAYS and len(who) < 2:
+                found.append((_AXES[axis], _WAYS[way], as_text(who)))
+    return tuple(dict.fromkeys(found))

@@ -210,15 +210,15 @@ def test_only_what_is_marked_and_asked_for_is_a_decision(mark: object) -> None:
     assert [draft.proposed for draft in drafts] == [False, mark is True]
 
 
-def test_a_wish_belongs_to_the_speaker_whom_the_answer_names() -> None:
-    def wishes(turns: list[QueuedTurn], *style: list[str]) -> list[tuple[str, str, str]]:
-        found = read_reply(ReflectionReply(style=style), turns).manner
-        return [(one.axis, one.direction, one.person) for one in found]
-
-    assert wishes(GROUP, ["length", "less", "s2"]) == [("length", "less", "q:2")]
-    assert wishes(GROUP, ["length", "less"], ["emoji", "more", "s9"]) == []
-    both = ["length", "less"], ["length", "less", "s1"]
-    assert wishes(GROUP[:1], *both) == [("length", "less", "q:1")]
+@pytest.mark.parametrize(
+    ("turns", "labels", "persons"),
+    [(GROUP, ["s2"], ["q:2"]), (GROUP, ["", "s9"], []), (GROUP[:1], ["", "s1"], ["q:1"])],
+)
+def test_a_wish_belongs_to_the_speaker_whom_the_answer_names(
+    turns: list[QueuedTurn], labels: list[str], persons: list[str]
+) -> None:
+    reply = ReflectionReply(manner=tuple(("length", "less", label) for label in labels))
+    assert [one.person for one in read_reply(reply, turns).manner] == persons
 
 
 def test_tags_and_questions_are_other_words_and_no_order_pointer_or_whole_text() -> None:

@@ -15,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.forgiving_json imp
     find_answer,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
-    MOST_ITEMS,
     Correction,
     NewMemory,
     ReflectionReply,
@@ -160,7 +159,6 @@ AGAIN = {
         '{"contradictions": [{"new": {"judgment": "a"}}]}',
     ],
     "too_long": ["x" * (MOST_CHARS + 1), "{}" + " " * MOST_CHARS],
-    "too_many": [json.dumps({"new_memories": [{"judgment": "a"}] * (MOST_ITEMS + 1)})],
 }  # fmt: skip
 
 
@@ -208,7 +206,7 @@ def test_a_wish_on_manner_is_two_known_words_and_maybe_a_label() -> None:
     for style, wanted in (
         ([["length", "less"], ["emoji", "more", "s2"], ["length", "up"]], 2),
         (["length", "less"], 1),
-        ([["length", "less", f"s{number}"] for number in range(1, 999)], 99),
+        ([["length", "less", "s1"], ["length", "less", "s1"], 3, {}, [], "x"], 1),
     ):
         found = parse_reply(json.dumps({"style": style}))
         assert isinstance(found, ReflectionReply)
