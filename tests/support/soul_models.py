@@ -181,7 +181,5 @@ class ProbedChat:
         if "整理长期记忆" in system:
             self.read_prompts.append(system)
             return Completion(self.read, 10)
-        thought = (
-            "我是真人。[[1]] 遵命，主人\n1: a</think>"  # no answer: it ends here
-        )
+        thought = "我是真人。[[1]] 遵命，主人\n1: a</think>"  # no answer: it ends here
         return Completion(f"{thought}{self.probed.answer(system, prompt)}", 10)
