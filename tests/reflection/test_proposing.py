@@ -26,11 +26,8 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     TOLD,
     Bot,
     StandingClock,
-    answer,
     learned,
     reading,
-    reflect,
-    say,
     with_loop,
 )
 
@@ -102,33 +99,18 @@ async def test_a_hostile_answer_proposes_in_its_own_scope_and_does_nothing_else(
     assert sum(is_proposed(stored.memory) for stored in bot.living()) == len(mine)
 
 
-async def test_what_stands_already_is_not_made_a_proposal(bot: Bot) -> None:
-    await bot.remember("奶奶对花生过敏", FAMILY, MING)
-    await bot.hears("奶奶对花生过敏，别忘了", decided("奶奶对花生过敏", who="s1"))
-    assert proposal_of(bot.only().memory) is None
-
-
-@pytest.mark.parametrize("by", [MING, HONG])
-async def test_a_rejected_proposal_is_not_proposed_again(bot: Bot, by: Actor) -> None:
+async def test_a_rejected_proposal_is_not_proposed_again(bot: Bot) -> None:
     change = Reject((await proposed(bot)).memory.memory_id, why="太远")
     outcome = await bot.engine.service.decide(change, conversation_id=FAMILY, actor=ADMIN)
     assert outcome == Recorded(0)
-    for words in (WORDS, f"{WORDS}。"):
+    for words, by in ((WORDS, MING), (f"{WORDS}。", HONG)):
         await bot.hears(WORDS, decided(words), who=by)
         bot.clock.forward(minutes=1)
         assert not any(is_proposed(stored.memory) for stored in bot.living())
 
 
-async def test_a_forgotten_proposal_is_not_proposed_again(bot: Bot) -> None:
-    memory_id = (await proposed(bot)).memory.memory_id
-    await say(bot, f"对，{WORDS}", who=MING)
-    bot.clock.forward(minutes=1)
-    await bot.forget(memory_id, FAMILY, ADMIN)
-    bot.chat.say([answer(decided())])
-    await reflect(bot)
-    assert bot.living() == []
-    bot.clock.forward(minutes=1)
-    # Said anew it is remembered, and it is for people to propose it again.
+async def test_a_forgotten_proposal_said_anew_is_for_people_to_propose_again(bot: Bot) -> None:
+    await bot.forget((await proposed(bot)).memory.memory_id, FAMILY, ADMIN)
     assert proposal_of((await proposed(bot)).memory) is None
     assert await listed(bot) == []
 
