@@ -111,6 +111,7 @@ async def test_a_rejected_proposal_is_not_proposed_again(bot: Bot) -> None:
 
 async def test_a_forgotten_proposal_said_anew_is_for_people_to_propose_again(bot: Bot) -> None:
     await bot.forget((await proposed(bot)).memory.memory_id, FAMILY, ADMIN)
+    bot.clock.forward(minutes=1)
     assert proposal_of((await proposed(bot)).memory) is None
     assert await listed(bot) == []
 
