@@ -37,7 +37,7 @@ class ProbedByReader:
     async def ask[T](self, system: str, user: str, reads: Reads[T]) -> T:
         def schema(completion: Completion) -> tuple[T] | Unreadable:
             name = completion.model or self._model.label
-            said = without_thoughts(completion.text)
+            said, _ = without_thoughts(completion.text)
             read = reads(ProbeAnswer(said, completion.tokens or 0, name))
             return Unreadable("no answer to each question") if read is None else (read,)
 

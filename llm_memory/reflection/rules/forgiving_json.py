@@ -14,16 +14,13 @@ from typing import Final, TypeGuard
 
 MOST_CHARS: Final = 65_536
 """The longest answer."""
-_MARK: Final = r"(?:think(?:ing)?|thought|reasoning)"
-_THOUGHTS: Final = re.compile(rf"<{_MARK}>.*?</{_MARK}>", re.DOTALL | re.IGNORECASE)
-_OPENED: Final = re.compile(rf"<{_MARK}>", re.IGNORECASE)
-_CLOSED: Final = re.compile(rf".*</{_MARK}>", re.DOTALL | re.IGNORECASE)
+_MARK: Final = re.compile(r"<(/?)(?:think(?:ing)?|thought|reasoning)>", re.IGNORECASE)
 _START: Final = re.compile(r'\{\s*["}]|\[\s*[{\]]')
 """The beginning of an object, or of a list of them; in {words} a brace means something else."""
-_STRAY_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_STRAY_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
 _DECODER: Final = json.JSONDecoder(strict=False)
 """A line may end inside a text."""
-_MOST_BROKEN: Final = 20
+_MOST_BROKEN: Final = 10
 """So many objects may begin and not end before the rest is not looked at."""
 _DEEPEST: Final = 3
 """An answer stands inside so many objects at most."""
@@ -45,10 +42,17 @@ def name_of(key: str) -> str:
     return f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
 
 
-def without_thoughts(text: str) -> str:
-    """Returns what is said behind all thoughts. Nothing that stands before the end of a thought is
-    said, though no mark began it; one that never ends may hold the answer."""
-    return _OPENED.sub(" ", _CLOSED.sub(" ", _THOUGHTS.sub(" ", text))).strip()
+def without_thoughts(text: str) -> tuple[str, bool]:
+    """Returns what is said behind all thoughts, and whether one of them never ends: it may hold the
+    answer. What stands before the end of a thought is thought, though no mark began it."""
+    said, is_thought, end = list[str](), False, 0
+    for mark in _MARK.finditer(text):
+        if not is_thought:
+            said.append(text[end : mark.start()])
+        if mark[1] and not is_thought:
+            said.clear()
+        is_thought, end = not mark[1], mark.end()
+    return "\n".join([*said, text[end:]]).strip(), is_thought
 
 
 def find_answer(
@@ -65,7 +69,8 @@ def find_answer(
     """
     if len(text) > MOST_CHARS:
         return Unreadable(f"too_long: more than {MOST_CHARS} characters")
-    values, is_whole = _values(without_thoughts(text))
+    said, thinks_aloud = without_thoughts(text)
+    values, is_whole = _values(said)
     if is_whole:
         found = (_answer(value, names, shaped) for value in values)
         answers = [one for one in found if one is not None]
@@ -75,7 +80,6 @@ def find_answer(
         is_json = values and is_whole
         return Unreadable("no_field: no known field" if is_json else "no_json: no complete object")
     *before, last = answers
-    thinks_aloud = _OPENED.search(_THOUGHTS.sub("", text)) is not None
     if thinks_aloud or all(_texts(one) <= _texts(last) for one in before):
         return last
     return Unreadable("several: more than one JSON object")

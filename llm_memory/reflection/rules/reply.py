@@ -161,7 +161,7 @@ def _answer_of_items(value: object) -> dict[str, object] | None:
 
 
 def _item(given: object) -> dict[str, object]:
-    if isinstance(given, str):
+    if isinstance(given, str) and not given.lstrip().startswith(("{", "[")):
         return {"judgment": given}
     items = given.items() if isinstance(given, dict) else ()
     return {_ITEM_FIELDS.get(name_of(key), ""): value for key, value in items}

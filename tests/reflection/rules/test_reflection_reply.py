@@ -144,7 +144,8 @@ def test_what_is_wrong_in_one_item_costs_that_item_alone(bad: str) -> None:
 AGAIN = {
     "no_json": [
         "", "抱歉，我不能处理这段对话。", "timeout", "null", "12", LEARNED[:-1], LEARNED[:-20],
-        LEARNED[:-1] + "]", "{" * 60_000, '{"a":' * 10_000, f"{LEARNED}</think>", "见 {占位}",
+        LEARNED[:-1] + "]", f'{{"memories": "{chr(92)}{chr(34) * 30_000}',
+        "{" * 60_000, '{"a":' * 10_000, f"{LEARNED}</think>", "见 {占位}",
         '{"contradictions": [{"old_id": "m-1", "new": {}}',
     ],
     "no_field": [
