@@ -37,11 +37,11 @@ _IDS: Final = re.compile(
     r"@[a-z\d][\w.-]*"  # an account
     r"|\d{5,}"
     r"|[#^][mn]-\w*"  # a pointer to a memory or a note
-    r"|\b[a-z]+://\S*|\bwww\.\S*"
-    r"|\b[\w-]+\.(?:com|cn|net|org|io|md|py|json|ya?ml)\b"
-    r"|\\\w+|(?<![^\W_])/\w+|\b\w+/\w+/\w+"  # a path or a command, and not "and/or"
-    r"|\w+:\w+:\w+"  # a conversation
-    r"|\b[a-z]+_[a-z_]+\b"  # a tool or a setting
+    r"|[a-z]+://\S*|www\.\S*"
+    r"|[\w-]+\.(?:com|cn|net|org|io|md|py|json|ya?ml)(?![a-z])"
+    r"|\\\w+|(?<![^\W_])/\w+"  # a path or a command, and not "and/or"
+    r"|[a-z][a-z\d_-]*:[a-z]+:\w+"  # a conversation
+    r"|[a-z]{3,}_[a-z_]{3,}"  # a tool or a setting, and not "T_T"
 )
 
 

@@ -51,7 +51,13 @@ def test_no_wish_is_refused_for_being_rude_strange_or_unknown() -> None:
         "短く答えて",
         "用 **粗体**",
     ]
-    signs = ["km/h 照写 and/or 别的", "结尾加 ❤️👨\u200d👩\u200d👧 和 (>_<)", "被@的时候再回复"]
+    signs = [
+        "km/h 照写 and/or 别的",
+        "结尾加 ❤️👨\u200d👩\u200d👧 和 (>_<)",
+        "被@的时候再回复",
+        "少用 T_T",
+    ]
+    signs += ["按 结论：理由：例子 的顺序", "中/英/日都行，24/7", "1,000 字以内"]
     assert [one for one in (*strange, *signs, *HARMLESS) if refused(worded(SEED, one))] == []
     assert len(HARMLESS) > 700
 
@@ -70,9 +76,12 @@ def test_no_wish_is_refused_for_being_rude_strange_or_unknown() -> None:
         (f"- {'温和一些，' * 25}", "size"),
         ("- 电话是 13812345678", "private"),
         ("- 密码是 hunter2!x", "private"),
-        ("- 先看 https://example.com", "private"),
+        ("- 先看https://例子.测试/a", "private"),
+        ("- 先看www.example的说明", "private"),
+        ("- 照example.com说的做", "private"),
+        ("- 只在aiocqhttp:GroupMessage:77里这样", "private"),
         ("- 语气像 #m-0123456789", "private"),
-        ("- 先 core_memory_recall 再回答", "private"),
+        ("- 先core_memory_recall再回答", "private"),
         ("- 加 QQ 一二三四五六", "private"),
         ("- 加 QQ １２３ ４５６", "private"),
         ("- 像 roles/猫娘/SOUL.md 那样", "private"),
