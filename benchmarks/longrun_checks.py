@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -54,16 +54,18 @@ class Leaks:
 
 
 def look_at_store(root: Path, leaks: Leaks) -> None:
-    """Files of scopes with their archives, rows of the loop's file, lines of backups."""
+    """Files of scopes with their archives, rows of the loop's file, files of backups."""
     for path in sorted((root / "memory" / "scopes").rglob("*")):
         if path.is_file():
             scope = path.relative_to(root / "memory" / "scopes").parts[0]
             leaks.look("files", scope, [path.read_text(encoding="utf-8", errors="replace")])
     for scope, text in _rows(root / "state" / "loop.sqlite"):
         leaks.look("rows", scope, [text])
-    for path in sorted((root / "backups" / "daily").glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            leaks.look("backups", str(json.loads(line).get("scope", "")), [line])
+    for path in sorted((root / "backups" / "daily").glob("*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                scope = name.split("/")[1] if name.startswith("scopes/") else ""
+                leaks.look("backups", scope, [archive.read(name).decode(errors="replace")])
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str]]:

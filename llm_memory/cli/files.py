@@ -21,6 +21,7 @@ from ..text.refusal_words import line_words
 from ..texts import at
 from ..transfer.line_files import LineFile
 from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
+from ..transfer.store_zip import open_lines
 from .messages import DONE, PARTLY, Refusal, agrees, fail, say, say_counts, texts, words
 from .paths import BotStore, plugin_version, setting_defaults
 
@@ -102,7 +103,7 @@ def _put_back(done: StoreRestored, store: BotStore) -> bool:
 
 def import_(args: argparse.Namespace, store: BotStore) -> int:
     settings = store.settings(privacy=args.privacy)
-    with closing(LineFile(args.file)) as lines:
+    with closing(open_lines(args.file, store.paths.data)) as lines:
         outcome = asyncio.run(
             imported(
                 store.paths,

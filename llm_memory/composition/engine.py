@@ -206,7 +206,8 @@ class Engine:
     async def back_up(self) -> tuple[str, End]:
         """The whole store and the owner's settings in a new file of ``exports/``: its name, and
         what it holds. For admins alone. Raises TransferFailed."""
-        return await self.parts.backup.carry_out(self.parts.transfers)
+        name, files = await self.parts.backup.carry_out(self.parts.transfers)
+        return name, End(sum(self.parts.catalogue.counts().values()), files)
 
     async def follow(self) -> None:
         """Keep up with what people do to the files until cancelled."""

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from ..errors import TransferFailed
@@ -19,10 +20,12 @@ from ..storage.formats.store_formats import StoreFormats
 from ..storage.private_folder import restrict_contents
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
-from ..transfer.line_files import LineFile, named_in, write_lines
+from ..transfer.line_files import named_in, write_lines
+from ..transfer.rules.format import counted, line_of
 from ..transfer.store_reader import StoreReader
-from ..transfer.store_transfer import Restoring, StoreExport
+from ..transfer.store_transfer import Restoring, heads
 from ..transfer.store_writer import StoreWriter
+from ..transfer.store_zip import open_lines
 from ..vault.ledger import SqliteLedger
 
 
@@ -55,10 +58,19 @@ def export_store(
     """Writes a whole store, or some of its scopes, into a new file; with the owner's ``settings``
     where it is whole. Returns what it holds, and which paths were left out, and why. Blocks. Raises
     TransferFailed."""
-    store = StoreReader(paths.memory)
-    export = StoreExport(store, now=now, version=version, settings=settings or {}, only=scopes)
-    write_lines(target, export.lines())
-    return export.end, store.left_out
+    store, done = StoreReader(paths.memory), End(0, 0)
+    named = (name for name in store.scopes() if scopes is None or name in scopes)
+    whole = scopes is None
+    head = heads(named, now=now, version=version, settings=settings or {}, whole=whole)
+
+    def lines() -> Iterator[str]:
+        nonlocal done
+        for record in counted(chain(head, store.records(scopes), [done])):
+            done = record if isinstance(record, End) else done
+            yield line_of(record)
+
+    write_lines(target, lines())
+    return done, store.left_out
 
 
 def restore_store(
@@ -74,7 +86,7 @@ def restore_store(
     by doing it to a copy: a bot may have the store open. Raises TransferFailed."""
     corrected = None if anyway else _corrected(paths)
     with (
-        closing(LineFile(source)) as lines,
+        closing(open_lines(source, paths.data)) as lines,
         _copy_of(paths) if dry else nullcontext(paths) as written,
         closing(_writer(written)) as store,
     ):

@@ -24,11 +24,11 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..vault.markdown_vault import MarkdownVault
+from .backup import Backup
 from .decay_step import DecayStep
 from .merging import MergeStep
-from .nightly_backup import NightlyBackup
 from .overviews import Overviews
-from .purge_remnants import PurgeRemnants
+from .purge import Purge
 from .question_step import QuestionStep
 from .report import Postponed, SleepReport, as_json, from_json
 from .rules.schedule import was_missed
@@ -56,8 +56,8 @@ class Night:
     _questions: QuestionStep
     _souls: Callable[[], Awaitable[None]]
     """Evaluates the changes that are proposed for the manner of personas."""
-    _backup: NightlyBackup
-    _remnants: PurgeRemnants
+    _backup: Backup
+    _purge: Purge
     _busy: Callable[[], Postponed]
     """Returns why no run may begin now."""
     _learns: Callable[[], bool]
@@ -163,7 +163,7 @@ class Night:
         if self._learns():
             if not begun.errors:  # each of the steps would wait for the same file
                 await self._step("scopes", self._tidy_all())
-            await self._step("purge", self._remnants.run())
+            await self._step("purge", self._purge.run())
             await self._step("souls", self._souls())
         if not begun.errors:
             begun = await self._step("end", self._end())

@@ -15,13 +15,12 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
 from ..consolidation.archive_step import ArchiveStep
-from ..consolidation.backup_files import DailyBackups
+from ..consolidation.backup import Backup
 from ..consolidation.decay_step import DecayStep
 from ..consolidation.merging import MergeStep
 from ..consolidation.night import Night
-from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
-from ..consolidation.purge_remnants import PurgeRemnants
+from ..consolidation.purge import Purge
 from ..consolidation.question_step import QuestionStep
 from ..consolidation.report import Postponed
 from ..consolidation.sleep_store import SqliteSleepStore
@@ -194,7 +193,6 @@ class Parts(Told):
     vault = part(lambda p: MarkdownVault(p.paths.memory, p.ledger))
     watcher = part(lambda p: FolderWatcher(p.paths.memory))
     pages = part(lambda p: PagesOnDisk(p.paths.memory))
-    backups = part(lambda p: DailyBackups(p.paths.daily_backups, p.paths.memory))
     transfers = part(lambda p: TransferFolders(p.paths.data))
     vouchers = part(lambda p: None if p.paths.owns_memory else HomeVouchers(p.paths.state))
     at_home = part(lambda p: p.vouchers is not None)
@@ -303,14 +301,19 @@ class Parts(Told):
         evolution="settings.soul_evolution",
     )
     souls = part(lambda p: Souls(p))
-    backup = wired(NightlyBackup, keep="settings.loop.backups_keep")
+    backup = wired(
+        Backup,
+        folder="paths.daily_backups",
+        memory="paths.memory",
+        keep="settings.loop.backups_keep",
+    )
     overviews = wired(Overviews)
     archive = wired(ArchiveStep)
     fading = wired(DecayStep)
     merging = wired(MergeStep)
     questions = wired(QuestionStep, uses="uses.of")
-    remnants = wired(
-        PurgeRemnants,
+    purge = wired(
+        Purge,
         walks=lambda p: {
             "state/migration.sqlite": p.migration_store.forget,
             **({"state/adoption/": p.staging.forget} if p.staging else {}),

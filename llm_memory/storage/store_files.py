@@ -1,4 +1,4 @@
-"""The files in which the bot keeps what people say, and all that lies beside them, searched."""
+"""The files that the bot itself keeps what people say in, searched as they stand."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from ..models.vault_layout import CARRIED, ENDINGS
 from ..runtime.cooperative import cooperative
-from .file_contents import contents
-from .files import remove_stale
+from .files import is_temporary, remove_stale
 
 _DATABASES: Final = (".sqlite", ".sqlite3")
-_LOCKS: Final = "-shm"
-"""The end of the name of the file beside a database that holds only locks and numbers of pages."""
-_DICTIONARY: Final = "index/dictionary.bin"
-"""Made of a dictionary: it has a statement of one word, and holds nobody's."""
+_NOBODYS: Final = ("-shm", "dictionary.bin")
+"""How files end that hold no statement: locks and numbers of pages; words of a dictionary."""
+_OWN: Final = ("state", "index", "backups")
+"""The folders of the data folder in which nothing is a person's."""
+_PIECE: Final = 1 << 18
+"""Bytes that are looked at at a time."""
+_OVERLAP: Final = 1 << 16
+"""Bytes that are given twice, so that what lies across the border of two pieces is found."""
 
-type FoundIn[T] = Callable[[Iterable[bytes]], set[T]]
-"""What is found in a content, given in pieces that overlap."""
+type Pieces = Callable[[], Iterable[bytes]]
+"""Gives a content from its beginning, in pieces that overlap."""
 
 
 class StoreFiles:
@@ -44,9 +49,9 @@ class StoreFiles:
                 remove_stale(Path(folder, name) for name in (*folders, *names))
 
     def search[T](
-        self, found_in: FoundIn[T], stopped: threading.Event
+        self, found_in: Callable[[Pieces], set[T]], stopped: threading.Event
     ) -> tuple[dict[str, set[T]], dict[str, str]]:
-        """Search every regular file, archives and lines of JSON unpacked, until it is ``stopped``.
+        """Search each file, until it is ``stopped``.
 
         Returns what was found, by the file's path, and why a file or folder could not be read, by
         its path: it may hold any.
@@ -58,26 +63,18 @@ class StoreFiles:
             if not isinstance(error, FileNotFoundError):  # it went meanwhile
                 unread[self._name(Path(error.filename))] = error.strerror or str(error)
 
-        for path in self._files(shut):
+        for path in cooperative(self._files(shut)):
             if stopped.is_set():
                 break
             try:
-                some = self._found(path, found_in, stopped)
-            except FileNotFoundError:
-                continue
+                with self._opened(path) as file:
+                    some = found_in(partial(_pieces, file, stopped))
             except OSError as error:
-                unread[self._name(path)] = error.strerror or str(error)
+                shut(error if error.filename else OSError(error.errno, str(error), str(path)))
                 continue
             if some:
                 found[self._name(path)] = some
         return found, unread
-
-    def _found[T](self, path: Path, found_in: FoundIn[T], stopped: threading.Event) -> set[T]:
-        found: set[T] = set()
-        with self._opened(path) as file:
-            for content in cooperative(contents(file)):
-                found |= found_in(_until(stopped, content))
-        return found
 
     def _name(self, path: Path) -> str:
         """A path as owners know it."""
@@ -85,31 +82,20 @@ class StoreFiles:
         return path.relative_to(top).as_posix()
 
     def _files(self, shut: Callable[[OSError], None]) -> Iterator[Path]:
-        for top in self._tops():
-            for folder, _, names in os.walk(top, onerror=shut):
-                for path in (Path(folder, name) for name in names):
+        tree = [self._memory / name for name in CARRIED]
+        for top in (*tree, *(self._data / name for name in _OWN)):
+            for folder, folders, names in os.walk(top, onerror=shut):
+                if top in tree:  # what is hidden there is an editor's or a sync program's
+                    folders[:] = [one for one in folders if not one.startswith(".")]
+                    names = [one for one in names if one.lower().endswith((*ENDINGS, ".tmp"))]
+                for path in (Path(folder, one) for one in names if not one.endswith(_NOBODYS)):
+                    if top in tree and path.name.startswith(".") and not is_temporary(path.name):
+                        continue
                     try:
-                        is_file = stat.S_ISREG(path.lstat().st_mode)
+                        if stat.S_ISREG(path.lstat().st_mode):
+                            yield path
                     except OSError as error:
                         shut(error)
-                        continue
-                    if is_file and not self._is_nobodys(path, names):
-                        yield path
-
-    def _tops(self) -> list[Path]:
-        """The two folders, and what an owner has put on another disk by a link in the first."""
-        tops: dict[Path, Path] = {}
-        links = [path for path in self._data.glob("*") if path.is_symlink() and path.is_dir()]
-        for top in (self._data, *links, self._memory):
-            real = top.resolve()
-            if not any(real.is_relative_to(one) for one in tops):
-                tops[real] = top
-        return list(tops.values())
-
-    def _is_nobodys(self, path: Path, names: list[str]) -> bool:
-        if path.name.endswith(_LOCKS) and path.name.removesuffix(_LOCKS) in names:
-            return True
-        return path == self._data / _DICTIONARY
 
     @contextlib.contextmanager
     def _opened(self, path: Path) -> Iterator[BinaryIO]:
@@ -123,7 +109,6 @@ class StoreFiles:
         name = status.st_dev, status.st_ino
         if name not in self._held:
             self._held[name] = path.open("rb")
-        self._held[name].seek(0)
         yield self._held[name]
 
     def close(self) -> None:
@@ -132,8 +117,9 @@ class StoreFiles:
             self._held.popitem()[1].close()
 
 
-def _until(stopped: threading.Event, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    for piece in cooperative(pieces):
-        if stopped.is_set():
-            return
-        yield piece
+def _pieces(file: BinaryIO, stopped: threading.Event) -> Iterator[bytes]:
+    file.seek(0)
+    before = b""
+    while not stopped.is_set() and (piece := file.read(_PIECE)):
+        yield before + piece
+        before = piece[-_OVERLAP:]

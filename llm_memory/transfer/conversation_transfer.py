@@ -33,9 +33,10 @@ from ..remember.memory_handlers import MemoryHandlers, Said
 from ..remember.rules.gate import MAX_NAME
 from ..runtime.identifiers import Clock
 from ..text.normalising import clean, one_line, same_words
-from .line_files import LineFile, TransferFolders
+from .line_files import MAX_IMPORT, LineFile, TransferFolders, write_lines
 from .rules.format import VERSION, Line, LineBroken, line_of
 from .store_transfer import read_header
+from .store_zip import open_lines
 
 _AT_ONCE = 50
 _MAX_ID = 200
@@ -86,8 +87,9 @@ class Transfer:
             names = tuple(scope.name for scope in scope_filter.scopes)
             header = Header(VERSION, self._version, now, names, whole=False)
             name = f"{scope.name}-{now:%Y%m%d-%H%M%S}.jsonl"
-            written = await asyncio.to_thread(self._files.write, name, _lines(header, memories))
-        return Exported(written, dict(Counter(stored.scope.name for stored in memories)))
+            path = await asyncio.to_thread(self._files.free, name)
+            await asyncio.to_thread(write_lines, path, _lines(header, memories))
+        return Exported(path.name, dict(Counter(stored.scope.name for stored in memories)))
 
     async def import_named(self, name: str, terms: Terms, finish: Finish) -> Imported:
         """A file of ``imports/``, memory by memory through the doors that every draft goes through.
@@ -98,8 +100,12 @@ class Transfer:
         if self._importing.locked():
             raise TransferFailed("busy")
         async with self._importing:
-            source = await asyncio.to_thread(self._files.open, name)
+            source = await asyncio.to_thread(self._open, name)
             return await self.import_from(source, terms, finish)
+
+    def _open(self, name: str) -> LineFile:
+        path = self._files.find(name)
+        return open_lines(path, path.parent, most=MAX_IMPORT)
 
     async def import_from(self, source: LineFile, terms: Terms, finish: Finish) -> Imported:
         """The same from an open file, which is closed."""

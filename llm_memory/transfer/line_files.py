@@ -6,17 +6,16 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase, BufferedReader, BytesIO, FileIO
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final
 
 from ..errors import TransferFailed
-from ..models.transfer import Record
 from ..storage.files import is_link, make_folder, move, temporary_beside
 from ..storage.retry import when_free
-from .rules.format import Line, LineBroken
+from .rules.format import Line
 
 MAX_LINE: Final = 32 * 1024 * 1024
 """Bytes. Longer ones are passed over: so much is held in memory at a time."""
@@ -68,13 +67,20 @@ class LineFile:
     """An open file, read once from its beginning. Every method blocks."""
 
     def __init__(
-        self, source: Path | bytes, *, most: int | None = None, max_line: int = MAX_LINE
+        self,
+        source: Path | bytes,
+        *,
+        most: int | None = None,
+        max_line: int = MAX_LINE,
+        closed: Callable[[], None] = lambda: None,
     ) -> None:
-        """``source``: where the file lies, or what it holds.
+        """``source``: where the file lies, or what it holds; ``closed`` hears when it is given
+        back.
 
         Raises TransferFailed: no such file, no plain file, or larger than ``most`` bytes.
         """
         self._max = max_line
+        self._closed = closed
         self._number = 0
         self._name = "" if isinstance(source, bytes) else source.name
         self._file: BufferedIOBase = (
@@ -95,18 +101,6 @@ class LineFile:
         """Returns the next ones, at most ``count``; none at the end. Raises TransferFailed."""
         return list(islice(self, count))
 
-    def records(self) -> Iterator[Record]:
-        """Returns what is left, for a file of which nothing may be missed.
-
-        Raises TransferFailed for an unreadable line: it may hold anything.
-        """
-        for line in self:
-            try:
-                yield line.record()
-            except LineBroken as error:
-                detail = f"{line.number}: {error}"
-                raise TransferFailed("unreadable", detail) from error
-
     def _line(self, raw: bytes) -> Line | None:
         if len(raw) > self._max and not raw.endswith(b"\n"):
             while (rest := self._file.readline(_CHUNK)) and not rest.endswith(b"\n"):
@@ -122,6 +116,7 @@ class LineFile:
     def close(self) -> None:
         """Give the file back. Idempotent."""
         self._file.close()
+        self._closed()
 
 
 def _opened(path: Path, most: int | None) -> FileIO:
@@ -149,28 +144,25 @@ def _opened(path: Path, most: int | None) -> FileIO:
 class TransferFolders:
     """The two folders that commands write to and read from. Every method blocks."""
 
-    def __init__(self, data: Path, *, most: int = MAX_IMPORT) -> None:
+    def __init__(self, data: Path) -> None:
         self._exports = data / "exports"
         self._imports = data / "imports"
-        self._most = most
 
-    def write(self, name: str, lines: Iterable[str]) -> str:
-        """Write a new file into ``exports/``, readable by its owner alone. Returns the name that it
-        got, another one where this one is taken. Raises TransferFailed: there is no file."""
+    def free(self, name: str) -> Path:
+        """Returns the path in ``exports/`` of a new file of this name, or of one like it where that
+        is taken. Raises TransferFailed."""
         if is_link(self._exports):
             raise TransferFailed("not_written", self._exports.name)
         whole = Path(name)
         names = chain([name], (f"{whole.stem}-{number}{whole.suffix}" for number in count(2)))
-        free = next(name for name in names if not os.path.lexists(self._exports / name))
-        write_lines(self._exports / free, lines)
-        return free
+        return next(p for p in map(self._exports.joinpath, names) if not os.path.lexists(p))
 
-    def open(self, name: str) -> LineFile:
-        """Returns a file of ``imports/``, open. Raises TransferFailed."""
+    def find(self, name: str) -> Path:
+        """Returns the path of a file of ``imports/``. Raises TransferFailed."""
         if not is_link(self._imports):
             with translated("unreadable", self._imports.name):
                 make_folder(self._imports)  # so that an owner finds where to put it
-        return LineFile(named_in(self._imports, name), most=self._most)
+        return named_in(self._imports, name)
 
 
 def named_in(folder: Path, name: str) -> Path:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
 
 from ..catalogue.rules.proposals import holds_here
 from ..errors import TransferFailed
@@ -26,8 +25,7 @@ from ..remember.deeds import Deeds
 from ..storage.formats.store_formats import VAULT_FORMAT
 from ..vault.markdown.topic_file import TopicFile, parse_file
 from .line_files import LineFile
-from .rules.format import VERSION, Line, LineBroken, counted, line_of
-from .store_reader import StoreReader
+from .rules.format import VERSION, Line, LineBroken
 from .store_writer import Put, StoreWriter, own_path
 
 _RULING = (SOUL_PAGE.lower(), CONSTITUTION_PAGE.lower())
@@ -37,39 +35,18 @@ _GROUP_CHARS = 4_000_000
 """Of entries so many characters are held before they are written."""
 
 
-class StoreExport:
-    """The lines of a whole store, and when they are through, what they held."""
-
-    def __init__(
-        self,
-        store: StoreReader,
-        *,
-        now: datetime,
-        version: str,
-        settings: Mapping[str, object],
-        only: Collection[str] | None = None,
-    ) -> None:
-        """``version`` is the plugin's; ``settings`` are the owner's, without secrets, and carried
-        where the store is whole; ``only`` names the scopes where it is not."""
-        self._store = store
-        self._only = only
-        named = tuple(name for name in store.scopes() if only is None or name in only)
-        self._heads: list[Record] = [
-            Header(VERSION, version, now, named, only is None, VAULT_FORMAT)
-        ]
-        self._heads += [SettingsRecord(settings)] if settings and only is None else []
-        self.count = 0
-        """How many lines were given out."""
-        self.end = End(0, 0)
-
-    def lines(self) -> Iterator[str]:
-        """One after the other: nothing is held."""
-        records = chain(self._heads, self._store.records(self._only), [self.end])
-        for record in counted(records):
-            self.count += 1
-            if isinstance(record, End):
-                self.end = record
-            yield line_of(record)
+def heads(
+    scopes: Iterable[str],
+    *,
+    now: datetime,
+    version: str,
+    settings: Mapping[str, object],
+    whole: bool = True,
+) -> list[Record]:
+    """Returns how a file of these scopes begins. ``version`` is the plugin's; ``settings`` are the
+    owner's, without secrets, and carried where the store is ``whole``."""
+    header = Header(VERSION, version, now, tuple(sorted(scopes)), whole, VAULT_FORMAT)
+    return [header, SettingsRecord(settings)] if settings and whole else [header]
 
 
 def read_header(source: LineFile, *, known_format: int | None = None) -> Header:

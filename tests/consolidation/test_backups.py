@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import tempfile
-import threading
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import restore_store
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
+    export_store,
+    restore_store,
+)
+from astrbot_plugin_scoped_memory.llm_memory.consolidation import backup
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
-    End,
-    MemoryRecord,
-    Record,
-)
+from astrbot_plugin_scoped_memory.llm_memory.transfer import store_zip
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, asleep, entries, passive, plant
 
@@ -75,8 +76,8 @@ async def test_a_backup_gives_the_same_tree_back_byte_by_byte(tmp_path: Path) ->
         await rig.forget(stored.memory.memory.memory_id, SQUARE, ADMIN)
         await night(rig)
         report = await night(rig)  # a night's backup comes first in it
-        assert report.backup == "2026-11-21.jsonl"
-    assert backups(root) == ["2026-11-21.jsonl"]
+        assert report.backup == "2026-11-21.zip"
+    assert backups(root) == ["2026-11-21.zip"]
     assert restored(root, report.backup, tmp_path / "new") == tree(root)
     made = root / "backups" / "daily" / report.backup
     assert os.name == "nt" or made.stat().st_mode & 0o077 == 0  # nobody else reads it
@@ -127,7 +128,7 @@ async def test_what_changes_while_a_backup_is_made_is_in_it_once(tmp_path: Path)
 
 async def test_the_newest_so_many_are_kept(tmp_path: Path) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
-    mine = tmp_path / "backups" / "daily" / "我自己的.jsonl"
+    mine = tmp_path / "backups" / "daily" / "我自己的.zip"
     mine.parent.mkdir(parents=True)
     mine.write_text("…", "utf-8")
     async with asleep(tmp_path, backups_keep=3) as rig:
@@ -136,7 +137,7 @@ async def test_the_newest_so_many_are_kept(tmp_path: Path) -> None:
             rig.clock.now += timedelta(days=1)
         rig.clock.now -= timedelta(days=1)
         await night(rig)
-    assert backups(tmp_path) == [*(f"2026-11-{day}.jsonl" for day in (23, 24, 25)), mine.name]
+    assert backups(tmp_path) == [*(f"2026-11-{day}.zip" for day in (23, 24, 25)), mine.name]
 
 
 async def test_none_is_made_where_none_is_wanted(tmp_path: Path) -> None:
@@ -164,91 +165,107 @@ async def test_while_files_are_missing_a_new_one_is_written_and_no_older_one_goe
     assert len(backups(tmp_path)) == 1
 
 
-def refusing(rig: Rig, step: str) -> None:
-    """The disk refuses one of the steps."""
+@pytest.mark.parametrize("step", ["os.link", "make_folder", "write_zip", "read_zip"])
+async def test_a_backup_that_could_not_be_written_costs_no_older_one(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``os.link``: a disk that has none gets copies."""
 
     def refuse(*_: object) -> None:
-        raise TransferFailed("not_written", "disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
-    setattr(rig.engine.parts.backups, step, refuse)
+    def odd(_: Path) -> Iterator[None]:
+        raise TransferFailed("unreadable", "bad checksum")
 
-
-@pytest.mark.parametrize("step", ["snapshot", "write", "new_file", "publish"])
-async def test_a_backup_that_could_not_be_written_costs_no_older_one(
-    tmp_path: Path, step: str
-) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
     async with asleep(tmp_path, backups_keep=1) as rig:
         await night(rig)
         rig.clock.now += timedelta(days=1)
-        refusing(rig, step)
+        match step:
+            case "os.link":
+                monkeypatch.setattr(os, "link", refuse)
+            case "read_zip":
+                monkeypatch.setattr(store_zip, "read_zip", odd)
+            case "write_zip":
+                monkeypatch.setattr(store_zip, "move", refuse)
+            case _:
+                monkeypatch.setattr(backup, step, refuse)
         report = await night(rig)
+        monkeypatch.undo()
+        if step == "os.link":
+            made = restored(tmp_path, report.backup, tmp_path / "new")
+            assert "scopes/家人/preferences.md" in made
+            return
         assert report.errors
         assert report.ended is not None
         assert {"backup_failed", "sleep_failed"} <= {notice.code for notice in rig.notices}
-    assert backups(tmp_path) == ["2026-11-21.jsonl"]
+    assert backups(tmp_path) == ["2026-11-21.zip"]
 
 
-async def test_a_file_that_reads_otherwise_than_it_was_written_is_thrown_away(
-    tmp_path: Path,
-) -> None:
-    plant(tmp_path, "家人", "preferences.md", [passive(n, f"第{n}件") for n in range(5)])
-    async with asleep(tmp_path) as rig:
-        folder = rig.engine.parts.backups
-        write = folder.write
-
-        def lose_a_line(lines: Iterable[str]) -> None:
-            write([line for number, line in enumerate(lines) if number != 3])
-
-        folder.write = lose_a_line  # type: ignore[method-assign]
-        report = await night(rig)
-        assert report.backup == ""
-        assert "the file is not whole" in report.errors[0]
-    assert backups(tmp_path) == []
-
-
-def test_a_full_disk_is_found_before_anything_is_copied(tmp_path: Path) -> None:
+async def test_a_full_disk_is_found_before_anything_is_written(tmp_path: Path) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
-    folder = tmp_path / "backups"
-    full = DailyBackups(folder, tmp_path / "memory", free=lambda _: 1000)
-    with pytest.raises(TransferFailed, match="no room"):
-        full.snapshot()
-    assert list(folder.iterdir()) == []
+    async with asleep(tmp_path) as rig:
+        rig.engine.parts.backup._free = lambda _: 1000
+        assert "no room" in (await night(rig)).errors[0]
+    assert backups(tmp_path) == []
 
 
 async def test_what_a_kill_left_of_a_backup_is_cleared_away(tmp_path: Path) -> None:
     daily = tmp_path / "backups" / "daily"
     (daily / ".stage" / "scopes").mkdir(parents=True)
-    for name in (".new.jsonl", ".0123456789abcdef.tmp", ".stage/scopes/x.md"):
+    for name in (".0123456789abcdef.tmp", ".stage/scopes/x.md"):
         (daily / name).write_text("half", "utf-8")
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
     async with asleep(tmp_path) as rig:
         await night(rig)
-    assert backups(tmp_path) == ["2026-11-21.jsonl"]
-    assert '"x.md"' not in (daily / "2026-11-21.jsonl").read_text("utf-8")
+    assert backups(tmp_path) == ["2026-11-21.zip"]
+    with zipfile.ZipFile(daily / "2026-11-21.zip") as archive:
+        assert "scopes/x.md" not in archive.namelist()
 
 
-async def test_a_backup_by_command_waits_for_a_purge_in_an_older_one(tmp_path: Path) -> None:
-    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
-    writes, may_go_on = threading.Event(), threading.Event()
+async def test_what_is_appended_while_a_backup_is_written_is_not_in_it(tmp_path: Path) -> None:
+    """By a program that writes in place; the bot itself leaves the second name as it is."""
+    root, path = tmp_path / "bot", tmp_path / "bot/memory/scopes/家人/preferences.md"
+    plant(root, "家人", "preferences.md", [passive(1, "一件事")])
+    async with asleep(root) as rig:
+        before, members = path.read_bytes(), rig.engine.parts.backup._members
 
-    def without_memories(record: Record) -> Record | None:
-        if isinstance(record, End):  # in the pass that writes, for the first one ends before
-            writes.set()
-            may_go_on.wait(30)
-        return None if isinstance(record, MemoryRecord) else record
+        def late(*args: Any) -> Iterator[store_zip.Member]:
+            with path.open("ab") as file:
+                file.write("\n后来的".encode())
+            yield from members(*args)
 
-    async with asleep(tmp_path) as rig:
+        rig.engine.parts.backup._members = late  # type: ignore[method-assign]
+        report = await night(rig)
+    made = restored(root, report.backup, tmp_path / "new")
+    assert made["scopes/家人/preferences.md"] == before
+
+
+async def test_a_backup_of_an_earlier_version_is_restored_and_goes_in_its_turn(
+    tmp_path: Path,
+) -> None:
+    root, old = tmp_path / "bot", tmp_path / "bot/backups/daily/2026-11-20.jsonl"
+    plant(root, "家人", "preferences.md", [passive(1, "一件事")])
+    export_store(EnginePaths.under(root), old, now=NIGHT)
+    assert restored(root, old.name, tmp_path / "new") == tree(root)
+    async with asleep(root, backups_keep=1) as rig:
         await night(rig)
-        purging = asyncio.create_task(rig.engine.parts.backup.change(without_memories))
-        await asyncio.to_thread(writes.wait, 30)
-        carrying = asyncio.create_task(rig.engine.back_up())
-        await asyncio.wait({carrying}, timeout=1)
-        may_go_on.set()
-        assert await purging == []
-        await carrying
-    made = (tmp_path / "backups/daily/2026-11-21.jsonl").read_text("utf-8")
-    assert '"type": "memory"' not in made
+    assert backups(root) == ["2026-11-21.zip"]
+
+
+@pytest.mark.parametrize("how", ["cut short", "no zip", "a name that leads out"])
+def test_a_zip_that_is_none_of_ours_is_refused_and_nothing_is_written(
+    tmp_path: Path, how: str
+) -> None:
+    (tmp_path / "memory").mkdir()
+    file = tmp_path / "x.zip"
+    name = "../../out.md" if how == "a name that leads out" else "scopes/家人/x.md"
+    store_zip.write_zip(file, [(name, 0, b"x" * 1000)])
+    if how != "a name that leads out":
+        file.write_bytes(file.read_bytes()[:-40] if how == "cut short" else b"PK")
+    with pytest.raises(TransferFailed):
+        restore_store(EnginePaths.under(tmp_path), file)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["memory", "x.zip"]
 
 
 async def test_what_a_restore_would_do_is_found_out_in_the_folder_of_the_data(

@@ -47,6 +47,7 @@ from astrbot_plugin_scoped_memory.tests.support.nights import (
     plant,
     strengths,
 )
+from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = pytest.mark.engine
 
@@ -435,7 +436,7 @@ async def test_what_needs_no_locked_file_is_done_and_the_rest_the_next_night(
         assert report.backup
         assert report.errors
         assert "sleep_failed" in {notice.code for notice in (await rig.engine.status()).notices}
-        assert not any(gone in path.read_text("utf-8") for path in files(tmp_path / "backups"))
+        assert not files_holding(tmp_path / "backups", gone)
         if how == "locked in one scope":
             assert report.postponed == ""
             assert strengths(tmp_path, "公司")[faded["公司"].memory_id] == 57
@@ -445,10 +446,6 @@ async def test_what_needs_no_locked_file_is_done_and_the_rest_the_next_night(
         await night(rig)
     for scope, memory in faded.items():
         assert strengths(tmp_path, scope)[memory.memory_id] == 57
-
-
-def files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def locked_in(rig: Rig, scope: str, stack: contextlib.ExitStack) -> None:

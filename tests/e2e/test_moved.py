@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import AsyncGenerator, Callable
 
 import pytest
@@ -61,9 +62,10 @@ async def test_a_backup_brings_back_what_was_forgotten_and_moves_to_a_new_bot(
         await stored(rig, HOME, MOTHER, fact)
     assert "管理员" in await rig.onebot.ask(HOME, MOTHER, "/记忆 备份")
     assert "备好了" in await rig.onebot.ask(HOME, OWNER, "/记忆 备份")
-    (file,) = (rig.bot.plugin_data / "exports").glob("backup-*.jsonl")
+    (file,) = (rig.bot.plugin_data / "exports").glob("backup-*.zip")
     away = rig.root / file.name
-    assert SECRET not in file.read_text("utf-8")
+    with zipfile.ZipFile(file) as archive:
+        assert not any(SECRET.encode() in archive.read(name) for name in archive.namelist())
     restore = f"/记忆 还原 {file.name}"
     assert GONE in await rig.onebot.ask(HOME, OWNER, "/记忆 忘记 花盆")
     assert "1 条不还原" in await rig.onebot.ask(HOME, OWNER, restore)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -78,12 +79,14 @@ def _markdown(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def whole_files(folder: Path) -> Facts:
-    """Whether there is a file of lines that has its end, and whether one has none."""
+    """Whether there is a zip, or a file of lines that has its end, and whether one has none."""
     found: Facts = Counter()
     for path in folder.glob("*.jsonl"):
         *_, last = ["", *path.read_text("utf-8").splitlines()]
         is_whole = last.startswith(_END)
         found["file", folder.name, "whole" if is_whole else "half"] = 1
+    for path in folder.glob("*.zip"):
+        found["file", folder.name, "whole" if zipfile.is_zipfile(path) else "half"] = 1
     return found
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft
-from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge_remnants
+from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
@@ -360,7 +360,7 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(merging, "_REST_SECONDS", 0.0)
-    monkeypatch.setattr(purge_remnants, "_PAUSES", ())  # no index is built
+    monkeypatch.setattr(purge, "_PAUSES", ())  # no index is built
     own = prepare(tmp_path, WAYS)
     items = {way.word: way.template for way in WAYS if way.kind == "style"}
     chat, clock = Smuggler(items), StandingClock()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge_remnants
+from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulChanged,
     SoulDenied,
@@ -59,7 +59,7 @@ async def rig(
     tmp_path: Path, chat: ProbedChat, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Rig]:
     """A bot that puts in force at night what has passed."""
-    monkeypatch.setattr(purge_remnants, "_PAUSES", ())  # no index is built
+    monkeypatch.setattr(purge, "_PAUSES", ())  # no index is built
     plant(tmp_path, "家人", "patterns.md", [passive(1, HEARD)])
     loop = with_loop(QUICK, daily_tokens=10**7, backups_keep=0)
     settings = replace(loop, soul_evolution=SoulEvolution.AUTO)

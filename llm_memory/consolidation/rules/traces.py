@@ -1,121 +1,110 @@
-"""What a purged statement would leave in a file: its words as a file may hold them, and its id.
-Pure."""
+"""What a purged statement leaves in our files: its words and its id. Pure."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
+from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import Memory
 from ...models.deeds import Deed
+from ...models.vault_layout import is_other_version, is_page
+from ...text.normalising import same_words
+from ...vault.archive import any_of
 from ...vault.markdown.entry import render
 from ...vault.markdown.escaping import escape_body, escape_inline
+from ...vault.markdown.topic_file import parse_file
 
-_ENCODINGS: Final = ("utf-8", "utf-16-le", "utf-16-be", "gb18030")
-"""Those that editors write; the bot reads the first one only."""
-_COMMON: Final = 100
-"""Words with so many marks of others that say them are looked for nowhere: they tell nothing."""
-
-type _Numbers = dict[bytes, set[int]]
+_NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Traces:
-    """Finds purged statements in the contents of a file.
+    """Finds purged statements in a content, and cuts them out of a file of a tree.
 
-    The ids are looked for everywhere. So are the words, but in a content that also has one of the
-    others that say them: the id or the whole words of an entry, the line of a text.
+    The ids are looked for everywhere. So are the words; where they are found, the content may hold
+    them for what others say: it has the id or the whole words of such an entry, or the line of such
+    a text.
 
     Args:
         gone: The ids that no entry has any more.
-        living: The other entries.
+        others: The other entries.
         texts: What else may say the same: notes, and turns since.
+        tells: True for words that repeat a purged statement.
     """
 
     def __init__(
         self,
-        purged: Iterable[Deed],
+        purged: Sequence[Deed],
         gone: Collection[str],
-        living: Sequence[Memory] = (),
-        texts: Iterable[str] = (),
+        others: Sequence[Memory],
+        texts: Sequence[str],
+        tells: Callable[[str], bool],
     ) -> None:
-        self._words: _Numbers = {}
-        self._ids: _Numbers = {}
-        self._others: _Numbers = {}
-        """What a content has that may say the words of these, too."""
-        self._longer = _longer_ids(gone, [one.memory_id for one in living])
-        said = list(_said(living, texts))
-        everything = "\n".join(text for text, _ in said)
+        self._purged = {one.number: one for one in purged}
+        self._said = {(one.memory_id, same_words(one.words)) for one in purged}
+        self._forms = {one.number: _forms(one.words) for one in purged}
+        self._numbers: dict[bytes, set[int]] = {}
         for one in purged:
-            if one.memory_id in gone:
-                _add(self._ids, {one.memory_id}, one.number)
-            others: set[str] = set()
-            if one.words in everything:
-                others |= {mark for text, mark in said if one.words in text}
-            if len(others) < _COMMON:
-                _add(self._words, _forms(one.words), one.number)
-                for other in others:
-                    _add(self._others, _forms(other), one.number)
+            self._numbers.setdefault(one.memory_id.encode(), set()).add(one.number)
+        self._named = any_of(gone)
+        self._others = others
+        self._texts = texts
+        self._tells = tells
+        self._marks: dict[int, set[bytes]] = {}
 
-    def in_pieces(self, pieces: Iterable[bytes]) -> set[int]:
-        """Returns the numbers of the corrections that left a trace in a content, given in pieces
-        that overlap."""
-        ids: set[int] = set()
-        words: set[int] = set()
-        others: set[int] = set()
-        for piece in pieces:
-            ids |= _found(self._ids, self._without_longer(piece))
-            words |= _found(self._words, piece)
-            others |= _found(self._others, piece)
-        return ids | words - others
+    def found(self, pieces: Callable[[], Iterable[bytes]]) -> set[int]:
+        """Returns the numbers of the statements that left a trace in a content, which is given in
+        pieces that overlap, from its beginning at each call."""
+        ids, words = set[int](), set[int]()
+        for piece in pieces():
+            ids.update(*(self._numbers[found] for found in self._named.findall(piece)))
+            words.update(n for n, forms in self._forms.items() if any(f in piece for f in forms))
+        excused = set[int]()
+        for piece in pieces() if words else ():
+            excused.update(n for n in words if any(mark in piece for mark in self._marks_of(n)))
+        return ids | words - excused
 
-    def in_bytes(self, content: bytes) -> set[int]:
-        """The same of a whole content."""
-        return self.in_pieces((content,))
+    def _marks_of(self, number: int) -> set[bytes]:
+        """Returns what a content has in which others say the words of a statement."""
+        if number not in self._marks:
+            words, found = self._purged[number].words, set[str]()
+            for memory in self._others:
+                if words in render(memory):
+                    found |= {memory.memory_id, *_whole(memory.judgment, words)}
+            for text in self._texts:
+                found |= {line for line in text.splitlines() if words in line}
+            self._marks[number] = set[bytes]().union(*map(_forms, found))
+        return self._marks[number]
 
-    def _without_longer(self, piece: bytes) -> bytes:
-        for longer in self._longer:
-            piece = piece.replace(longer, b"")
-        return piece
+    def cut(self, path: str, content: bytes) -> bytes | None:
+        """Returns what is left of a file; None where it is no text, and nothing can be cut out."""
+        if not self._has_any(content):
+            return content
+        try:
+            file = parse_file(content.decode(), fallback_time=_NO_TIME)
+        except UnicodeDecodeError:
+            return None
+        text = file.without(*(entry for entry in file.entries if self._is_gone(entry.memory)))
+        if is_page(path) or is_other_version(path):
+            has_none = (t for t in text.splitlines(keepends=True) if not self._has_any(t.encode()))
+            text = "".join(has_none)
+        return self._named.sub(b"m-", text.encode())
 
+    def _has_any(self, content: bytes) -> bool:
+        named = self._named.search(content) is not None
+        return named or any(form in content for forms in self._forms.values() for form in forms)
 
-def _said(living: Iterable[Memory], texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yields what others say, each with what a content has that says it."""
-    for memory in living:
-        yield render(memory), memory.memory_id
-        yield memory.judgment, memory.judgment
-    for text in texts:
-        for line in text.splitlines():
-            yield line, line
-
-
-def _longer_ids(gone: Collection[str], living: Iterable[str]) -> list[bytes]:
-    """Returns the ids in use that begin with one that is gone: a person may have made them up."""
-    lengths = {len(name) for name in gone}
-    return [
-        name.encode(encoding)
-        for name in living
-        if any(name[:length] in gone for length in lengths if length < len(name))
-        for encoding in _ENCODINGS[:3]
-    ]
-
-
-def _add(numbers: _Numbers, forms: Iterable[str], number: int) -> None:
-    for form in forms:
-        for encoding in _ENCODINGS:
-            content = form.encode(encoding, errors="replace")
-            numbers.setdefault(content, set()).add(number)
+    def _is_gone(self, memory: Memory) -> bool:
+        if (memory.memory_id, same_words(memory.judgment)) in self._said:
+            return True
+        return is_digest(memory) and self._tells(memory.judgment)
 
 
-def _found(numbers: _Numbers, piece: bytes) -> set[int]:
-    return {number for content, some in numbers.items() if content in piece for number in some}
+def _whole(text: str, words: str) -> set[str]:
+    return {text} if words in text else set()
 
 
-def _forms(words: str) -> set[str]:
-    """Returns the words as they are, as Markdown has them, and both as JSON has them."""
-    plain = {words, escape_inline(words), escape_body(words)}
-    return plain | {
-        json.dumps(form, ensure_ascii=ascii_only)[1:-1]
-        for form in plain
-        for ascii_only in (False, True)
-    }
+def _forms(words: str) -> set[bytes]:
+    """Returns the words as they are, and as Markdown has them."""
+    return {form.encode() for form in (words, escape_inline(words), escape_body(words))}

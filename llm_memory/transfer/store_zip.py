@@ -1,0 +1,146 @@
+"""A whole store as a zip of its tree: how backups are kept. Every function blocks, and raises
+TransferFailed.
+
+The first member is the beginning of the same store as lines: its header and the owner's settings. A
+member's comment is when the file was written, in nanoseconds since 1970, for entries without a time
+have their file's.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Final
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+
+from ..errors import TransferFailed
+from ..models.transfer import End
+from ..models.vault_layout import CARRIED
+from ..runtime.cooperative import cooperative
+from ..storage.files import (
+    drop_beside,
+    is_link,
+    make_folder,
+    move,
+    scratch_folder,
+    temporary_beside,
+)
+from ..text.normalising import is_sendable
+from ..vault.folder_walk import everything
+from ..vault.notes.root_notes import notes_in_root
+from .line_files import LineFile, translated, write_lines
+from .rules.format import counted, line_of
+from .store_reader import MAX_FILE, StoreReader
+
+HEAD: Final = "header.jsonl"
+
+type Member = tuple[str, int, bytes]
+"""Path in the tree, when it was written, content."""
+
+
+def carried_files(root: Path) -> list[str]:
+    """Returns the paths in a tree of what backups carry."""
+    paths = list(notes_in_root(root))
+    for top, endings in CARRIED.items():
+        if not is_link(root / top):
+            inside = everything(root / top, [])
+            paths += [f"{top}/{path}" for path in inside if path.lower().endswith(endings)]
+    return [path for path in paths if is_sendable(path)]
+
+
+def write_zip(target: Path, members: Iterable[Member]) -> None:
+    """Write a new file, readable by its owner alone. It takes its place when it was read through;
+    until then there is none of that name."""
+    temporary = temporary_beside(target)
+    try:
+        with translated("not_written", target.name):
+            make_folder(target.parent)
+            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w+b") as file:
+                with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+                    for path, written_at, content in cooperative(members):
+                        info = ZipInfo(path)
+                        info.compress_type = ZIP_DEFLATED
+                        info.external_attr = 0o600 << 16
+                        info.comment = str(written_at).encode()
+                        archive.writestr(info, content)
+                file.flush()
+                os.fsync(file.fileno())
+            for _ in read_zip(temporary):  # each has its checksum
+                pass
+            move(temporary, target)
+    except BaseException:
+        drop_beside(temporary)
+        raise
+
+
+def read_zip(path: Path) -> Iterator[Member]:
+    """Returns what was written."""
+    with _opened(path) as archive:
+        for info in cooperative(archive.infolist()):
+            if info.is_dir():  # a person has packed it again
+                continue
+            if info.file_size > MAX_FILE:
+                raise TransferFailed("too_large", info.filename[:80])
+            yield info.filename, int(info.comment or b"0"), archive.read(info)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[ZipFile]:
+    try:
+        with translated("unreadable", path.name), ZipFile(path) as archive:
+            yield archive
+    except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error) as e:
+        raise TransferFailed("unreadable", f"{path.name}: {e}") from e
+
+
+def rewrite_zip(path: Path, changed: Callable[[str, bytes], bytes | None]) -> bool:
+    """Write a file anew with its members changed; None leaves one out. Returns False where all stay
+    as they are."""
+
+    def members() -> Iterator[tuple[Member, bytes | None]]:
+        for member in read_zip(path):
+            name, _, content = member
+            yield member, content if name == HEAD else changed(name, content)
+
+    if all(content == now for (_, _, content), now in members()):
+        return False
+    kept = ((name, at, now) for (name, at, _), now in members() if now is not None)
+    write_zip(path, kept)
+    return True
+
+
+def open_lines(source: Path, scratch: Path, *, most: int | None = None) -> LineFile:
+    """Returns a file of lines, or the same made of a zip, which is unpacked in ``scratch`` until
+    that is closed. ``most``: bytes of a file."""
+    if source.suffix.lower() != ".zip":
+        return LineFile(source, most=most)
+    with translated("not_written", scratch.name):
+        folder = scratch_folder(scratch)
+    try:
+        return LineFile(_as_lines(source, Path(folder.name)), closed=folder.cleanup)
+    except BaseException:
+        folder.cleanup()
+        raise
+
+
+def _as_lines(source: Path, folder: Path) -> Path:
+    heads, tree = list[str](), folder / "tree"
+    with translated("not_written", folder.name):
+        for name, written_at, content in read_zip(source):
+            target = tree / name
+            if name == HEAD:
+                heads = content.decode(errors="replace").splitlines()
+            elif not target.resolve().is_relative_to(tree.resolve()):
+                raise TransferFailed("unreadable", name[:80])
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+                os.utime(target, ns=(written_at, written_at))
+    records = counted(chain(StoreReader(tree).records(), [End(0, 0)]))
+    write_lines(folder / "store.jsonl", chain(heads, map(line_of, cooperative(records))))
+    return folder / "store.jsonl"

@@ -1,0 +1,403 @@
+"""What a person has purged is in no file that the bot keeps, by the next night at the latest; what
+could not be done is named, and tried again every night."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import DeedKind, Memory, is_changed
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.traces import Traces
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
+    WorkerStore,
+    worker_command,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_absent
+from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added, Outcome
+from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
+from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
+from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
+from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    FAMILY,
+    StandingClock,
+    answer,
+    learned,
+    reflect,
+    say,
+    texts_of,
+)
+from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
+
+pytestmark = pytest.mark.engine
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "奶奶把存折藏在米缸底下"
+TERM = "米缸"
+"""As an index has it, which keeps no sentence."""
+HARMLESS = "周六去爬山"
+ADMIN, SPEAKER = person(9, "管理员", admin=True), person(1)
+EVENING = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
+ARCHIVE = "memory/scopes/家人/archive"
+
+
+def told(call: Call) -> str:
+    """What a model answers that repeats what it reads."""
+    return answer(learned(SECRET, who="s1")) if SECRET in call.prompt else "{}"
+
+
+@dataclass
+class Home:
+    """A bot with a reader that repeats what it reads."""
+
+    rig: Rig
+    clock: StandingClock
+    memory_id: str = ""
+
+    async def lives(self) -> None:
+        """Days in which the secret comes into every place where it may lie."""
+        rig = self.rig
+        self.memory_id = await rig.stored_id(SECRET, FAMILY, SPEAKER)
+        await rig.remember(HARMLESS, FAMILY, SPEAKER)
+        await rig.remember("小红在学游泳", FAMILY, SPEAKER)
+        await say(rig, f"{SECRET}，{HARMLESS}", who=SPEAKER, reply=f"好的，{SECRET}，记住了")
+        assert (await reflect(rig)).read == 1
+        await self.night()
+        await rig.remember("小明喜欢喝茶", FAMILY, SPEAKER)  # another text of the pages
+        await self.night()
+        await say(rig, f"再说一遍，{SECRET}，{HARMLESS}", who=SPEAKER, recalled=(self.memory_id,))
+        self.clock.forward(minutes=1)
+
+    async def night(self) -> int:
+        """Returns how many were purged."""
+        self.clock.forward(days=1)
+        await self.rig.until_words()
+        report = await self.rig.night("nightly", patient=False)
+        assert not report.errors
+        assert report.backup, report
+        return report.purged
+
+    async def forget(self, *, for_good: bool = False) -> None:
+        said = await self.rig.forget(self.memory_id, FAMILY, ADMIN, for_good=for_good)
+        assert is_changed(said, DeedKind.PURGED if for_good else DeedKind.FORGOTTEN)
+
+    @property
+    def unfinished(self) -> str:
+        """What the owner is told of what is left."""
+        notices = self.rig.engine.notices
+        return "".join(n.params["detail"] for n in notices if n.code == "purge_unfinished")
+
+
+@contextlib.asynccontextmanager
+async def opened(root: Path, clock: StandingClock, **parts: object) -> AsyncIterator[Home]:
+    async with running(root, chat=ScriptedChat(otherwise=told), clock=clock, **parts) as rig:  # type: ignore[arg-type]
+        yield Home(rig, clock)
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Home]:
+    """It has lived with the secret."""
+    async with opened(tmp_path, StandingClock(EVENING)) as made:
+        await made.lives()
+        yield made
+
+
+async def test_its_words_are_in_no_file_after_the_next_night_and_may_be_said_again(
+    home: Home, tmp_path: Path
+) -> None:
+    there = {name.partition("/")[0] for name in files_holding(tmp_path, SECRET)}
+    assert there == {"memory", "state", "backups"}
+    assert files_holding(tmp_path / "index", TERM) > set()
+    await home.forget(for_good=True)
+    assert f"{ARCHIVE}/entities.md" not in files_holding(tmp_path, SECRET)
+    assert await home.night() == 1
+    assert files_holding(tmp_path, SECRET, home.memory_id) == set()
+    assert files_holding(tmp_path / "index", TERM) == set()
+    assert files_holding(tmp_path, HARMLESS) > set()
+    await reflect(home.rig)
+    assert SECRET not in texts_of(home.rig)["家人"]
+    assert files_holding(tmp_path, SECRET) == set()
+    await say(home.rig, f"那就再记一次，{SECRET}", who=SPEAKER)
+    await reflect(home.rig)
+    assert SECRET in texts_of(home.rig)["家人"]
+
+
+@pytest.mark.parametrize("how", ["an edit", "the archive", "an archive that cannot be read"])
+async def test_what_is_gone_by_hand_is_purged_when_no_entry_has_it(
+    home: Home, tmp_path: Path, how: str
+) -> None:
+    if how == "an edit":  # purges nothing until its entry is purged
+        path = tmp_path / "memory/scopes/家人/entities.md"
+        path.write_text(path.read_text("utf-8").replace(SECRET, HARMLESS), "utf-8")
+        await home.rig.engine.reconcile()
+    else:
+        await home.forget()
+    if how == "an archive that cannot be read":
+        path = tmp_path / ARCHIVE / "entities.md"
+        whole = path.read_bytes()
+        path.write_bytes(b"\xff\xfe" + whole)
+        await home.night()
+        path.write_bytes(whole)
+    await home.night()
+    assert any(name.startswith("backups/") for name in files_holding(tmp_path, SECRET))
+    match how:
+        case "an edit":
+            await home.forget(for_good=True)
+        case "the archive":
+            for path in (tmp_path / ARCHIVE).rglob("*.md"):
+                path.unlink()
+        case _:
+            assert not is_absent(await home.rig.restore(home.memory_id, FAMILY, ADMIN))
+            return
+    assert await home.night() > 0, home.unfinished
+    assert files_holding(tmp_path, SECRET) == set()
+
+
+async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path: Path) -> None:
+    clock, memory = StandingClock(EVENING), tmp_path / "memory"
+    async with opened(tmp_path, clock) as home:
+        home.memory_id = await home.rig.stored_id(SECRET, FAMILY, SPEAKER)
+        await home.night()
+        await home.forget()
+    memory.rename(tmp_path / "elsewhere")
+    memory.mkdir()
+    async with opened(tmp_path, clock) as home:
+        assert await home.night() == 0
+    assert any(name.startswith("backups/") for name in files_holding(tmp_path, SECRET))
+
+
+async def test_it_is_known_by_a_keyed_hash_and_comes_back_from_no_import(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with opened(tmp_path, clock) as home:
+        home.memory_id = await home.rig.stored_id(SECRET, FAMILY, SPEAKER)
+        exported = await home.rig.engine.service.export(conversation_id=FAMILY, actor=ADMIN)
+        (tmp_path / "imports").mkdir()
+        name = exported.name  # type: ignore[union-attr]
+        (tmp_path / "exports" / name).rename(tmp_path / "imports" / name)
+        clock.forward(minutes=1)
+        await home.forget(for_good=True)
+        assert await home.night() == 1
+        assert files_holding(tmp_path, SECRET) == {f"imports/{name}"}
+    async with opened(tmp_path, clock) as home:
+        take = partial(home.rig.engine.service.import_, name, conversation_id=FAMILY, actor=ADMIN)
+        await take()
+        assert texts_of(home.rig) == {}
+        assert (await take(anyway=True)).stored == 1  # type: ignore[union-attr]
+
+
+async def test_where_forgotten_words_lie_until_they_are_purged(home: Home, tmp_path: Path) -> None:
+    """The rows of the table in docs/privacy.md, and no other places."""
+    await home.forget()
+    assert "state/loop.sqlite-wal" in files_holding(tmp_path, SECRET)
+    await reflect(home.rig)
+    await home.night()
+    await home.night()
+    table = (ROOT / "docs" / "privacy.md").read_text("utf-8").partition("## 忘记了的话还在哪里")[2]
+    places = {
+        "memory/scopes/家人/archive/entities.md": "`archive/`",
+        "state/state.sqlite": "`state/state.sqlite`",
+        **{f"backups/daily/2026-11-2{day}.zip": "`backups/daily/`" for day in range(1, 5)},
+    }
+    assert files_holding(tmp_path, SECRET) == places.keys()
+    for named in places.values():
+        assert f"| {named}" in table
+
+
+async def test_an_index_of_vectors_that_has_the_id_is_built_anew_without_it(tmp_path: Path) -> None:
+    chroma = tmp_path / "index" / "chroma"
+    store = WorkerStore(worker_command(chroma, NATIVE))
+    async with opened(tmp_path, StandingClock(EVENING), store=store) as home:
+        home.memory_id = await home.rig.stored_id(SECRET, FAMILY, SPEAKER)
+        await home.rig.remember(HARMLESS, FAMILY, SPEAKER)
+        await home.rig.until_indexed()
+        before = vectors(tmp_path)
+        await home.forget(for_good=True)
+        await home.rig.until_indexed()
+        assert files_holding(chroma, home.memory_id)  # Chroma keeps what it has deleted
+        assert await home.night() == 1
+        await home.rig.until_indexed()
+        assert len(before - vectors(tmp_path)) == 1
+        assert files_holding(tmp_path, home.memory_id, SECRET) == set()
+        assert await home.rig.texts("爬山", FAMILY) == [HARMLESS]
+
+
+def vectors(root: Path) -> set[tuple[str, str]]:
+    """Whose vectors the cache keeps: scope and hash of the text."""
+    with contextlib.closing(sqlite3.connect(root / "index/embeddings.sqlite")) as cache:
+        return set(cache.execute("SELECT scope, content_hash FROM vector"))
+
+
+async def test_records_of_walks_over_memories_forget_its_id(home: Home, tmp_path: Path) -> None:
+    walks, memory_id = home.rig.engine.parts.migration_store, home.memory_id
+    walks.keep_added("b", [Added("家人", memory_id, "d"), Added("家人", "m-other", "d")])
+    for record in ("1", f"家人/{memory_id}"):
+        walks.note_outcomes("j", [Outcome(record, "adopted", True, "家人", memory_id, "")])
+    await home.forget(for_good=True)
+    assert await home.night() == 1, home.unfinished
+    assert walks.added("b") == (Added("家人", "m-other", "d"),)
+    assert walks.ids_with_outcome("j") == {"1"}
+    assert files_holding(tmp_path, memory_id) == set()
+
+
+# What may be wrong.
+type Fault = Callable[[Path], AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def read_by_another(root: Path, *, file: str) -> Iterator[None]:
+    """A backup program is in the middle of reading a database."""
+    with contextlib.closing(sqlite3.connect(root / file)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        yield
+
+
+@contextlib.contextmanager
+def unreadable(root: Path, *, file: str) -> Iterator[None]:
+    """A file that is no text just now, in which a crash has left a copy of the entry."""
+    path = root / file
+    before = (root / "memory/scopes/家人/entities.md").read_bytes()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\xff\xfe" + before)
+    yield
+    path.write_bytes(before)
+
+
+@contextlib.contextmanager
+def changed_all_the_time(_: Path) -> Iterator[None]:
+    """An editor saves the archive whenever the bot has just read it."""
+
+    def changed(path: Path, *_: object) -> None:
+        raise ChangedMeanwhile(path.name)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(vault_archive, "replace_durably", changed)
+        yield
+
+
+@contextlib.contextmanager
+def standing(root: Path, *, file: str, words: str = SECRET) -> Iterator[None]:
+    """A file of ours that no step of the night rewrites, until its owner deletes it."""
+    path = root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(words, "utf-8")
+    yield
+    path.unlink(missing_ok=True)
+
+
+FAULTS: dict[str, Fault] = {
+    "state/loop.sqlite": partial(read_by_another, file="state/loop.sqlite"),
+    "state/state.sqlite": partial(read_by_another, file="state/state.sqlite"),
+    "index/embeddings.sqlite": partial(read_by_another, file="index/embeddings.sqlite"),
+    "entities.md": changed_all_the_time,
+    "patterns.md": partial(unreadable, file=f"{ARCHIVE}/patterns.md"),
+    "backups/daily/2026-11-01.jsonl": partial(standing, file="backups/daily/2026-11-01.jsonl"),
+    "2026-11-02.zip": partial(standing, file="backups/daily/2026-11-02.zip", words="no zip"),
+    "state/loop.broken-1.sqlite": partial(standing, file="state/loop.broken-1.sqlite"),
+}
+"""By a part of the name that the owner reads then."""
+
+
+@pytest.mark.parametrize("faults", [*([one] for one in FAULTS), FAULTS], ids=" ".join)
+async def test_what_is_left_is_named_and_tried_again(
+    home: Home, tmp_path: Path, faults: Sequence[str]
+) -> None:
+    with contextlib.ExitStack() as wrong:
+        for name in faults:
+            wrong.enter_context(FAULTS[name](tmp_path))
+        assert is_changed(
+            await home.rig.forget(home.memory_id, FAMILY, ADMIN, for_good=True), DeedKind.PURGED
+        )
+        for _ in range(2):
+            assert await home.night() == 0
+            assert any(name in home.unfinished for name in faults)
+    assert await home.night() == 1, home.unfinished
+    assert not home.unfinished
+    assert files_holding(tmp_path, SECRET, home.memory_id) == set()
+
+
+async def test_a_busy_file_is_no_news_where_nothing_is_to_be_purged(
+    home: Home, tmp_path: Path
+) -> None:
+    with read_by_another(tmp_path, file="state/loop.sqlite"):
+        assert await home.night() == 0
+    assert not home.unfinished
+
+
+COPIES = (
+    *("memory/scopes/家人/.entities.md.swp", "memory/scopes/家人/entities.md~"),
+    *("memory/.trash/entities.md", "exports/all.jsonl", "imports/all.txt", "notes.txt"),
+)
+
+
+async def test_an_owners_own_copy_is_left_and_keeps_nothing_from_being_purged(
+    home: Home, tmp_path: Path
+) -> None:
+    for name in COPIES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{SECRET} ^{home.memory_id}", "utf-8")
+    await home.forget(for_good=True)
+    assert await home.night() == 1, home.unfinished
+    assert files_holding(tmp_path, SECRET, home.memory_id) == set(COPIES)
+
+
+ALSO = "听说奶奶把存折藏在米缸底下，爷爷不知道"
+
+
+@pytest.mark.parametrize("others", ["an entry", "a note", "a turn"])
+async def test_what_others_say_as_well_stays_where_they_say_it(
+    home: Home, tmp_path: Path, others: str
+) -> None:
+    await home.forget(for_good=True)
+    home.clock.forward(minutes=1)
+    match others:
+        case "an entry":
+            await home.rig.remember(ALSO, group(888), person(2))
+        case "a note":
+            path = tmp_path / "memory/scopes/家人/家事/奶奶.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"# 奶奶\n\n{ALSO}\n", "utf-8")
+            await home.rig.engine.parts.note_book.refresh()
+        case "a turn":
+            await say(home.rig, ALSO, who=person(2))
+    kept = tmp_path / "backups/upgrade-1/memory/x.md"
+    for text, left in ((f"{ALSO} {home.memory_id}", 0), (SECRET, 0), (ALSO, 1)):
+        with standing(tmp_path, file=kept.relative_to(tmp_path).as_posix(), words=text):
+            assert await home.night() == left
+    assert not home.unfinished
+    assert files_holding(tmp_path, ALSO) > set()
+    assert files_holding(tmp_path, home.memory_id) == set()
+
+
+async def test_nothing_of_the_archive_stays_in_memory_after_a_night(
+    home: Home, tmp_path: Path
+) -> None:
+    await home.forget()
+    await home.night()
+    gc.collect()
+    held = [one for one in gc.get_objects() if isinstance(one, Memory)]
+    assert not [one for one in held if one.memory_id == home.memory_id]
+
+
+def test_what_others_say_is_looked_for_only_where_words_were_found() -> None:
+    deed = Deed(DeedKind.FORGOTTEN, "家人", "m-0001", SECRET, EVENING, number=1)
+    traces = Traces([deed], [], _Lazy(), (), lambda _: False)  # type: ignore[arg-type]
+    assert traces.found(lambda: [b"x" * 1000] * 1000) == set()
+    with pytest.raises(AssertionError, match="looked at"):
+        traces.found(lambda: [SECRET.encode()])
+
+
+class _Lazy:
+    def __iter__(self) -> Iterator[Memory]:
+        raise AssertionError("looked at")
