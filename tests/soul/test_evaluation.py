@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any, get_args
 
 import pytest
@@ -173,10 +174,8 @@ def test_a_judge_sees_a_question_and_two_answers_that_change_places() -> None:
         assert {line["a"], line["b"]} == {pair.before, pair.after}
     assert [(one["a"], one["b"]) for one in first] == [(one["b"], one["a"]) for one in second]
     assert {one["a"][0] for one in first} == {"旧", "新"}
-    forged = Pair(Probe("p", "aim", "问", hope="短"), '坏"}\n{"n": 2', "好\u2028")
-    (line,) = judged_lines([forged], swapped=False)
-    assert json.loads(line)["hope"] == "短"
-    assert "\n" not in line
+    (line,) = judged_lines([Pair(Probe("p", "aim", "问", hope="短"), '"}\n{', "好")], swapped=True)
+    assert (json.loads(line)["hope"], "\n" in line) == ("短", False)
 
 
 @given(st.lists(st.sampled_from(["after", "before", "tie"]), min_size=8, max_size=8))
@@ -194,20 +193,16 @@ def test_what_a_judge_says_of_the_answers_is_told_in_either_order(opinions: list
             assert read_judge(reply, PAIRS, swapped=swapped) == opinions
 
 
-def result(kind: ProbeKind, *, after: bool = True) -> ProbeResult:
-    return ProbeResult(f"{kind}_1", kind, before=True, after=after)
-
-
 @pytest.mark.parametrize("kind", get_args(ProbeKind))
 def test_one_that_is_worse_is_borne_unless_it_is_protected(kind: ProbeKind) -> None:
-    worse = result(kind, after=False)
+    worse = ProbeResult(f"{kind}_1", kind, before=True, after=False)
     why = refusal([GOOD_AIM, worse], aimed=True)
     assert (why is not None) is (kind in PROTECTED)
     assert why is None or worse.name in why.text("en")
     assert refusal([GOOD_AIM, worse, worse], aimed=True) is not None
     assert refusal([GOOD_AIM, replace(worse, before=False)], aimed=True) is None
     elsewhere = ProbeResult("own_1", "own", True, True, better=True)
-    assert refusal([result("aim"), elsewhere], aimed=True) is not None
+    assert refusal([replace(GOOD_AIM, better=False), elsewhere], aimed=True) is not None
 
 
 @pytest.mark.parametrize(
@@ -235,12 +230,9 @@ def test_who_speaks_of_humans_does_not_claim_to_be_one() -> None:
 
 
 def test_each_rule_that_is_counted_has_two_probes_and_the_owner_has_some() -> None:
-    for language in LANGUAGES:
-        for axis in get_args(Axis):
-            for direction in get_args(Direction):
-                line = line_of(axis, direction, language)
-                aims = aims_of(line, language)
-                assert [probe.hope for probe in aims] == [line, line]
+    for axis, way, language in product(get_args(Axis), get_args(Direction), LANGUAGES):
+        line = line_of(axis, way, language)
+        assert [probe.hope for probe in aims_of(line, language)] == [line, line]
     assert aims_of("说话温和一点", "zh") == ()
     lines = ["# 我的题", "", "- 今天吃什么？", "* 讲个笑话", "随便写的", "- ", "- 今天吃什么？"]
     own = own_probes("\n".join([*lines, f"- {'长' * LONGEST}。"]))
