@@ -10,7 +10,7 @@ from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.agent.message import TextPart
 
-from ..llm_memory import ContextLine, ConversationKind, EngineClosed, EngineOff, Ticket, Turn, Voice
+from ..llm_memory import ContextLine, ConversationKind, EngineClosed, EngineOff, Turn, Voice
 from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.gate import is_off_the_record
 from ..llm_memory.service.turns import TurnStart
@@ -130,8 +130,7 @@ class DeepMind:
             plugin.talk.note(where, turn, plugin.clock())
         with suppress(EngineOff):  # the notice has said it
             try:
-                if isinstance(await service.observe(turn, conversation_id=where), Ticket):
-                    plugin.engine.reflection.wake()
+                await service.observe(turn, conversation_id=where)
             except EngineClosed:
                 notes_of(event)["kept"] = False
                 return False

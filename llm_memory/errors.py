@@ -25,6 +25,7 @@ Expected results (a refused draft, a memory that is not visible) are values, not
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from .texts import Said
@@ -198,8 +199,10 @@ class ChatFailed(ScopedMemoryError):
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(f"{code}: {detail}" if detail else code)
-        self.code = code
-        self.detail = detail
+        self.code, _, rest = code.partition(": ")
+        self.detail = detail or rest
+        if self.code == "failed" and re.search(r"\b(?:400|413|422)\b", self.detail):
+            self.code = "content"
 
 
 class OwnerGone(ScopedMemoryError):

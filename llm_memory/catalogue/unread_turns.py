@@ -71,7 +71,9 @@ class UnreadTurns:
         self._vectors = vectors
 
     def put(self, unread: Unread) -> None:
-        """Make a turn recallable."""
+        """Make a turn recallable, once."""
+        if unread.ticket_id in self._keys:
+            return
         key = Key(place_name(unread.stored), unread.stored.memory.memory_id)
         self._by_place.setdefault(key.scope, {})[key.memory_id] = unread
         self._keys[unread.ticket_id] = key

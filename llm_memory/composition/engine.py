@@ -54,7 +54,7 @@ class Engine:
         self._behind = Supervisor(parts.notices, parts.settings.pace.retry)
         self._opening: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
-        parts.queue.follow_with(parts.reflection.wake)
+        parts.queue.follow_with(parts.reflection.heard)
 
     async def __aenter__(self) -> Self:
         """Opened, for a program that asks once; see ``open``."""
@@ -246,7 +246,6 @@ class Engine:
             self._opened,
             self._behind.close,
             parts.uses.write,
-            parts.queue.close,
             parts.indexing.close,
             parts.lexical.close,
             *(_in_thread(one.close) for one in (*databases, parts.files)),

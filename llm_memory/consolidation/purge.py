@@ -277,8 +277,7 @@ class Purge:
                 tells = here and texts.says(_plain(batch.reply), here)
                 if batch.scope == scope and (tells or any(one in batch.reply for one in gone)):
                     # Without its reply it is read again, as its turns are now.
-                    state = "open" if batch.state == "answered" else batch.state
-                    self._turns.put_batch(replace(batch, state=state, reply=""))
+                    self._turns.keep_reply(replace(batch, reply=""))
 
     def _clear_ledger(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         """The ledger keeps how an entry was before the bot rewrote it."""

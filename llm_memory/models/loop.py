@@ -11,45 +11,27 @@ from .scope import is_mapped_name
 UNMAPPED: Final = ""
 """The group of all unmapped conversations together, which is no scope's name."""
 
-type BatchState = Literal["open", "answered", "dead"]
-"""Of an answered batch the reply is kept, and is being stored; the turns of a dead one are kept,
-and may be tried again."""
+type LineName = tuple[str, str, str]
+"""Scope, conversation and persona: what is read together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Turns that are read together. ``attempts`` gave nothing that could be used; ``error`` is a
-    stable code and what the service said."""
+    """Turns that are read together. With a ``reply`` that is being stored, with an ``error`` they
+    were put aside: a stable code and what the service said. Both are never set."""
 
     batch_id: str
     scope: str
     conversation: str
-    persona: str
-    made_at: datetime
-    state: BatchState = "open"
     reply: str = ""
-    attempts: int = 0
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Party:
-    """Who holds places in the queue: a speaker in a scope, or the conversation where the platform
-    names none. ``known``: an admin, or in a scope of the owner's map."""
-
-    scope: str
-    speaker: str
-    known: bool
-
-    @classmethod
-    def of(cls, scope: str, person: str, conversation: str, *, admin: bool) -> Party:
-        return cls(scope, person or conversation, admin or is_mapped_name(scope))
-
-    @property
-    def group(self) -> str:
-        """The parties whose use is counted together: those of a scope, and all strangers, or else
-        ten private chats under an isolating policy would weigh ten times a family."""
-        return self.scope if self.known else UNMAPPED
+def group_of(scope: str) -> str:
+    """Returns whose use is counted together: that of a mapped scope, and that of all other
+    conversations, or else ten private chats under an isolating policy would weigh ten times a
+    family."""
+    return scope if is_mapped_name(scope) else UNMAPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +46,8 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class WaitingLine:
-    """Turns of one conversation, scope and persona that are in no batch yet. ``map_key`` is what
-    the owner's map, and a pause, call the conversation by; ``groups`` are those of its speakers,
-    two where an admin speaks in an unmapped conversation."""
+    """Turns of one conversation, scope and persona that wait. ``map_key`` is what the owner's map,
+    and a pause, call the conversation by."""
 
     scope: str
     conversation: str
@@ -75,12 +56,15 @@ class WaitingLine:
     oldest: datetime
     newest: datetime
     map_key: str = ""
-    groups: tuple[str, ...] = ()
     chars: int = 0
 
     @property
-    def name(self) -> tuple[str, str, str]:
+    def name(self) -> LineName:
         return (self.scope, self.conversation, self.persona)
+
+    @property
+    def group(self) -> str:
+        return group_of(self.scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +87,10 @@ class Spent:
     tokens: int = 0
 
 
-type Resting = Literal[
-    "", "off", "no_provider", "budget", "overheard", "share", "backoff", "learning_paused"
-]
+type Resting = Literal["", "off", "no_provider", "budget", "backoff", "learning_paused"]
 """Why turns wait although they are due; empty where they do not. Each has a text in the i18n files.
-``overheard``: half of today's tokens are spent, and what is left is for turns that were said to the
-bot. ``share``: it is kept for other groups than those who wait. ``learning_paused``: the scope
-filter is switched off."""
+``budget``: what is left of today is too little, or kept for others or for what was said to the bot.
+``learning_paused``: the scope filter is switched off."""
 
 
 @dataclass(frozen=True, slots=True)

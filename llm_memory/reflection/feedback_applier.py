@@ -15,13 +15,11 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
 from ..log import logger
 from ..models.data_models import Refused, RememberOutcome, StoredMemory
-from ..models.loop import Batch
 from ..models.scope import Scope
 from ..models.soul import MannerWish
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..recall.afterwards import UseCounts
 from ..runtime.identifiers import Clock
-from ..text.normalising import derived_id
 from ..text.overlap import content
 from ..vault.markdown_vault import MarkdownVault
 from .result_applier import ResultApplier
@@ -104,8 +102,7 @@ class FeedbackApplier:
             return FeedbackReport(known=False)
         scope = await self.scope_of(turns[0].scope)
         if scope is None:
-            await asyncio.to_thread(self._put_aside, turns)
-            return FeedbackReport(known=False)
+            return FeedbackReport(known=False)  # whoever reads them puts them aside
         context = self._results.lesson(turns, scope)
         orders = [turn for turn in turns if _is_order(turn)]
         rules = {rule: turn for turn in orders for rule in rules_said(turn.user_text)}
@@ -136,27 +133,6 @@ class FeedbackApplier:
         if self._count_manner is not None and wishes:
             first, count = turns[0], self._count_manner
             await asyncio.to_thread(count, scope.name, first.persona, first.observed_at, wishes)
-
-    def _put_aside(self, turns: Sequence[QueuedTurn]) -> None:
-        """Give up turns of a scope whose folder a person deleted, and the batches that hold them:
-        they belong to no other scope, and only an admin may delete them."""
-        left = {turn.ticket_id: turn for turn in turns}
-        for batch in self._turns.batches():
-            held = {turn.ticket_id for turn in self._turns.of_batch(batch.batch_id)}
-            if held & left.keys():
-                self._turns.put_batch(dead(batch, SCOPE_GONE))
-            left = {ticket: turn for ticket, turn in left.items() if ticket not in held}
-        if left:
-            first = turns[0]
-            names = (first.scope, first.conversation, first.persona)
-            batch = Batch(derived_id("b", *left), *names, self._clock())
-            self._turns.make_batch(dead(batch, SCOPE_GONE), left)
-        logger.warning("turns_of_gone_scope", scope=turns[0].scope, count=len(turns))
-
-
-def dead(batch: Batch, error: str) -> Batch:
-    """Returns the batch as a dead letter."""
-    return replace(batch, state="dead", reply="", error=error)
 
 
 def _is_order(turn: QueuedTurn) -> bool:

@@ -130,7 +130,7 @@ class Model:
             left = allowed.daily // _NIGHT_SHARE - (allowed.spent - sum(allowed.used.values()))
         elif purpose == "reading" and group is not None:
             left = allowed.left_for(group)
-        return "" if left >= needed else "share"
+        return "" if left >= needed else "budget"
 
     async def allowance(self) -> Allowance:
         """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""

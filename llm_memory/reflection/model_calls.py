@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,12 +10,11 @@ from functools import partial
 from ..errors import ChatFailed
 from ..models.loop import Resting
 from ..models.settings import LoopSettings
-from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
 from .chat_port import ChatModel, Completion
 from .rules.due import seconds_until_asked, wait_after
-from .rules.fair_shares import LEAST_CALL, Allowance, party_of
+from .rules.fair_shares import LEAST_CALL, Allowance
 from .rules.prompt import REPLY_TOKENS, Prompt
 from .token_budget import TokenBudget
 
@@ -63,22 +61,6 @@ class ModelCalls:
         """Returns the seconds of backoff that are left, 0 for none. Raises StateUnavailable."""
         return await asyncio.to_thread(self._seconds_to_wait)
 
-    async def resting(
-        self, prompt: Prompt, turns: Sequence[QueuedTurn], *, urgent: bool = False
-    ) -> Resting:
-        """Returns why these turns of one conversation are not read now. ``urgent``: a caller waits
-        for it, so backoff is skipped, but not the budget. Raises StateUnavailable."""
-        if unavailable := self.unavailable_reason(turns[0].conversation):
-            return unavailable
-        if not urgent and await self.seconds_to_wait() > 0:
-            return "backoff"
-        if not await self.affords(prompt):
-            return "budget"
-        if urgent:
-            return ""
-        left = (await self.allowance()).left_for(*{party_of(turn).group for turn in turns})
-        return "" if left >= prompt.tokens + REPLY_TOKENS else "share"
-
     async def allowance(self) -> Allowance:
         """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""
         return await self.token_budget.allowance()
@@ -100,31 +82,19 @@ class ModelCalls:
         StateUnavailable."""
         return await self.token_budget.allows(prompt.user, prompt.system, answer=REPLY_TOKENS)
 
-    async def ask(
-        self, prompt: Prompt, turns: Sequence[QueuedTurn] = (), *, conversation: str = ""
-    ) -> str:
-        """Returns the answer; the groups of the turns share its cost. Without turns it is one of
-        the night's calls, and the model of ``conversation`` is asked. Raises ChatFailed,
+    async def ask(self, prompt: Prompt, *, conversation: str = "") -> str:
+        """Returns the answer of the conversation's model, at night. Raises ChatFailed,
         StateUnavailable."""
-        conversation = turns[0].conversation if turns else conversation
-        return (await self.complete(prompt, turns, conversation=conversation)).text
+        return (await self.complete(prompt, conversation=conversation)).text
 
     async def complete(
-        self,
-        prompt: Prompt,
-        turns: Sequence[QueuedTurn] = (),
-        *,
-        conversation: str,
-        night: bool = True,
+        self, prompt: Prompt, *, conversation: str, night: bool = True
     ) -> Completion:
-        """Returns the answer, with the tokens that it counts for. ``night``: without turns it is
-        one of the night's calls, else an admin asked for it. Raises ChatFailed,
-        StateUnavailable."""
+        """Returns the answer, with the tokens that it counts for. ``night``: it is one of the
+        night's calls, else an admin asked for it. Raises ChatFailed, StateUnavailable."""
         if self._chat is None:
             raise ChatFailed("gone")
-        count = partial(
-            self.token_budget.count, prompt.user, prompt.system, turns=turns, night=night
-        )
+        count = partial(self.token_budget.count, prompt.user, prompt.system, night=night)
         await asyncio.to_thread(self._note_failure)
         try:
             completion = await self._complete(self._chat, prompt, conversation)
@@ -136,19 +106,6 @@ class ModelCalls:
             raise ChatFailed("empty")
         await asyncio.to_thread(self._note_success)
         return replace(completion, tokens=tokens)
-
-    async def last_error(self) -> str:
-        """Returns the error noted last. Raises StateUnavailable."""
-        return await asyncio.to_thread(self._book.fact, _ERROR)
-
-    async def note_error(self, error: str) -> None:
-        """Note the last error; empty clears it. Raises StateUnavailable."""
-        await asyncio.to_thread(self._book.put_fact, _ERROR, error)
-
-    async def succeeded_since(self, moment: datetime) -> bool:
-        """Returns whether any call succeeded after ``moment``. Raises StateUnavailable."""
-        at = _moment(await asyncio.to_thread(self._book.fact, _SUCCEEDED_AT))
-        return at is not None and at > moment
 
     async def _complete(self, chat: ChatModel, prompt: Prompt, conversation: str) -> Completion:
         call = asyncio.ensure_future(

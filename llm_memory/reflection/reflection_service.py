@@ -1,97 +1,116 @@
-"""Reads finished turns in batches: gets the model's answer, stores it, and has it applied.
+"""Reads finished turns in passes: what is due is read, in the order of who used the least.
 
-The answer is on disk before it is applied, and the turns stay there until all of it is in the
-vault. So after a crash the next start continues where it was.
+An answer is on disk before it is applied, and the turns stay there until all of it is in the vault.
+So after a crash the next pass continues where it was.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
+from functools import lru_cache
+from typing import Final
 
-from ..errors import EngineClosed, StateUnavailable
+from ..errors import ChatFailed, EngineClosed, StateUnavailable
 from ..log import logger
-from ..models.loop import ReflectionReport, Resting
+from ..models.loop import Batch, LineName, ReflectionReport, Resting, WaitingLine
+from ..models.settings import LoopSettings
+from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
+from ..scopes.paused_conversations import PausedConversations
+from ..storage.loop_facts import SqliteLoopFacts
 from .batch_reader import BatchReader
-from .batches import Batches, Passed
-from .feedback_applier import FeedbackApplier
-from .model_calls import ModelCalls
+from .model import Model, Purpose, Rests
+from .rules.due import is_due, may_pay, seconds_until_due
 from .rules.fair_shares import Allowance
+from .rules.prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
+from .rules.worth_reading import worth_of
+from .turn_store import SqliteTurnStore
+from .unread_follower import UnreadFollower
 
-_MINUTE, _OFTEN, _SELDOM = 60.0, 600.0, 3600.0
-"""Seconds between passes without a wake-up: at least, at most while turns wait, and otherwise."""
-_READS_NOTHING = frozenset({"off", "learning_paused"})
-_LOOKS_SELDOM = frozenset({"budget", "share", "no_provider"})
-Wait = Callable[[asyncio.Event, float], Awaitable[None]]
-
-
-async def _wait(woken: asyncio.Event, seconds: float) -> None:
-    waiting = asyncio.ensure_future(woken.wait())
-    try:
-        await asyncio.wait([waiting], timeout=seconds)
-    finally:
-        waiting.cancel()
+_MINUTE: Final = 60.0
+_OFTEN: Final = 600.0
+"""Seconds between two passes: at least, and at most."""
+_READS_NOTHING: Final = frozenset({"off", "learning_paused"})
+_LOOKS_SELDOM: Final = frozenset({"budget", "no_provider"}) | _READS_NOTHING
+_OFTEN_ENOUGH: Final = 2
+"""After so many failures of a line its words are suspected."""
+_REMEMBERED: Final = 1_000
+"""Lines whose worth is remembered until something is said in them."""
+_ERROR: Final = "reader_error"
 
 
 class ReflectionService:
-    """Runs one pass at a time, for all callers.
-
-    Args:
-        followed: Updates followers of the queue.
-        learns: False while the scope filter is switched off: nothing is read, nothing stored.
-        wait: Waits until woken, or so many seconds.
-    """
+    """Runs one pass at a time, for all callers."""
 
     def __init__(
         self,
-        batches: Batches,
-        model_calls: ModelCalls,
-        applier: FeedbackApplier,
+        turns: SqliteTurnStore,
+        model: Model,
         reader: BatchReader,
+        unread_follower: UnreadFollower,
+        paused_conversations: PausedConversations,
+        loop_book: SqliteLoopFacts,
         clock: Clock,
-        followed: Callable[[], Awaitable[None]],
+        settings: LoopSettings,
         *,
         learns: bool = True,
-        wait: Wait = _wait,
     ) -> None:
-        self._batches = batches
-        self._model_calls = model_calls
-        self._applier = applier
+        """``learns``: False while the scope filter is switched off: nothing is read or stored."""
+        self._turns = turns
+        self._model = model
         self._reader = reader
+        self._follower = unread_follower
+        self._paused = paused_conversations
+        self._book = loop_book
         self._clock = clock
-        self._followed = followed
+        self._settings = settings
         self._learns = learns
-        self.wait = wait
-        self._woken = asyncio.Event()
+        self._idle = timedelta(minutes=settings.idle_minutes)
+        self._worth = lru_cache(_REMEMBERED)(self._worth_of)
         self._reading = asyncio.Lock()
+        self._woken = asyncio.Event()
+        self._heard: Counter[LineName] = Counter()
+        """How many turns wait in a line, as far as it was counted."""
+        self._failing: Counter[LineName] = Counter()
+        """How often in a row the service failed for a line: others come first."""
         self.last = ReflectionReport()
         """The report of the last pass."""
-        self._begun = False
-        self.error = ""
-        """The last error, empty after a success."""
+        self.error: str | None = None
+        """The last error, empty after a success, None before it was read from the file."""
 
     @property
     def label(self) -> str:
         """Returns the model's label, empty without a model."""
-        return self._model_calls.label
+        return self._model.label
 
     @property
     def resting(self) -> Resting:
         """Returns why turns wait although they are due: a reason that concerns all turns as of now,
         others as of the last pass."""
-        return self._resting() or self.last.resting
+        return self._unavailable() or self.last.resting
+
+    def _unavailable(self) -> Resting:
+        return self._model.unavailable_reason() if self._learns else "learning_paused"
 
     def wake(self) -> None:
-        """Wake the loop: a turn was queued."""
+        """Have the next pass begin now."""
         self._woken.set()
 
+    def heard(self, turn: QueuedTurn) -> None:
+        """A turn was queued."""
+        name = (turn.scope, turn.conversation, turn.persona)
+        self._heard[name] += 1
+        if self._heard[name] >= self._settings.after_turns:
+            self.wake()
+
     async def run(self) -> None:
-        """Read what is due, until cancelled or closed. Passes are at least a minute apart, unless
-        it is woken."""
+        """Read what is due, until cancelled or closed."""
         while True:
-            self._woken.clear()
             try:
                 await self.read_due()
                 seconds = await self.seconds_until_due()
@@ -103,7 +122,9 @@ class ReflectionService:
             except Exception as error:  # noqa: BLE001  (an error in one pass must not end the loop)
                 logger.error("reading_failed", error=repr(error))
                 seconds = _OFTEN
-            await self.wait(self._woken, seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), seconds)
+            self._woken.clear()
 
     async def read_due(self) -> ReflectionReport:
         """Read all turns that are due now, once. Raises EngineClosed, StateUnavailable."""
@@ -115,88 +136,137 @@ class ReflectionService:
         return await self._pass(conversation, urgent=True)
 
     async def follow(self) -> None:
-        """Update the followers of the queue. Raises StateUnavailable."""
-        await self._followed()
+        """Have exactly what waits be recallable. Raises StateUnavailable."""
+        await self._follower.follow()
 
     async def retry(self) -> int:
-        """Queue dead letters again. Returns how many. Raises StateUnavailable."""
-        count = await asyncio.to_thread(self._batches.retry)
+        """Queue again what was put aside. Returns how many batches. Raises StateUnavailable."""
+        count = await asyncio.to_thread(self._turns.retry)
         self.wake()
         return count
 
-    def _resting(self) -> Resting:
-        if not self._learns:
-            return "learning_paused"
-        return self._model_calls.unavailable_reason()
-
     async def seconds_until_due(self) -> float:
-        overheard = self.last.resting != "overheard"
-        ask = self._batches.seconds_until_due
-        due = await asyncio.to_thread(ask, self._clock(), overheard=overheard)
-        if due is None and not overheard:
-            return _OFTEN
-        if due is None or self.last.resting in ("off", "learning_paused"):
-            return _SELDOM
+        """Returns how long to wait for the next pass. Raises StateUnavailable."""
+        due = await asyncio.to_thread(self._seconds_until_due)
         if self.last.resting in _LOOKS_SELDOM:
             return _OFTEN
-        waits = await self._model_calls.seconds_to_wait()
-        return min(max(due, waits, _MINUTE), _OFTEN)
+        return min(max(due, await self._model.seconds_to_wait(), _MINUTE), _OFTEN)
+
+    def _seconds_until_due(self) -> float:
+        lines, now, after = self._lines(), self._clock(), self._settings.after_turns
+        self._heard = Counter({line.name: line.count for line in lines})
+        waits = (
+            seconds_until_due(line, self._worth(line), now, after_turns=after, idle=self._idle)
+            for line in lines
+        )
+        return 0.0 if self._answered() else min(waits, default=_OFTEN)
 
     async def _pass(self, conversation: str | None, *, urgent: bool = False) -> ReflectionReport:
+        await self.follow()
         async with self._reading:
-            if not self._begun:
-                self.error, self._begun = await self._model_calls.last_error(), True
-            report = ReflectionReport(resting=self._resting())
+            if self.error is None:
+                self.error = await asyncio.to_thread(self._book.fact, _ERROR)
+            report = ReflectionReport(resting=self._unavailable())
             if report.resting not in _READS_NOTHING:
-                await self._bring_back()
-                report = await self._read(ReflectionReport(), conversation, urgent)
-            await self._followed()
-            waiting = await asyncio.to_thread(self._batches.waiting, conversation)
+                report = await self._read(conversation, "asked" if urgent else "reading")
             if (report.error or report.read) and report.error != self.error:
                 self.error = report.error
-                await self._model_calls.note_error(self.error)
-            self.last = report = replace(report, waiting=waiting)
-            return report
+                await asyncio.to_thread(self._book.put_fact, _ERROR, self.error)
+            size = await asyncio.to_thread(self._turns.size, conversation)
+            self.last = replace(report, waiting=size.waiting)
+            return self.last
 
-    async def _bring_back(self) -> None:
-        """Queue the turns of scopes again whose deleted folder is back."""
-        for name in await asyncio.to_thread(self._batches.gone):
-            if await self._applier.scope_of(name) is not None:
-                await asyncio.to_thread(self._batches.bring_back, name)
-
-    async def _read(
-        self, report: ReflectionReport, conversation: str | None, urgent: bool
-    ) -> ReflectionReport:
-        passed: Passed = set()
+    async def _read(self, conversation: str | None, purpose: Purpose) -> ReflectionReport:
+        reader, passed = self._reader, set[object]()
+        resting: Resting = ""
+        reader.begin()
         while True:
             # A request for a conversation means all its turns.
-            allowance = await self._model_calls.allowance() if conversation is None else None
-            reading = await asyncio.to_thread(
-                self._batches.next, self._clock(), conversation, passed, allowance
-            )
-            if reading is None:
-                return report if allowance is None else await self._left(report, passed, allowance)
-            passed.add(reading.batch.batch_id)
-            done = await self._reader.read(reading, replace(report, resting=""), urgent=urgent)
-            report = replace(done, resting=done.resting or report.resting)
-            if done.resting == "backoff":
-                return report
-            if done.resting and not reading.made:
-                passed.add(reading.line)  # later lines may be smaller, or another group's
-            if done.resting == "budget" and not await self._model_calls.affords_any():
-                return report
+            allowance = await self._model.allowance() if conversation is None else None
+            found = await asyncio.to_thread(self._next, conversation, allowance, passed)
+            if found is None:
+                break
+            before, (batch, turns) = reader.report, found
+            line = (turns[0].scope, turns[0].conversation, turns[0].persona)
+            try:
+                if batch is None:
+                    doubtful = self._failing[line] >= _OFTEN_ENOUGH
+                    await reader.read(turns, purpose, doubtful=doubtful)
+                else:
+                    await reader.finish(batch, turns)
+                del self._failing[line]
+            except Rests as rests:
+                resting = rests.why
+            except ChatFailed as failed:
+                logger.warning("model_silent", error=failed)
+                self._failing[line] += 1
+                return replace(reader.report, error=str(failed), resting="backoff")
+            if resting == "backoff":
+                break
+            if (reader.report.read, reader.report.dead) == (before.read, before.dead):
+                passed.add(line if batch is None else batch.batch_id)
+        if not resting and allowance is not None:
+            left = await asyncio.to_thread(self._next, None, None, passed)
+            resting = "" if left is None else "budget"
+        return replace(reader.report, resting=resting)
 
-    async def _left(
-        self, report: ReflectionReport, passed: Passed, allowance: Allowance
-    ) -> ReflectionReport:
-        """Returns the report of a finished pass, with the reason if more turns are due."""
-        if report.resting:
-            return report
-        unshared = replace(allowance, used={})
-        reasons: list[tuple[Resting, Allowance | None]] = [("share", unshared), ("overheard", None)]
-        for resting, allowed in reasons:
-            ask = self._batches.next
-            if await asyncio.to_thread(ask, self._clock(), None, passed, allowed) is not None:
-                affords = await self._model_calls.affords_any()
-                return replace(report, resting=resting if affords else "budget")
-        return report
+    def _next(
+        self, conversation: str | None, allowance: Allowance | None, passed: Collection[object]
+    ) -> tuple[Batch | None, list[QueuedTurn]] | None:
+        """Returns what to read next, with its answer if there is one already: of a conversation
+        whatever waits; else what is due, of who used the least today, as far as the allowance
+        goes."""
+        for batch, turns in self._answered(conversation):
+            if batch.batch_id not in passed:
+                return batch, turns
+        now, after = self._clock(), self._settings.after_turns
+        addressed = allowance is not None and not allowance.overhears
+        lines = [
+            line
+            for line in self._lines(conversation, addressed=addressed)
+            if line.name not in passed
+            and (
+                conversation is not None
+                or is_due(line, self._worth(line), now, after_turns=after, idle=self._idle)
+            )
+        ]
+        if allowance is not None:
+            lines = allowance.in_order(lines)
+        lines.sort(key=lambda line: self._failing[line.name] > 0)
+        if not lines:
+            return None
+        left = self._settings.daily_tokens
+        if allowance is not None:
+            left = min(left, allowance.left_for(lines[0].group))
+        first = self._turns.waiting(lines[0], MOST_TURNS, addressed=addressed)
+        chosen = first[: how_many_fit(first, left - REPLY_TOKENS)]
+        return None, self._turns.turns([turn.ticket_id for turn in chosen])
+
+    def _lines(
+        self, conversation: str | None = None, *, addressed: bool = False
+    ) -> list[WaitingLine]:
+        """Returns the lines of conversations that are not paused: by their own id, or the group's
+        on platforms that split a group by member."""
+        return [
+            line
+            for line in self._turns.lines(addressed=addressed)
+            if conversation in (None, line.conversation)
+            and not any(map(self._paused.of, (line.conversation, line.map_key)))
+        ]
+
+    def _answered(self, conversation: str | None = None) -> list[tuple[Batch, list[QueuedTurn]]]:
+        """Returns what has an answer that is not applied yet, and may be."""
+        found = [
+            (batch, self._turns.of_batch(batch.batch_id))
+            for batch in self._turns.batches()
+            if batch.reply and conversation in (None, batch.conversation)
+        ]
+        return [
+            (batch, turns) for batch, turns in found if not self._reader.is_off_the_record(turns)
+        ]
+
+    def _worth_of(self, line: WaitingLine) -> float:
+        """Returns the worth of a line's turns, 0 if it does not matter."""
+        if not may_pay(line, after_turns=self._settings.after_turns):
+            return 0.0
+        return sum(map(worth_of, self._turns.waiting(line, MOST_TURNS)))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import date
 
 from ..models.loop import Spent
-from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import estimate_tokens
 from .chat_port import Completion
-from .rules.fair_shares import Allowance, split
+from .rules.fair_shares import Allowance
 from .rules.prompt import REPLY_TOKENS
 
 _MOST_ANSWER = 4 * REPLY_TOKENS
@@ -75,7 +73,6 @@ class TokenBudget:
         completion: Completion | None,
         *,
         paid: bool = True,
-        turns: Sequence[QueuedTurn] = (),
         night: bool = True,
     ) -> int:
         """Count one call. Returns the tokens that it counts for.
@@ -85,8 +82,7 @@ class TokenBudget:
         and half of the day: one long reply must not end all reading until tomorrow.
 
         Args:
-            turns: The turns that were read; their groups share the cost.
-            night: Without turns: the call was the night's, else an admin asked for it.
+            night: The call was the night's, else an admin asked for it.
 
         Raises StateUnavailable.
         """
@@ -99,10 +95,9 @@ class TokenBudget:
             if not 0 < tokens < _IMPLAUSIBLE:
                 tokens = asked + estimate_tokens(completion.text[: most * _CHARS_A_TOKEN])
             tokens = min(tokens, asked + most)
-        parts = split(tokens, turns) if turns else {}
         day, failed = self._today(), completion is None
-        await asyncio.to_thread(self._book.spend, day, tokens=tokens, failed=failed, parts=parts)
-        if night and not turns:
+        await asyncio.to_thread(self._book.spend, day, tokens=tokens, failed=failed)
+        if night:
             await asyncio.to_thread(self._count_night, day, tokens)
         return tokens
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from itertools import batched
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from ..catalogue.unread_turns import Unread, UnreadTurns
@@ -17,6 +16,7 @@ from ..remember.deeds import Deeds
 from ..remember.exclusions import Exclusions
 from ..remember.memory_handlers import MemoryHandlers, Said
 from ..remember.rules.corrected import copies, unread_id
+from ..runtime.cooperative import cooperative
 from ..scopes.paused_conversations import PausedConversations
 from ..text.normalising import embedded_text, preview
 from ..text.scripts import fold
@@ -28,12 +28,10 @@ _MOST: Final = 2_000
 """The most turns, the newest of all scopes."""
 _LONGEST: Final = 400
 """The most characters of one."""
-_SLICE: Final = 20
-"""Turns that are judged in a thread at once: each may take a millisecond."""
 
 
 class UnreadFollower:
-    """Called whenever turns were queued or read."""
+    """Takes in each turn when it is queued, and all of them where the queue changed otherwise."""
 
     def __init__(
         self,
@@ -52,34 +50,26 @@ class UnreadFollower:
         self._corrected = corrected
         self._exclusions = exclusions
         self._paused_conversations = paused_conversations
-        self._passed_over: set[str] = set()
+        self._silent: set[str] = set()
+        """Tickets of turns that state nothing, or may not be remembered."""
         self._uncorrected: dict[str, tuple[int, bool]] = {}
         """By ticket, the scope's number of changes at the last check, and whether the turn was
         uncorrected then. What was not checked since the last change is hidden."""
-        self._judging = asyncio.Lock()
         unread.set_filter(self._is_shown, self._judge)
 
     async def follow(self) -> None:
         """Add what was queued, remove what no longer waits. Raises StateUnavailable."""
-        await self._take_in()
-        await self._unread.review()
-
-    async def _take_in(self) -> None:
+        known = self._unread.scopes()  # what is taken in from now on is not in the answer
         waiting, scopes = await asyncio.to_thread(self._queue)
-        known = self._unread.scopes()
-        self._unread.drop([t for t, scope in known.items() if waiting.get(t) != scope])
-        self._passed_over &= waiting.keys()
-        self._uncorrected = {t: found for t, found in self._uncorrected.items() if t in waiting}
-        new = waiting.keys() - self._unread.scopes().keys() - self._passed_over
-        if not new:
-            return
+        self.let_go([ticket for ticket, scope in known.items() if waiting.get(ticket) != scope])
+        held = self._unread.scopes()
+        self._uncorrected = {t: found for t, found in self._uncorrected.items() if t in held}
+        self._silent &= waiting.keys()
+        new = waiting.keys() - held.keys() - self._silent
         for turn in await asyncio.to_thread(self._turns.turns, new):
-            scope = scopes.get(turn.scope)
-            made = None if scope is None else await self._made(turn, scope)
-            if made is None:
-                self._passed_over.add(turn.ticket_id)
-            else:
-                self._unread.put(made)
+            if turn.scope in scopes:
+                await self.take_in(turn, scopes[turn.scope])
+        await self._unread.review()
 
     def _queue(self) -> tuple[dict[str, str], dict[str, Scope]]:
         """Returns the waiting turns' scope names by ticket, and the scopes that have a folder."""
@@ -87,10 +77,20 @@ class UnreadFollower:
         scopes = {scope.name: scope for scope in self._vault.scopes()} if waiting else {}
         return {ticket: name for ticket, name in waiting.items() if name in scopes}, scopes
 
+    def let_go(self, tickets: Collection[str]) -> None:
+        """These turns no longer wait."""
+        self._unread.drop(tickets)
+
+    async def take_in(self, turn: QueuedTurn, scope: Scope) -> None:
+        """Make a turn recallable, as far as it states something that may be remembered."""
+        made = await self._made(turn, scope) if tells_something(turn.user_text) else None
+        if made is None:
+            self._silent.add(turn.ticket_id)
+            return
+        await self._judge([made])
+        self._unread.put(made)
+
     async def _made(self, turn: QueuedTurn, scope: Scope) -> Unread | None:
-        """Returns None for a turn that states nothing, or may not be remembered."""
-        if not tells_something(turn.user_text):
-            return None
         draft = MemoryDraft(
             preview(turn.user_text, _LONGEST),
             kind=MemoryKind.EVENT,
@@ -109,9 +109,8 @@ class UnreadFollower:
         return Unread(turn.ticket_id, turn.map_key, stored, folded, copies(turn))
 
     def _is_shown(self, one: Unread) -> bool:
-        origin = one.stored.memory.provenance
         paused = self._paused_conversations.of
-        if paused(origin.conversation) or paused(one.map_key):
+        if paused(one.stored.memory.provenance.conversation) or paused(one.map_key):
             return False
         return self._uncorrected.get(one.ticket_id) == (self._changes(one), True)
 
@@ -119,21 +118,20 @@ class UnreadFollower:
         return self._corrected.changes[one.stored.scope.name]
 
     async def _judge(self, turns: Sequence[Unread]) -> None:
-        """Check in a thread, some at a time, which turns say what was corrected, until none is left
-        that was not checked since the last change."""
-        async with self._judging:
-            while stale := [one for one in turns if self._is_stale(one)]:
-                for some in batched(stale, _SLICE):
-                    self._uncorrected |= await asyncio.to_thread(self._judged, some)
+        """Check which turns say what was corrected, until none is left that was not checked since
+        the last change."""
+        while stale := [one for one in turns if self._is_stale(one)]:
+            self._uncorrected.update(await asyncio.to_thread(self._judged, stale))
 
     def _is_stale(self, one: Unread) -> bool:
         return self._uncorrected.get(one.ticket_id, (-1,))[0] != self._changes(one)
 
     def _judged(self, turns: Sequence[Unread]) -> dict[str, tuple[int, bool]]:
         found = {}
-        for one in turns:
-            changes = self._changes(one)  # before: what changes meanwhile is checked again
-            scope, memory = one.stored.scope.name, one.stored.memory
+        for one in cooperative(turns):  # each may take a millisecond
+            # The number first: what changes meanwhile is checked again.
+            changes, memory = self._changes(one), one.stored.memory
+            scope = one.stored.scope.name
             is_corrected = self._corrected.texts.would_revive(
                 scope, memory, memory.created_at, one.copies
             )

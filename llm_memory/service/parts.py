@@ -54,7 +54,6 @@ from ..recall.find import CandidateFinder
 from ..recall.memory_manager import MemoryManager, Reranker, Reranking
 from ..recall.weights import shipped
 from ..reflection.batch_reader import BatchReader
-from ..reflection.batches import Batches
 from ..reflection.chat_port import ChatModel
 from ..reflection.feedback_applier import FeedbackApplier
 from ..reflection.model import Model
@@ -273,6 +272,7 @@ class Parts(Told):
         participants="bylines.participants",
         linked="book.ids_of",
     )
+    unread_follower = wired(UnreadFollower)
     queue = wired(TurnQueue, settings="settings.loop")
     style = part(
         lambda p: (
@@ -283,12 +283,10 @@ class Parts(Told):
     applier = wired(FeedbackApplier, count_manner=lambda p: p.style.count if p.style else None)
     model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
     model = wired(Model, book="loop_book", settings="settings.loop")
-    batches = part(lambda p: Batches(p.turns, p.paused_conversations.of, p.settings.loop))
-    unread_follower = wired(UnreadFollower)
     reader = wired(BatchReader, apply="service.feedback", settings="settings.loop")
     reflection = wired(
         ReflectionService,
-        followed="unread_follower.follow",
+        settings="settings.loop",
         learns="settings.scope_filter_enabled",
     )
 

@@ -93,8 +93,8 @@ def test_each_part_is_given_what_its_constructor_says(engine: Engine) -> None:
     [
         "former.open", "bylines.open", "uses.load", "loop_file.open", "sleep.load",
         "reflection.follow", "souls.load", "recorder.recover", "migrations.open",
-        "sleep.close", "life.close", "migrations.close", "uses.write", "queue.close",
-        "indexing.close", "files.close", "catalogue.release",
+        "sleep.close", "life.close", "migrations.close", "uses.write", "indexing.close",
+        "files.close", "catalogue.release",
     ],
 )  # fmt: skip
 async def test_what_memories_do_not_need_stops_neither_an_opening_nor_a_close(

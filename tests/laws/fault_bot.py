@@ -26,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import ScopedMemoryError
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused, is_changed
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_changed
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Ticket
@@ -206,9 +206,9 @@ class FaultyBot:
         return is_changed(done, DeedKind.FORGOTTEN)
 
     async def observe(self, text: str) -> bool:
-        """Whether the turn is kept or will be."""
+        """Whether the turn is kept."""
         done = await self.service.observe(Turn(_MEMBER, text, "好的"), conversation_id=HOME)
-        return isinstance(done, Ticket) or (isinstance(done, Refused) and done.reason == "held")
+        return isinstance(done, Ticket)
 
     async def faults(self) -> list[str]:
         """What its owner could see: nothing, where all is indexed and no notice stands."""

@@ -66,7 +66,7 @@ NOTICES: Final = {
     **{("vectors", way): "index_off" for way in (RAISES, HELD)},
     ("vectors", FULL): "index_full",
     **{("embedder", way): "embedder_failing" for way in (RAISES, LIES, HALF)},
-    **{("turns", way): "turns_held" for way in (RAISES, HELD)},
+    **{("turns", way): "turns_lost" for way in (RAISES, HELD)},
     **{("vault", way): "vault_unwritable" for way in (RAISES, FULL)},
     ("threads", RAISES): "index_off",
 }

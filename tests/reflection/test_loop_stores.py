@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch, WaitingLine
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Batch
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
@@ -67,8 +67,12 @@ def turn(
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-def batch(name: str, *, scope: str = "家人", conversation: str = FAMILY) -> Batch:
-    return Batch(name, scope, conversation, "管家", NOON)
+def batch(name: str, *, scope: str = "家人", **more: str) -> Batch:
+    return Batch(name, scope, FAMILY, **more)
+
+
+def ids(turns: Sequence[QueuedTurn]) -> list[str]:
+    return [one.ticket_id for one in turns]
 
 
 def test_a_turn_comes_back_as_it_was_put_in_and_once(stores: Stores) -> None:
@@ -83,10 +87,10 @@ def test_a_turn_comes_back_as_it_was_put_in_and_once(stores: Stores) -> None:
 def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_none(
     stores: Stores,
 ) -> None:
-    stores.put(*(turn(number) for number in range(1, 6)))
-    stores.put(turn(6, "公司"))
-    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
-    stores.turns.make_batch(batch("b-2"), ["t-3", "t-4"])
+    stores.put(*(turn(number) for number in range(1, 6)), turn(6, "公司"))
+    stores.turns.take(batch("b-1"), ["t-1", "t-2"])
+    stores.turns.keep_reply(batch("b-1", reply="{}"))
+    stores.turns.take(batch("b-2"), ["t-3", "t-4"])
     named = ["t-1", "t-2", "t-3", "t-5", "t-6", "t-9"]  # t-3 is read together with t-4
     assert stores.turns.rescope(named, "家人", "dm-1") == ["t-1", "t-2", "t-5"]
     assert [one.scope for one in stores.turns.turns([f"t-{n}" for n in range(1, 7)])] == [
@@ -97,6 +101,8 @@ def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_non
         "b-2": "家人",
     }
     assert stores.turns.rescope(named, "家人", "dm-1") == []
+    # What is answered for the former scope is not asked any more.
+    assert not stores.turns.keep_reply(batch("b-1", reply="{}"))
 
 
 def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_first(
@@ -110,36 +116,67 @@ def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_firs
         turn(5, "公司"),  # the map was changed meanwhile
     )
     lines = stores.turns.lines()
-    assert [replace(line, groups=(), chars=0) for line in lines] == [
-        WaitingLine("家人", FAMILY, "管家", 2, put[0].observed_at, put[2].observed_at),
-        WaitingLine("公司", WORK, "管家", 1, put[1].observed_at, put[1].observed_at),
-        WaitingLine("家人", FAMILY, "猫", 1, put[3].observed_at, put[3].observed_at),
-        WaitingLine("公司", FAMILY, "管家", 1, put[4].observed_at, put[4].observed_at),
+    assert [(*line.name, line.oldest, line.newest, line.count, line.group) for line in lines] == [
+        ("家人", FAMILY, "管家", put[0].observed_at, put[2].observed_at, 2, "家人"),
+        ("公司", WORK, "管家", put[1].observed_at, put[1].observed_at, 1, "公司"),
+        ("家人", FAMILY, "猫", put[3].observed_at, put[3].observed_at, 1, "家人"),
+        ("公司", FAMILY, "管家", put[4].observed_at, put[4].observed_at, 1, "公司"),
     ]
-    assert [line.groups for line in lines] == [(line.scope,) for line in lines]
     assert stores.turns.waiting(lines[0], 9) == [put[0], put[2]]
     assert stores.turns.waiting(lines[0], 1) == [put[0]]
     assert stores.turns.waiting(lines[3], 9) == [put[4]]
 
 
-def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
+def test_the_speakers_of_a_line_take_turns(stores: Stores) -> None:
+    stores.put(*(turn(n, person=who) for n, who in enumerate("aaabcb")))
+    (line,) = stores.turns.lines()
+    assert ids(stores.turns.waiting(line, 5)) == [f"t-{n}" for n in (0, 3, 4, 1, 5)]
+
+
+def test_a_batch_holds_turns_of_its_scope_that_no_other_has_and_those_of_a_dead_call_wait(
     stores: Stores,
 ) -> None:
-    stores.put(turn(1))
-    stores.put(turn(2, "公司", WORK))
-    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
-    stores.turns.make_batch(batch("b-2"), ["t-1"])
-    assert [one.ticket_id for one in stores.turns.of_batch("b-1")] == ["t-1"]
-    assert stores.turns.of_batch("b-2") == []
+    stores.put(turn(1), turn(2, "公司", WORK), turn(3))
+    assert ids(stores.turns.take(batch("b-1"), ["t-1", "t-2"])) == ["t-1"]
+    assert {line.scope for line in stores.turns.lines()} == {"公司", "家人"}
+    assert ids(stores.turns.take(batch("b-2"), ["t-1", "t-3"])) == ["t-1", "t-3"]
+    assert not stores.turns.keep_reply(batch("b-1", reply="{}"))
+    assert stores.turns.keep_reply(batch("b-2", reply="{}"))
+    assert stores.turns.take(batch("b-3"), ["t-1"]) == []
     assert [line.scope for line in stores.turns.lines()] == ["公司"]
+    assert ids(stores.turns.take(batch("b-4", error="empty"), ["t-3"])) == ["t-3"]
+    assert (stores.turns.size().waiting, stores.turns.size().dead) == (2, 1)
+    assert stores.turns.retry() == 1
+    assert stores.turns.size().dead == 0
 
 
-def test_every_table_of_the_night_has_a_scope(tmp_path: Path) -> None:
+def test_in_a_full_queue_whoever_holds_the_most_makes_room_but_for_what_is_read(
+    stores: Stores,
+) -> None:
+    said = ["家人 a", "家人 b", "家人 b", "家人 b", "dm-1-x c", "dm-2-x d", "dm-3-x e"]
+    for number, (scope, who) in enumerate(map(str.split, said)):
+        stores.put(turn(number, scope, who, person=who))
+    stores.turns.take(batch("b-1"), ["t-1"])
+
+    def dropped(number: int, scope: str, who: str) -> str:
+        put = turn(number, scope, who, person=who)
+        return stores.turns.put_instead(put, day=NOON.date())
+
+    assert dropped(10, "公司", "f") == "t-2"  # the loudest of the family, and not what is read
+    assert dropped(11, "dm-4-x", "g") == "t-6"  # strangers are one group
+    assert dropped(12, "家人", "b") == "t-3"
+    assert {one.group: one.dropped for one in stores.book.shares(NOON.date())} == {
+        "家人": 2,
+        UNMAPPED: 1,
+    }
+
+
+def test_every_table_that_holds_words_or_tells_of_a_memory_has_a_scope(tmp_path: Path) -> None:
     file = SqliteLoopFile(tmp_path / "loop.sqlite")
     file.open()
-    tables = file.rows("SELECT name FROM sqlite_master WHERE name LIKE 'sleep_%'")
-    names = {str(name) for (name,) in tables}
-    assert len(names) >= 2
+    found = file.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+    names = {str(name) for (name,) in found} - {"meta", "spent", "fact", "sqlite_sequence"}
+    assert {"turn", "batch", "evidence"} <= names
     for name in names:
         columns = {str(row[1]) for row in file.rows(f"PRAGMA table_info({name})")}
         assert "scope" in columns, name

@@ -133,14 +133,6 @@ async def test_a_conversation_is_read_when_that_pays_and_nothing_waits_for_ever(
         assert len(chat.calls) == 3
 
 
-async def test_in_a_queue_that_is_nearly_full_nothing_waits_for_more(tmp_path: Path) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat, settings=with_loop(most_queued=5)) as rig:
-        for number, expected in enumerate((0, 0, 0, 4), start=1):
-            await say(rig, f"今天说了第{number}句话")
-            assert (await rig.engine.reflection.read_due()).read == expected
-
-
 async def test_one_call_reads_one_conversation_one_scope_and_one_persona(tmp_path: Path) -> None:
     chat = ScriptedChat(*(answer(learned(f"第{one}处说好了周日去爬山")) for one in range(5)))
     places = [FAMILY, private(1002), group(777, persona="海盗"), group(888), group(999)]
@@ -370,6 +362,7 @@ async def test_a_scope_whose_folder_is_gone_costs_no_call_and_its_turns_wait(bot
     assert (letter.error, letter.conversation) == ("scope_gone", FAMILY.umo)
     assert texts_of(bot) == {}
     shutil.move(aside, folder)
+    assert await bot.engine.reflection.retry() == 1
     assert (await reflect(bot)).read == 1
     assert texts_of(bot) == {"家人": [PEANUTS]}
 

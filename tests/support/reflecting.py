@@ -109,7 +109,7 @@ async def say(
 def dead_letters(rig: Rig) -> list[Batch]:
     """The batches that were given up."""
     batches = rig.engine.parts.turns.batches()
-    return [batch for batch in batches if batch.state == "dead"]
+    return [batch for batch in batches if batch.error]
 
 
 async def reflect(rig: Rig, where: ConversationId = FAMILY) -> ReflectionReport:

@@ -14,18 +14,15 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS turn (
     place INTEGER PRIMARY KEY AUTOINCREMENT, ticket_id TEXT NOT NULL UNIQUE,
     scope TEXT NOT NULL, conversation TEXT NOT NULL, persona TEXT NOT NULL,
-    observed_at TEXT NOT NULL, instant REAL NOT NULL, day TEXT NOT NULL,
-    person TEXT NOT NULL, who TEXT NOT NULL, user_text TEXT NOT NULL, reply_text TEXT NOT NULL,
-    recalled TEXT NOT NULL, map_key TEXT NOT NULL,
-    batch_id TEXT NOT NULL DEFAULT '', is_read INTEGER NOT NULL DEFAULT 0,
-    is_admin INTEGER NOT NULL DEFAULT 0, stored TEXT NOT NULL DEFAULT '[]',
-    history TEXT NOT NULL DEFAULT '');
-CREATE INDEX IF NOT EXISTS turn_by_batch ON turn (batch_id, is_read);
-CREATE INDEX IF NOT EXISTS turn_by_day ON turn (is_read, scope, day);
+    observed_at TEXT NOT NULL, person TEXT NOT NULL, who TEXT NOT NULL, user_text TEXT NOT NULL,
+    reply_text TEXT NOT NULL, recalled TEXT NOT NULL, map_key TEXT NOT NULL,
+    admin INTEGER NOT NULL, stored TEXT NOT NULL, history TEXT NOT NULL,
+    batch_id TEXT NOT NULL DEFAULT '');
+CREATE INDEX IF NOT EXISTS turn_by_batch ON turn (batch_id);
+CREATE INDEX IF NOT EXISTS turn_by_line ON turn (scope, conversation, persona);
 CREATE TABLE IF NOT EXISTS batch (
-    place INTEGER PRIMARY KEY AUTOINCREMENT, batch_id TEXT NOT NULL UNIQUE,
-    scope TEXT NOT NULL, conversation TEXT NOT NULL, persona TEXT NOT NULL, made_at TEXT NOT NULL,
-    state TEXT NOT NULL, reply TEXT NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL);
+    batch_id TEXT PRIMARY KEY, scope TEXT NOT NULL, conversation TEXT NOT NULL,
+    reply TEXT NOT NULL, error TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS last_seen (
     conversation TEXT PRIMARY KEY, scope TEXT NOT NULL, at TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS evidence (
@@ -50,13 +47,14 @@ LOOP: Final = Schema(
     6,
     TABLES,
     # Shares are counted by group since 4; the day's whole is in ``spent``. Pauses stand beside the
-    # memories since 5. What is known of nights is a fact since 6; neither a day's
-    # journal nor a probe's verdict is kept.
+    # memories since 5. What is known of nights is a fact since 6, neither a day's journal nor a
+    # probe's verdict is kept, and turns have less columns.
     older={
         4: ("DROP TABLE IF EXISTS share",),
         5: ("DROP TABLE IF EXISTS pause",),
         6: tuple(
-            f"DROP TABLE IF EXISTS {name}" for name in ("sleep_run", "sleep_day", "soul_answer")
+            f"DROP TABLE IF EXISTS {name}"
+            for name in ("sleep_run", "sleep_day", "soul_answer", "turn", "batch")
         ),
     },
 )
