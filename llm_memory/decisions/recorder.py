@@ -1,18 +1,16 @@
 """Makes decisions: the one writer of records.
 
-A decision of one scope is its entry, marked. For everybody, what is to be written is noted in the
-state first, then appended to the file, then the proposal's entry is marked. A kill between any two
-of these is made good by ``recover``, at the next start and before the next decision.
+A decision of one scope is its entry, marked. For everybody it is appended to a file, and then its
+proposal's entry is marked: where a kill comes between the two, the next start marks it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -23,7 +21,6 @@ from ..catalogue.rules.proposals import (
     accepted_as,
     accepted_here,
     holds_here,
-    is_accepted,
     is_proposed,
     is_published,
     is_rejected,
@@ -31,57 +28,36 @@ from ..catalogue.rules.proposals import (
     proposal_key,
     withdrawn,
 )
-from ..errors import StateUnavailable
 from ..log import logger
 from ..models.data_models import Memory, Refused, StoredMemory
-from ..models.decisions import DecisionChange, Draft, Recorded, RecordFile, record_name
+from ..models.decisions import DecisionChange, Draft, Recorded, RecordFile
 from ..models.scope import Scope
-from ..models.status import Notice
 from ..remember.edit import MemoryEditor
+from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
-from ..runtime.notice_board import NoticeBoard
 from ..storage.appending import AppendFault, NotAppended
-from ..storage.record_intents import IntentState, RecordIntent, RecordIntents
-from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import Record, render, title_and_body
 from ..vault.notes.note_book import NoteBook
-from .decision_list import decided_here
-from .payload import NotOurs, Payload
-from .shared_files import SharedFiles, SharedRecords
+from .files import SharedFiles, SharedRecords
+from .listing import decided_here
 
 _SHOWN_FOR: Final = timedelta(minutes=10)
 _MOST_SHOWN: Final = 50
-_TRIES: Final = 5
-_PAUSE: Final = 0.05
-"""Seconds between two tries to mark an entry that a person is just changing."""
 
 
+@dataclass(eq=False)
 class Recorder:
     """One decision at a time. It knows no scope: the caller has found the proposal."""
 
-    def __init__(
-        self,
-        files: SharedFiles,
-        intents: RecordIntents,
-        catalogue: Catalogue,
-        handlers: MemoryEditor,
-        note_book: NoteBook,
-        notices: NoticeBoard,
-        clock: Clock,
-        *,
-        english: bool,
-    ) -> None:
-        self._files = files
-        self._intents = intents
-        self._catalogue = catalogue
-        self._editor = handlers
-        self._notes = note_book
-        self._notices = notices
-        self._clock = clock
-        self._english = english
-        self._lock = asyncio.Lock()
-        self._shown: dict[str, tuple[Record, RecordFile | None]] = {}
-        """Drafts by digest, the latest last: they are written as they were shown."""
+    _files: SharedFiles
+    _catalogue: Catalogue
+    _handlers: MemoryEditor
+    _note_book: NoteBook
+    _clock: Clock
+    _english: bool
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _shown: dict[str, tuple[Record, RecordFile | None]] = field(default_factory=dict)
+    """Drafts by digest, the latest last: they are written as they were shown."""
 
     async def records(self) -> SharedRecords:
         """Returns all records. Raises NotAppended."""
@@ -102,42 +78,74 @@ class Recorder:
         """
         async with self._lock:
             try:
-                await self._complete()
-                there = await self.records()
-                rows = await asyncio.to_thread(self._intents.rows)
-                known = await self._known(record, file, stored, there)
-                if known is not None:
-                    return known
-                earlier = record.supersedes or record.withdraws
-                own = stored is not None and file is None
-                former = await self._former(earlier, stored.scope) if stored and own else None
-                if earlier and former is None and (own or not there.in_force(earlier)):
-                    return Refused("no_such_record")
-                given = await asyncio.to_thread(_highest, list(self._catalogue.all()))
-                number = 1 + max(there.highest, given, *(row.number for row in rows))
-                if own and record.withdraws:
-                    number = record.withdraws
-                elif stored and not own:  # an old editor buffer may have dropped its record
-                    number = self._published_as(stored) or number
-                now = self._clock().replace(microsecond=0)
-                record = replace(record, number=number, at=now)
-                draft = self._was_shown(asked.shown, record, file, now)
-                if draft is not None or asked.unseen:
-                    return await self._write(draft or record, file, stored)
-                text = await asyncio.to_thread(self._files.text, file) if file else ""
-                if (line := open_fence(text)) is not None:
-                    return Refused("open_fence", detail=str(line))
-                return self._show(record, file, outdated=bool(asked.shown))
+                return await self._publish(record, file, stored, asked)
             except NotAppended as error:
-                return _fault(error)
-            except StateUnavailable as error:
-                return Refused("not_written", detail=str(error))
+                code = "open_fence" if error.code is AppendFault.HIDDEN else "not_written"
+                return Refused(code, detail=error.detail or error.code.value)
 
-    def _was_shown(
-        self, digest: str, record: Record, file: RecordFile | None, now: datetime
-    ) -> Record | None:
+    async def _publish(
+        self,
+        record: Record,
+        file: RecordFile | None,
+        stored: StoredMemory | None,
+        asked: DecisionChange,
+    ) -> Draft | Recorded | Refused:
+        """Raises NotAppended."""
+        there = await self.records()
+        if stored and (known := await self._known(record, file, stored, there)):
+            return known
+        earlier = record.supersedes or record.withdraws
+        here = stored.scope if stored and file is None else None
+        former = await self._former(earlier, here) if here else None
+        if earlier and former is None and (here or not there.in_force(earlier)):
+            return Refused("no_such_record")
+        record = replace(
+            record,
+            number=await self._number(record, stored, there, here=here is not None),
+            at=self._clock().replace(microsecond=0),
+        )
+        draft = self._was_shown(asked.shown, record, file)
+        if draft is None and not asked.unseen:
+            if file:
+                await asyncio.to_thread(self._files.refuse_hidden, file)
+            return self._show(record, file, outdated=bool(asked.shown))
+        if file is None:
+            return await self._decide_here(draft or record, stored)
+        return await self._write(draft or record, file, stored)
+
+    async def _known(
+        self, record: Record, file: RecordFile | None, stored: StoredMemory, there: SharedRecords
+    ) -> Recorded | None:
+        """Returns what the proposal became, as its entry and the files say."""
+        current = self._catalogue.get(entry_key(stored))
+        if not record.proposal:
+            return None
+        if file is None and current is not None and holds_here(current.memory):
+            await self._supersede(record, stored)
+            return Recorded(accepted_as(current.memory), again=True)
+        found = there.of_proposal(record.proposal)
+        if found is None:
+            return None
+        where, one = found
+        await self._mark(stored, one.record)
+        return Recorded(one.record.number, where, one.first, again=True)
+
+    async def _number(
+        self, record: Record, stored: StoredMemory | None, there: SharedRecords, *, here: bool
+    ) -> int:
+        """Returns the next number; one that a person accepts again, because an editor's old buffer
+        dropped its record, keeps its own."""
+        if here and record.withdraws:
+            return record.withdraws
+        current = self._catalogue.get(entry_key(stored)) if stored and not here else None
+        if current is not None and is_published(current.memory):
+            return number_of(current.memory)
+        entries = list(self._catalogue.all())
+        return 1 + max(there.highest, await asyncio.to_thread(_highest, entries))
+
+    def _was_shown(self, digest: str, record: Record, file: RecordFile | None) -> Record | None:
         draft, where = self._shown.get(digest, (None, file))
-        if draft is None or draft.at is None or now - draft.at > _SHOWN_FOR:
+        if draft is None or draft.at is None or self._clock() - draft.at > _SHOWN_FOR:
             return None
         return draft if where is file and replace(record, at=draft.at) == draft else None
 
@@ -149,37 +157,14 @@ class Recorder:
             del self._shown[next(iter(self._shown))]
         return Draft(text, digest, file, outdated)
 
-    async def _known(
-        self,
-        record: Record,
-        file: RecordFile | None,
-        stored: StoredMemory | None,
-        there: SharedRecords,
-    ) -> Recorded | None:
-        """Returns what the proposal became, as its entry and the files say."""
-        key = record.proposal
-        if stored is None or not key:
-            return None
-        current = self._catalogue.get(entry_key(stored))
-        if file is None and current is not None and holds_here(current.memory):
-            await self._supersede(record, stored)
-            return Recorded(accepted_as(current.memory), None, 0, again=True)
-        found = there.of_proposal(key)
-        if found is not None:
-            where, one = found
-            await self._mark(stored, one.record.number, self._clock())
-            return Recorded(one.record.number, where, one.first, again=True)
-        return None
-
-    def _published_as(self, stored: StoredMemory) -> int:
-        current = self._catalogue.get(entry_key(stored))
-        return number_of(current.memory) if current and is_published(current.memory) else 0
+    # A decision of one scope
 
     async def _former(self, number: int, scope: Scope) -> StoredMemory | None:
         """Returns the scope's own decision with this number, if it is in force."""
-        return await asyncio.to_thread(decided_here, self._catalogue.of_scope(scope), number)
+        entries = self._catalogue.of_scope(scope)
+        return await asyncio.to_thread(decided_here, cooperative(entries), number)
 
-    async def _decide_here(self, record: Record, stored: StoredMemory) -> Recorded | Refused:
+    async def _decide_here(self, record: Record, stored: StoredMemory | None) -> Recorded | Refused:
         """Mark the entry; a kill before it has decided nothing."""
         day = f"{record.at:%Y-%m-%d}"
 
@@ -187,165 +172,75 @@ class Recorder:
             """Raises KeyError where it is no more what was shown."""
             if record.withdraws and holds_here(memory):
                 return withdrawn(memory, day, record.body)
-            said = title_and_body(memory.judgment, memory.reasoning)
-            if is_rejected(memory) or said != (record.title, record.body):
+            if is_rejected(memory) or not _says(memory, record):
                 raise KeyError(memory.memory_id)
             return accepted_here(memory, record.number, day, record.reference)
 
-        if not isinstance(await self._editor.annotate(stored, made), StoredMemory):
+        if not stored or isinstance(await self._handlers.annotate(stored, made), Refused):
             return Refused("no_proposal")
         await self._supersede(record, stored)
-        # The number is not given again where the entry is forgotten.
-        spent = RecordIntent(record.number, "", b"", self._clock(), state=IntentState.SETTLED)
-        with suppress(StateUnavailable):
-            await asyncio.to_thread(self._intents.begin, spent)
-        return Recorded(record.number, None, 0)
+        return Recorded(record.number)
 
     async def _supersede(self, record: Record, stored: StoredMemory) -> None:
         former = await self._former(record.supersedes, stored.scope)
         if former is not None and entry_key(former) != entry_key(stored):
-            await self._editor.annotate(former, partial(closed, by=stored.memory.memory_id))
+            await self._handlers.annotate(former, partial(closed, by=stored.memory.memory_id))
+
+    # A record for everybody
 
     async def _write(
-        self, record: Record, file: RecordFile | None, stored: StoredMemory | None
+        self, record: Record, file: RecordFile, stored: StoredMemory | None
     ) -> Recorded | Refused:
-        """Raises NotAppended, StateUnavailable."""
-        if file is None:
-            if stored is None:
+        """Append the record, and mark its proposal. Raises NotAppended."""
+        if stored is not None:
+            current = self._catalogue.get(entry_key(stored))
+            if current is None or is_rejected(current.memory) or not _says(current.memory, record):
+                # Forgotten, rejected or edited while another decision was written.
                 return Refused("no_proposal")
-            return await self._decide_here(record, stored)
-        text = render(record, english=self._english).encode()
-        row = RecordIntent(record.number, file.path, text, self._clock(), record.proposal)
-        if stored is not None and self._published_as(stored):
-            await asyncio.to_thread(self._intents.drop, row.number)
-        await asyncio.to_thread(self._intents.begin, row)
-        if stored is not None and not _unchanged(row, self._catalogue.get(entry_key(stored))):
-            # Forgotten, rejected or edited while another decision was written.
-            await asyncio.to_thread(self._intents.drop, row.number)
-            return Refused("no_proposal")
-        try:
-            line = await self._append(row)
-        except NotAppended as error:
-            if not error.torn:  # who is told that it was not done must not find it published later
-                await asyncio.to_thread(self._intents.drop, row.number)
-            raise
-        await self._close(row, stored)
-        await self._notes.refresh()
+        text = render(record, english=self._english)
+        line = await asyncio.to_thread(self._files.append, file, record.number, text)
+        if stored is not None:
+            await self._mark(stored, record)
+        await self._note_book.refresh()
         return Recorded(record.number, file, line)
 
-    async def _append(self, row: RecordIntent) -> int:
-        """Returns the record's first line, once it stands in the file. Raises NotAppended."""
-        file = RecordFile.at(row.file)
-        make = Payload(row)
-        appended = await asyncio.to_thread(self._files.append, file, make)
-        step = partial(self._intents.advance, row.number, IntentState.WRITTEN, self._clock())
-        await asyncio.to_thread(step)
-        self._tell(make.torn(appended.content, appended.at))
-        return appended.line
-
-    def _tell(self, notice: Notice | None) -> None:
-        if notice is not None:
-            self._notices.post(notice)
-
-    async def _close(self, row: RecordIntent, stored: StoredMemory | None) -> None:
-        """Mark the proposal's entry; if that fails, the next ``recover`` does it."""
-        if stored is None or await self._mark(stored, row.number, row.at):
-            step = partial(self._intents.advance, row.number, IntentState.SETTLED, self._clock())
-            await asyncio.to_thread(step)
-
-    async def _mark(self, stored: StoredMemory, number: int, at: datetime) -> bool:
-        """Returns whether the entry says that it was accepted, or is gone."""
-        day = f"{at:%Y-%m-%d}"
-        for _ in range(_TRIES):
-            current = self._catalogue.get(entry_key(stored))
-            if current is None or accepted_as(current.memory) == number:
-                return True
-            made = partial(accepted, number=number, day=day)
-            if isinstance(await self._editor.annotate(current, made), StoredMemory):
-                return True
-            await asyncio.sleep(_PAUSE)
-        return False
+    async def _mark(self, stored: StoredMemory, record: Record) -> None:
+        """Mark an entry as what it became. One that a person is changing just now is marked at the
+        next start."""
+        current = self._catalogue.get(entry_key(stored))
+        if current is not None and accepted_as(current.memory) != record.number:
+            day = f"{record.at or self._clock():%Y-%m-%d}"
+            await self._handlers.annotate(current, partial(accepted, number=record.number, day=day))
 
     async def recover(self) -> None:
-        """Complete what a kill has cut off. Never raises for a disk that fails."""
+        """Mark the open proposals whose record stands in a file: a kill came before that, or a
+        branch was merged. Never raises for a disk that fails."""
         async with self._lock:
             try:
-                await self._complete()
-                await self._mark_published()
-            except (NotAppended, StateUnavailable) as error:
+                there = await self.records()
+            except NotAppended as error:
                 logger.warning("decisions_unchecked", error=error)
-
-    async def _complete(self) -> None:
-        """Raises StateUnavailable."""
-        for row in await asyncio.to_thread(self._intents.rows):
-            if row.state is IntentState.SETTLED:
-                continue
-            stored = self._proposals().get(row.proposal)
-            try:
-                if row.state is IntentState.INTENT and not await self._carry_out(row, stored):
-                    continue
-            except NotAppended as error:  # the other rows need not wait for this file
-                logger.warning(
-                    "decision_not_written",
-                    record=record_name(row.number),
-                    file=row.file,
-                    error=error,
-                )
-                continue
-            await self._close(row, stored)
-
-    def _proposals(self) -> Mapping[str, StoredMemory]:
-        """Returns the proposals of all scopes by their keys: for records that name no scope."""
-        return {
-            proposal_key(stored.memory.memory_id): stored
-            for stored in self._catalogue.all()
-            if is_proposed(stored.memory) or is_accepted(stored.memory)
-        }
-
-    async def _carry_out(self, row: RecordIntent, stored: StoredMemory | None) -> bool:
-        """Append what was noted and perhaps not written. Returns False, and drops the note, where
-        the proposal is no longer what it was, or its number was taken."""
-        content = await asyncio.to_thread(self._files.read, RecordFile.at(row.file))
-        make = Payload(row)
-        if not (begun := make.begun(content)):
-            self._tell(make.torn(content))
-        if begun or not row.proposal or _unchanged(row, stored):
-            with suppress(NotOurs):
-                await self._append(row)
-                return True
-        await asyncio.to_thread(self._intents.drop, row.number)
-        return False
-
-    async def _mark_published(self) -> None:
-        """Mark open proposals whose record stands in a file though the state knows nothing of it.
-        Raises NotAppended."""
-        there = await self.records()
-        if not there.found:
-            return
-        for key, stored in self._proposals().items():
-            found = there.of_proposal(key)
-            is_open = is_proposed(stored.memory) or holds_here(stored.memory)
-            if found is not None and is_open:
-                at = found[1].record.at or self._clock()
-                await self._mark(stored, found[1].record.number, at)
+                return
+            entries = list(self._catalogue.all()) if there.found else []
+            for stored, record in await asyncio.to_thread(_unmarked, entries, there):
+                await self._mark(stored, record)
 
 
-def _unchanged(row: RecordIntent, stored: StoredMemory | None) -> bool:
-    """Whether the proposal is open, and says what was about to be published."""
-    if stored is None or not (is_proposed(stored.memory) or is_accepted(stored.memory)):
-        return False
-    title, body = title_and_body(stored.memory.judgment, stored.memory.reasoning)
-    bare = Record(row.number, title, None, body=body)
-    said, asked = (text.split("\n", 2) for text in (row.payload.decode(), render(bare)))
-    return (said[0], said[2:]) == (asked[0], asked[2:])
+def _says(memory: Memory, record: Record) -> bool:
+    return title_and_body(memory.judgment, memory.reasoning) == (record.title, record.body)
 
 
 def _highest(entries: Sequence[StoredMemory]) -> int:
-    return max((number_of(one.memory) for one in entries), default=0)
+    return max((number_of(one.memory) for one in cooperative(entries)), default=0)
 
 
-def _fault(error: NotAppended) -> Refused:
-    if error.code is AppendFault.HIDDEN:
-        return Refused("open_fence", detail=error.detail)
-    detail = error.detail or error.code.value
-    return Refused("half" if error.torn else "not_written", detail=detail)
+def _unmarked(
+    entries: Sequence[StoredMemory], there: SharedRecords
+) -> list[tuple[StoredMemory, Record]]:
+    records = {record.proposal: record for record in there.records if record.proposal}
+    return [
+        (stored, records[key])
+        for stored in cooperative(entries)
+        if is_proposed(stored.memory) or holds_here(stored.memory)
+        if (key := proposal_key(stored.memory.memory_id)) in records
+    ]

@@ -12,9 +12,7 @@ from typing import Unpack
 
 from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
-from ..catalogue.rules.proposals import proposal_key
 from ..catalogue.rules.timeline import local_day
-from ..errors import StateUnavailable
 from ..models.conversation import By
 from ..models.data_models import (
     Changed,
@@ -152,24 +150,14 @@ class Corrections(Door):
         await self.parts.corrected.drop([number for number, key in pairs if key not in done])
         await self.parts.corrections.follow()
         if for_good and refused is None:
-            purged = partial(Changed, DeedKind.PURGED, unfinished=await self._purge(found.values()))
+            unfinished = await self.parts.handlers.purge(found.values())
+            purged = partial(Changed, DeedKind.PURGED, unfinished=unfinished)
             return {key: purged(one) for key, one in found.items()}
         forgotten = partial(Changed, DeedKind.FORGOTTEN)
         return {
             key: forgotten(one) if key in done else refused or absent(key.memory_id)
             for key, one in found.items()
         }
-
-    async def _purge(self, found: Collection[StoredMemory]) -> str:
-        """Returns what could not be deleted, and why."""
-        left = await self.parts.handlers.purge(found)
-        try:
-            for one in found:
-                key = proposal_key(one.memory.memory_id)
-                await asyncio.to_thread(self.parts.intents.forget, key)
-        except StateUnavailable as error:
-            return left or str(error)
-        return left
 
     async def _forgotten(self, ids: Collection[str], view: View) -> list[StoredMemory]:
         """What was forgotten where the conversation sees it: entries of the archive, and turns that

@@ -24,8 +24,8 @@ from ..consolidation.purge import Purge
 from ..consolidation.question_step import QuestionStep
 from ..consolidation.report import Postponed
 from ..consolidation.sleep_store import SqliteSleepStore
+from ..decisions.files import SharedFiles
 from ..decisions.recorder import Recorder
-from ..decisions.shared_files import SharedFiles
 from ..index.embedding_cache import SqliteVectorCache
 from ..index.indexing_service import IndexingService
 from ..index.lexical.lexical_index import SqliteLexicalIndex
@@ -86,7 +86,6 @@ from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.store_formats import MANIFEST
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
-from ..storage.record_intents import RecordIntents
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
 from ..storage.store_files import StoreFiles
@@ -262,7 +261,6 @@ class Parts(Told):
     handlers = wired(MemoryHandlers, recallable="living", deeds="corrected", newer="weights.newer")
     corrections = wired(CorrectionFollower, deeds="corrected", editor="handlers")
     reconciler = wired(Reconciler, pace="settings.pace", mapped="book.mapped")
-    intents = part(lambda p: RecordIntents(p.state))
     recorder = wired(Recorder, files=lambda p: SharedFiles(p.paths.memory, english=p.english))
 
     # Finished turns, and the first one after a pause.

@@ -31,8 +31,6 @@ _QUIET: Final = 0.02
 _MOST_WAITS: Final = 10
 """A file is quiet that was not written for so many seconds. An editor that saves in place has it
 empty for a moment."""
-_LEAST_TORN: Final = 8
-"""Bytes. Fewer of ours at a file's end may as well be a person's."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -52,16 +50,12 @@ class AppendFault(StrEnum):
 
 
 class NotAppended(Exception):
-    """It does not stand in the file. ``code`` says why; ``detail`` is what the disk said.
+    """It does not stand in the file. ``code`` says why; ``detail`` is what the disk said."""
 
-    ``torn`` is True where a part of it may stand there: the next call completes that.
-    """
-
-    def __init__(self, code: AppendFault, detail: str = "", *, torn: bool = False) -> None:
+    def __init__(self, code: AppendFault, detail: str = "") -> None:
         super().__init__(f"{code}: {detail}" if detail else code)
         self.code = code
         self.detail = detail
-        self.torn = torn
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +103,11 @@ def append_and_verify(
         except (ChangedMeanwhile, FileNotFoundError):
             continue
         except OSError as error:
-            raise _disk(error, torn=written) from error
+            raise _disk(error) from error
         at = find_lines(content, payload)
         if at is not None:
             return Appended(content, at, written)
-    raise NotAppended(AppendFault.BUSY, torn=written)
+    raise NotAppended(AppendFault.BUSY)
 
 
 def _append(path: Path, make: Callable[[bytes], bytes], start: bytes) -> tuple[bytes, bool]:
@@ -136,8 +130,9 @@ def _append(path: Path, make: Callable[[bytes], bytes], start: bytes) -> tuple[b
             if is_new:
                 sync_folder(path.parent)
         except OSError as error:
-            grown = os.fstat(file.fileno()).st_size > len(content)
-            raise _disk(error, torn=grown) from error
+            with contextlib.suppress(OSError):
+                _take_back(file, content, missing)
+            raise _disk(error) from error
     return payload, bool(missing)
 
 
@@ -192,8 +187,6 @@ def _missing(content: bytes, payload: bytes, start: bytes, *, is_new: bool) -> b
     file's end changes until then. Raises NotAppended."""
     if find_lines(content, payload) is not None:
         return b""
-    if torn := torn_length(content, payload):
-        return payload[torn:]
     try:
         content.decode()
     except UnicodeDecodeError as error:
@@ -206,13 +199,11 @@ def _missing(content: bytes, payload: bytes, start: bytes, *, is_new: bool) -> b
     return newline + payload if content.endswith(b"\n") else newline * 2 + payload
 
 
-def torn_length(content: bytes, payload: bytes) -> int:
-    """How many bytes of the payload stand at the very end, as a write that was cut off leaves
-    them; 0 for none."""
-    for length in range(len(payload) - 1, _LEAST_TORN - 1, -1):
-        if content.endswith(payload[:length]) and _begins_line(content, len(content) - length):
-            return length
-    return 0
+def _take_back(file: FileIO, content: bytes, written: bytes) -> None:
+    """Cut off what a full disk left of ours, if nothing else stands behind it."""
+    file.seek(len(content))
+    if written.startswith(file.readall() or b""):
+        file.truncate(len(content))
 
 
 def _begins_line(content: bytes, at: int) -> bool:
@@ -243,5 +234,5 @@ def _read(path: Path) -> bytes:
         return file.readall() or b""
 
 
-def _disk(error: OSError, *, torn: bool) -> NotAppended:
-    return NotAppended(AppendFault.DISK, error.strerror or str(error), torn=torn)
+def _disk(error: OSError) -> NotAppended:
+    return NotAppended(AppendFault.DISK, error.strerror or str(error))

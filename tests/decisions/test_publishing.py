@@ -122,4 +122,3 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
                     await service.forget(memory_id, **at, for_good=meanwhile == "purged")
         assert await waiting == Refused("no_proposal")
         assert not (tmp_path / "memory" / "shared").exists()
-        assert list(rig.engine.parts.state.rows("SELECT payload FROM record")) == []

@@ -137,7 +137,7 @@ BANS: dict[str, Ban] = {
             "mine.replace(root / 'roles' / 'x')",
         ),
         doors={
-            "llm_memory/decisions/shared_files.py": "an admin accepts: records, appended",
+            "llm_memory/decisions/files.py": "an admin accepts: records, appended",
             "llm_memory/roles/role_notes.py": "the program that holds a role: its own folder",
             "llm_memory/soul/soul_files.py": "what passed evaluation is put in force",
             "llm_memory/home/making.py": "a person runs init: files that are not there yet",

@@ -44,7 +44,6 @@ WORDS, LATER = "检索面用 PostgreSQL", "年会订海边的民宿"
 class Decides(Deed):
     """A proposal, or the record of it."""
 
-    torn = True
     to: decisions.RecordFile | None = decisions.RecordFile.DECISIONS
     places = (FAMILY, SQUARE)
 

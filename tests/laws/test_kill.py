@@ -63,7 +63,7 @@ async def test_a_folder_as_it_lies_at_any_moment_of_a_deed(
         ended = one is moments[-1]
         wrong = await faults(deed, one.root, start, whole, one.acknowledged, ended=ended)
         assert wrong == [], f"moment {one.number} of {played[0].count} {one.torn}"
-    assert len(moments) > 2, "it wrote nothing"
+    assert len(moments) > 1, "it wrote nothing"
     assert isinstance(deed, Opening) or start != whole, "it did nothing"
     with watched() as watch, watch.copying(started, tmp_path / "again", most=most and 1) as twice:
         async with deed.engine(started):

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.decisions.shared_files import (
+from astrbot_plugin_scoped_memory.llm_memory.decisions.files import (
     SharedFiles,
     SharedRecords,
 )

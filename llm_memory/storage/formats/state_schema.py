@@ -69,10 +69,6 @@ CREATE TABLE IF NOT EXISTS known_scope (scope TEXT NOT NULL PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS derived_scope (
     scope TEXT NOT NULL, conversation TEXT NOT NULL, adapter TEXT NOT NULL, own_id TEXT NOT NULL,
     PRIMARY KEY (scope, conversation)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS record (
-    number INTEGER PRIMARY KEY, scope TEXT NOT NULL, file TEXT NOT NULL, proposal TEXT NOT NULL,
-    payload BLOB, state TEXT NOT NULL, at TEXT NOT NULL, put_back INTEGER NOT NULL);
-CREATE UNIQUE INDEX IF NOT EXISTS record_by_proposal ON record (proposal) WHERE proposal <> '';
 CREATE TABLE IF NOT EXISTS soul_head (
     role TEXT PRIMARY KEY, scope TEXT NOT NULL, n INTEGER NOT NULL, sha256 TEXT NOT NULL,
     version INTEGER NOT NULL, in_force TEXT NOT NULL);
@@ -80,4 +76,9 @@ CREATE TABLE IF NOT EXISTS soul_head (
 """``turn`` is empty and stays so: turns stand in ``loop.sqlite``. Without it the format would be
 another one, and an owner could not go back to the version before."""
 
-STATE: Final = Schema(3, TABLES, older={2: _KNOWN_BEFORE_2, 3: _DEEDS_BEFORE_3})
+STATE: Final = Schema(
+    4,
+    TABLES,
+    # Records of decisions are told by the files alone since 4.
+    older={2: _KNOWN_BEFORE_2, 3: _DEEDS_BEFORE_3, 4: ("DROP TABLE IF EXISTS record",)},
+)

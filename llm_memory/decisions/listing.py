@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..catalogue.rules.closing import closed_by, is_over
-from ..catalogue.rules.proposals import accepted_as, holds_here, proposal_of
+from ..catalogue.rules.proposals import accepted_as, holds_here, proposal_key, proposal_of
 from ..models.data_models import StoredMemory
 from ..models.decisions import DecisionItem
 from ..vault.markdown.decision_record import settled_by, state_of
-from .shared_files import SharedRecords
+from .files import SharedRecords
 
 _OPEN = ("proposed", "accepted")
 
@@ -34,10 +34,14 @@ def decided_here(entries: Iterable[StoredMemory], number: int) -> StoredMemory |
 def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[DecisionItem]:
     """An accepted one whose record was deleted is still listed, with its number and no file."""
     numbers = {record.number for record in there.records}
+    keys = {record.proposal for record in there.records}
     items = []
     for stored in entries:
-        proposal, memory = proposal_of(stored.memory), stored.memory
-        if proposal is not None and proposal.number not in numbers:
+        memory = stored.memory
+        proposal = proposal_of(memory) if memory.extra else None
+        if proposal is None or proposal_key(memory.memory_id) in keys:
+            continue
+        if proposal.number not in numbers:
             settled = closed_by(memory) and proposal.state in _OPEN
             items.append(
                 DecisionItem(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..models.decisions import RecordFile
 from ..models.scope import SHARED_FOLDER
-from ..storage.appending import Appended, AppendFault, NotAppended, append_and_verify
+from ..storage.appending import AppendFault, NotAppended, append_and_verify, find_lines, newline_of
 from ..storage.files import is_link
+from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import FoundRecord, Record, numbers_in, records_of, settled_by
 from ..vault.rules.templates import shared_templates
 
@@ -44,38 +44,50 @@ class SharedFiles:
         self._root = root
         self._templates = shared_templates(english=english)
 
-    def read(self, file: RecordFile) -> bytes:
+    def refuse_hidden(self, file: RecordFile) -> None:
+        """Raises NotAppended also where what is appended would be hidden."""
+        _refuse_hidden(self._text(file))
+
+    def append(self, file: RecordFile, number: int, text: str) -> int:
+        """Append a record, unless it stands there already. Returns its first line. Raises
+        NotAppended also where another program has written one with its number."""
+
+        def lines(content: bytes) -> bytes:
+            own = text.encode().replace(b"\n", newline_of(content))
+            if find_lines(content, own) is None:
+                there = content.decode("utf-8", "replace")
+                _refuse_hidden(there)
+                if number in numbers_in(there):
+                    raise NotAppended(AppendFault.BUSY)
+            return own
+
+        start = self._templates[file.path].encode()
+        return append_and_verify(self._path(file), lines, start=start).line
+
+    def records(self) -> SharedRecords:
+        """Returns what all the files hold."""
+        texts = {file: self._text(file) for file in RecordFile}
+        found = [(file, one) for file, text in texts.items() for one in records_of(text)]
+        return SharedRecords(tuple(found), max({0}.union(*map(numbers_in, texts.values()))))
+
+    def _text(self, file: RecordFile) -> str:
         """Returns what stands in the file; nothing where there is none."""
         path = self._path(file)
         try:
             if is_link(path):
                 raise NotAppended(AppendFault.NOT_PLAIN, file.path)
-            return path.read_bytes()
+            return path.read_bytes().decode("utf-8", "replace")
         except FileNotFoundError:
-            return b""
+            return ""
         except OSError as error:
             raise NotAppended(AppendFault.DISK, error.strerror or str(error)) from error
-
-    def text(self, file: RecordFile) -> str:
-        """Returns the same as text."""
-        return self.read(file).decode("utf-8", "replace")
-
-    def append(self, file: RecordFile, make: Callable[[bytes], bytes]) -> Appended:
-        """Append what ``make`` gives for the file as it is, unless it stands there already."""
-        start = self._templates[file.path].encode()
-        return append_and_verify(self._path(file), make, start=start)
-
-    def records(self) -> SharedRecords:
-        """Returns what all the files hold."""
-        found: list[tuple[RecordFile, FoundRecord]] = []
-        most = 0
-        for file in RecordFile:
-            text = self.text(file)
-            found += [(file, one) for one in records_of(text)]
-            most = max(most, *numbers_in(text), 0)
-        return SharedRecords(tuple(found), most)
 
     def _path(self, file: RecordFile) -> Path:
         if is_link(self._root / SHARED_FOLDER):
             raise NotAppended(AppendFault.NOT_PLAIN, SHARED_FOLDER)
         return self._root / file.path
+
+
+def _refuse_hidden(text: str) -> None:
+    if (line := open_fence(text)) is not None:
+        raise NotAppended(AppendFault.HIDDEN, str(line))
