@@ -299,7 +299,7 @@ class Engine:
 
     def _counted(self) -> LoopStatus:
         book, day = self.parts.loop_book, self.parts.clock().date()
-        shares = tuple(one for one in book.shares(day) if one.tokens or one.dropped)
+        shares = tuple(book.shares(day))
         return LoopStatus(queue=self.parts.turns.size(), spent=book.spent(day), shares=shares)
 
 

@@ -35,7 +35,6 @@ type Schema[T] = Callable[[Completion], T | Unreadable]
 """Is called in a thread, for each of two answers at most."""
 
 _FAILURES, _REFUSALS = "model_failures", "model_refusals"
-_NIGHT_SHARE: Final = 5
 _MOST_ANSWER: Final = 4 * REPLY_TOKENS
 """The most that one answer counts, enough for a model that thinks aloud: one long reply must not
 end all reading until tomorrow."""
@@ -121,16 +120,11 @@ class Model:
             return unavailable
         if purpose != "asked" and await self.seconds_to_wait() > 0:
             return "backoff"
-        needed = prompt.tokens + REPLY_TOKENS
         allowed = await self.allowance()
-        left = allowed.daily - allowed.spent
-        if left < needed:
-            return "budget"
-        if purpose == "night":
-            left = allowed.daily // _NIGHT_SHARE - (allowed.spent - sum(allowed.used.values()))
-        elif purpose == "reading" and group is not None:
+        left = allowed.left_for_night if purpose == "night" else allowed.left
+        if purpose == "reading" and group is not None:
             left = allowed.left_for(group)
-        return "" if left >= needed else "budget"
+        return "" if left >= prompt.tokens + REPLY_TOKENS else "budget"
 
     async def allowance(self) -> Allowance:
         """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""
@@ -191,8 +185,7 @@ class Model:
 
     def _count(self, tokens: int, group: str | None, fault: str = "") -> None:
         """Count a call's tokens, and whether the service works."""
-        parts = {} if group is None else {group: tokens}
-        self._book.spend(self._today(), tokens=tokens, failed=bool(fault), parts=parts)
+        self._book.spend(self._today(), tokens=tokens, failed=bool(fault), group=group)
         refusals = int(self._book.fact(_REFUSALS) or 0) + 1 if fault in _OF_PROMPT else 0
         if fault and not 0 < refusals <= _MOST_REFUSALS:
             return

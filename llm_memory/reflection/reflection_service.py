@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
@@ -25,7 +25,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..storage.loop_facts import SqliteLoopFacts
 from .batch_reader import BatchReader
 from .model import Model, Purpose, Rests
-from .rules.due import is_due, may_pay, seconds_until_due
+from .rules.due import may_pay, seconds_until_due
 from .rules.fair_shares import Allowance
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
 from .rules.worth_reading import worth_of
@@ -153,13 +153,14 @@ class ReflectionService:
         return min(max(due, await self._model.seconds_to_wait(), _MINUTE), _OFTEN)
 
     def _seconds_until_due(self) -> float:
-        lines, now, after = self._lines(), self._clock(), self._settings.after_turns
+        lines, now = self._lines(), self._clock()
         self._heard = Counter({line.name: line.count for line in lines})
-        waits = (
-            seconds_until_due(line, self._worth(line), now, after_turns=after, idle=self._idle)
-            for line in lines
-        )
+        waits = (self._seconds_until(line, now) for line in lines)
         return 0.0 if self._answered() else min(waits, default=_OFTEN)
+
+    def _seconds_until(self, line: WaitingLine, now: datetime) -> float:
+        after = self._settings.after_turns
+        return seconds_until_due(line, self._worth(line), now, after_turns=after, idle=self._idle)
 
     async def _pass(self, conversation: str | None, *, urgent: bool = False) -> ReflectionReport:
         await self.follow()
@@ -219,16 +220,13 @@ class ReflectionService:
         for batch, turns in self._answered(conversation):
             if batch.batch_id not in passed:
                 return batch, turns
-        now, after = self._clock(), self._settings.after_turns
+        now = self._clock()
         addressed = allowance is not None and not allowance.overhears
         lines = [
             line
             for line in self._lines(conversation, addressed=addressed)
             if line.name not in passed
-            and (
-                conversation is not None
-                or is_due(line, self._worth(line), now, after_turns=after, idle=self._idle)
-            )
+            and (conversation is not None or self._seconds_until(line, now) == 0)
         ]
         if allowance is not None:
             lines = allowance.in_order(lines)

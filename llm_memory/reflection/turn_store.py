@@ -18,7 +18,7 @@ from typing import Any, Final
 from ..models.conversation import ConversationKind
 from ..models.loop import Batch, QueueSize, Share, WaitingLine, group_of
 from ..models.turns import QueuedTurn
-from ..storage.loop_facts import add_shares
+from ..storage.loop_facts import add_share
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.sqlite_file import sound
 
@@ -91,7 +91,7 @@ class SqliteTurnStore:
             )
             connection.execute("DELETE FROM turn WHERE ticket_id = ?", (ticket,))
             _drop_empty_batches(connection)
-            add_shares(connection, day, [Share(group_of(loudest[0]), dropped=1)])
+            add_share(connection, day, Share(group_of(loudest[0]), dropped=1))
             connection.execute(_PUT, _row(turn))
         return str(ticket)
 

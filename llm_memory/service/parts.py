@@ -57,7 +57,6 @@ from ..reflection.batch_reader import BatchReader
 from ..reflection.chat_port import ChatModel
 from ..reflection.feedback_applier import FeedbackApplier
 from ..reflection.model import Model
-from ..reflection.model_calls import ModelCalls
 from ..reflection.model_histories import ModelHistories
 from ..reflection.reflection_service import ReflectionService
 from ..reflection.result_applier import ResultApplier
@@ -279,7 +278,6 @@ class Parts(Told):
     )
     results = wired(ResultApplier)
     applier = wired(FeedbackApplier, count_manner=lambda p: p.style.count if p.style else None)
-    model_calls = wired(ModelCalls, book="loop_book", settings="settings.loop")
     model = wired(Model, book="loop_book", settings="settings.loop")
     reader = wired(BatchReader, apply="service.feedback", settings="settings.loop")
     reflection = wired(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -37,14 +37,9 @@ class SqliteLoopFacts:
         self._file = file
 
     def spend(
-        self,
-        day: date,
-        *,
-        tokens: int,
-        failed: bool = False,
-        parts: Mapping[str, int] | None = None,
+        self, day: date, *, tokens: int, failed: bool = False, group: str | None = None
     ) -> None:
-        """Count one more call, and what it cost each of the groups that it was made for."""
+        """Count one more call, and what it cost the group that it was made for, None for none."""
         with self._file.transaction() as connection:
             connection.execute(
                 "INSERT INTO spent VALUES (?, 1, ?, ?) ON CONFLICT (day) DO UPDATE SET"
@@ -52,17 +47,15 @@ class SqliteLoopFacts:
                 " tokens = tokens + excluded.tokens",
                 (day.isoformat(), int(failed), tokens),
             )
-            add_shares(connection, day, [Share(*part) for part in (parts or {}).items()])
+            if group is not None:
+                add_share(connection, day, Share(group, tokens))
 
     def shares(self, day: date) -> list[Share]:
-        """Returns what each group had of a day, the largest use first; groups that had something in
-        the week before are among them."""
-        today = day.isoformat()
-        rows = self._file.rows(
-            "SELECT scope, TOTAL(tokens * (day = ?)) AS used, TOTAL(dropped * (day = ?))"
-            " FROM share WHERE day BETWEEN ? AND ? GROUP BY scope ORDER BY used DESC, scope",
-            (today, today, _first_day(day), today),
+        """Returns what each group had of a day, the largest use first."""
+        question = (
+            "SELECT scope, tokens, dropped FROM share WHERE day = ? ORDER BY tokens DESC, scope"
         )
+        rows = self._file.rows(question, (day.isoformat(),))
         return [Share(scope, int(tokens), int(dropped)) for scope, tokens, dropped in rows]
 
     def spent(self, day: date) -> Spent:
@@ -121,15 +114,12 @@ class SqliteLoopFacts:
         self._file.write("INSERT OR REPLACE INTO fact VALUES (?, ?)", [(name, value)])
 
 
-def add_shares(connection: sqlite3.Connection, day: date, shares: Sequence[Share]) -> None:
+def add_share(connection: sqlite3.Connection, day: date, share: Share) -> None:
     """Add to a day inside the caller's transaction, and delete the rows of days long past."""
-    connection.execute("DELETE FROM share WHERE day < ?", (_first_day(day),))
-    connection.executemany(
+    first = day - timedelta(days=_KEPT_DAYS - 1)
+    connection.execute("DELETE FROM share WHERE day < ?", (first.isoformat(),))
+    connection.execute(
         "INSERT INTO share VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
         " tokens = tokens + excluded.tokens, dropped = dropped + excluded.dropped",
-        [(day.isoformat(), sound(one.group), one.tokens, one.dropped) for one in shares],
+        (day.isoformat(), sound(share.group), share.tokens, share.dropped),
     )
-
-
-def _first_day(day: date) -> str:
-    return (day - timedelta(days=_KEPT_DAYS - 1)).isoformat()

@@ -1,9 +1,8 @@
 """Who is read next, within the day's tokens. Pure.
 
 The group (a mapped scope, or all unmapped conversations together) that used the fewest tokens today
-is read next. Tokens are granted once a day, so a
-flood in the morning must leave some for those who speak later: unmapped conversations may use half
-of the day, and each group that was read this week, but not yet today, has a part kept for it.
+is read next. Strangers may use half of the day, and the night a fifth: a flood of theirs leaves
+some for those who speak later.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from .prompt import LEAST_TOKENS, REPLY_TOKENS
 
 LEAST_CALL: Final = LEAST_TOKENS + REPLY_TOKENS
 """Tokens of the smallest prompt with its answer."""
-_KEPT: Final = 5
-"""A fifth of the day is kept for a group that was not read today; for all of them half at most."""
+_OF_NIGHT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +25,23 @@ class Allowance:
 
     Attributes:
         daily: Tokens of the whole day.
-        spent: All tokens spent today, those of the night included.
-        used: Tokens that each group used today; 0 for one that was read this week but not today.
+        spent: All tokens spent today.
+        used: Those that each group used. The night, and a soul's evaluation, used the rest.
     """
 
     daily: int
     spent: int
     used: Mapping[str, int]
+
+    @property
+    def left(self) -> int:
+        """Returns the tokens of the day that nobody has used."""
+        return max(self.daily - self.spent, 0)
+
+    @property
+    def left_for_night(self) -> int:
+        """Returns the tokens that calls may use now which no group pays for."""
+        return min(self.left, self.daily // _OF_NIGHT - (self.spent - sum(self.used.values())))
 
     @property
     def overhears(self) -> bool:
@@ -42,12 +50,9 @@ class Allowance:
 
     def left_for(self, group: str) -> int:
         """Returns the tokens that a group may use now."""
-        others = sum(not used for name, used in self.used.items() if name != group)
-        kept = self.daily // max(_KEPT, 2 * len(self.used)) * others
-        left = self.daily - self.spent - kept
-        if group == UNMAPPED:
-            left = min(left, self.daily // 2 - self.used.get(UNMAPPED, 0))
-        return max(left, 0)
+        if group != UNMAPPED:
+            return self.left
+        return max(min(self.left, self.daily // 2 - self.used.get(UNMAPPED, 0)), 0)
 
     def in_order(self, lines: Sequence[WaitingLine]) -> list[WaitingLine]:
         """Returns the lines that may be read now: those of the group that used the fewest tokens
