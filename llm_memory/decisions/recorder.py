@@ -162,7 +162,7 @@ class Recorder:
     async def _former(self, number: int, scope: Scope) -> StoredMemory | None:
         """Returns the scope's own decision with this number, if it is in force."""
         entries = self._catalogue.of_scope(scope)
-        return await asyncio.to_thread(decided_here, cooperative(entries), number)
+        return await asyncio.to_thread(lambda: decided_here(cooperative(entries), number))
 
     async def _decide_here(self, record: Record, stored: StoredMemory | None) -> Recorded | Refused:
         """Mark the entry; a kill before it has decided nothing."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -37,37 +38,22 @@ from .role_seat import lease_file, not_held
 MOST_CHARACTERS: Final = 8_000
 _LONGEST_NAME: Final = 40
 _PLACEHOLDERS: Final = tuple(mark for marks in HIDDEN.values() for mark in marks)
-_FAULTS: Final = {
-    AppendFault.NOT_PLAIN: "a link or a file with a second name stands in its place",
-    AppendFault.NOT_TEXT: "the day's file is not UTF-8",
-    AppendFault.BUSY: "other programs keep writing the day's file",
-    AppendFault.HIDDEN: "a code block or comment is not closed in the day's file, line",
-}
 
 
-class _SaidBefore(Exception):
-    """The file holds just this."""
-
-
+@dataclass(eq=False)
 class RoleNotes:
-    """Writes into the folder of the role that the caller holds, and into no other."""
+    """Writes into the folder of the role that the caller holds, and into no other. ``_leases`` is
+    the folder of the lock files."""
 
-    def __init__(
-        self,
-        pages: PagesOnDisk,
-        leases: Path,
-        mode: PrivacyMode,
-        *,
-        english: bool,
-    ) -> None:
-        """``leases`` is the folder of the lock files."""
-        self._pages = pages
-        self._leases = leases
-        self._mode = mode
-        self._english = english
+    _pages: PagesOnDisk
+    _leases: Path
+    _mode: PrivacyMode
+    _english: bool
 
     def append(self, note: RoleNote, at: datetime) -> NoteOutcome:
-        """Append a note to the day's file, once, and renew the role's MEMORY.md. Blocks."""
+        """Append a note to the day's file and renew the role's MEMORY.md. What stands there
+        already, today or yesterday, is one block: a session's end is repeated where the answer to
+        the first did not arrive. Blocks."""
         shelf = Place.of_folder(note.lease.folder)
         if shelf is None:
             return Refused("role_held", detail="?")
@@ -78,19 +64,19 @@ class RoleNotes:
         text, left_out = self._lasting(note.text)
         if not text:
             return Noted("", left_out)
+        days = (note_name(at), note_name(at - timedelta(days=1)))
+        again = any(holds(self._text(shelf, day), text) for day in days)
         try:
-            again = self._write(shelf, text, note, at)
-        except NotAppended as error:
-            said = f"{_FAULTS.get(error.code, '')} {error.detail}".strip()
-            return Refused("not_written", detail=said)
-        except VaultWriteFailed as error:
+            if not again:
+                self._write(shelf, text, note, at)
+        except (NotAppended, VaultWriteFailed) as error:
             return Refused("not_written", detail=str(error))
-        file = f"{shelf.folder}/{note_name(at)}"
+        file = f"{shelf.folder}/{days[0]}"
         return Noted(file, left_out, again=again, page_left=not self._renew(shelf))
 
     def _refused(self, lease: RoleLease) -> Refused | None:
         path = lease_file(self._leases, lease.folder)
-        with contextlib.suppress(OSError):  # a disk without locks: nobody can hold it
+        with suppress(OSError):  # a disk without locks: nobody can hold it
             if is_held_with(path, lease.token):
                 return None
         return not_held(path)
@@ -110,33 +96,19 @@ class RoleNotes:
                 kept.append(line)
         return "\n".join(kept).strip(), tuple(left_out)
 
-    def _write(self, shelf: Place, text: str, note: RoleNote, at: datetime) -> bool:
-        """Returns True if it stands there already, today or yesterday: a session's end is repeated
-        where the answer to the first did not arrive.
-
-        Raises NotAppended, VaultWriteFailed.
-        """
-        yesterday = self._text(shelf, note_name(at - timedelta(days=1)))
-        if holds(yesterday, text):
-            return True
+    def _write(self, shelf: Place, text: str, note: RoleNote, at: datetime) -> None:
+        """Raises NotAppended, VaultWriteFailed."""
 
         def block(content: bytes) -> bytes:
             there = content.decode(errors="replace")  # what is no UTF-8 is refused behind us
-            if holds(there, text):
-                raise _SaidBefore
             if (line := open_fence(there)) is not None:
                 raise NotAppended(AppendFault.HIDDEN, str(line))
-            newline = newline_of(there)
-            client = note.client[:_LONGEST_NAME]
+            client, newline = note.client[:_LONGEST_NAME], newline_of(there)
             said = note_block(text, at, note.lease.folder, client, newline=newline)
             return said.encode(errors="replace")
 
         path = self._pages.path_in(shelf, note_name(at))
-        try:
-            append_and_verify(path, block, start=day_title(at).encode())
-        except _SaidBefore:
-            return True
-        return False
+        append_and_verify(path, block, start=day_title(at).encode())
 
     def _text(self, shelf: Place, name: str) -> str:
         """A page's words, empty where it cannot be read."""

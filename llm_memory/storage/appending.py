@@ -35,25 +35,24 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class AppendFault(StrEnum):
-    """Why nothing was appended."""
+    """Why nothing was appended, in words for who asked."""
 
-    NOT_PLAIN = "not_plain"
-    """A link, a file with a second name, a folder or a device."""
-    NOT_TEXT = "not_text"
-    """What stands there is no UTF-8: our words would be unreadable in it, or spoil it."""
-    BUSY = "busy"
-    """Other programs keep writing it."""
-    HIDDEN = "hidden"
-    """It ends inside a fence or comment, so what is appended would be a part of that; ``detail`` is
-    the line where that begins. Callers' ``make`` finds it."""
-    DISK = "disk"
+    NOT_PLAIN = "a link or a file with a second name stands in its place"
+    """Or a folder or a device."""
+    NOT_TEXT = "the file is not UTF-8"
+    """Our words would be unreadable in it, or spoil it."""
+    BUSY = "other programs keep writing the file"
+    HIDDEN = "a code block or comment is not closed in the file, line"
+    """What is appended would be a part of that; ``detail`` is the line where it begins. Callers'
+    ``make`` finds it."""
+    DISK = "the disk refuses it:"
 
 
 class NotAppended(Exception):
     """It does not stand in the file. ``code`` says why; ``detail`` is what the disk said."""
 
     def __init__(self, code: AppendFault, detail: str = "") -> None:
-        super().__init__(f"{code}: {detail}" if detail else code)
+        super().__init__(f"{code} {detail}".strip())
         self.code = code
         self.detail = detail
 

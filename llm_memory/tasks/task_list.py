@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.talk_anchor import anchor_field
-from ..catalogue.rules.tasks import done, find_tasks, is_done, same_task, task_of, with_task
+from ..catalogue.rules.tasks import (
+    done,
+    find_tasks,
+    is_done,
+    reopened,
+    same_task,
+    task_of,
+    with_task,
+)
 from ..errors import VaultWriteFailed
 from ..models.data_models import (
     MODEL_WORDED,
@@ -28,7 +37,7 @@ from ..models.data_models import (
 from ..models.deeds import Requester
 from ..models.passages import is_for_speaker_alone, only_reader
 from ..models.scope import Scope, ScopeFilter
-from ..models.tasks import Task, TaskChange, TaskFate, TaskOutcome, TaskReport
+from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..remember.edit import DraftChecks, MemoryEditor, not_written
 from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
@@ -38,8 +47,8 @@ from ..text.normalising import one_line
 from ..text.overlap import is_model_worded
 from ..vault.markdown_vault import MarkdownVault
 
-READ = 2000
-"""The newest tasks of a scope that are read."""
+READ: Final = 2000
+"""The newest tasks that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,48 +61,26 @@ class TaskRequester:
     role: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """What was said of a task, checked for storage."""
-
-    title: str
-    progress: str
-    next_step: str
-    hidden: tuple[str, ...]
-
-
-_NO_WORDS: Final = _Words("", "", "", ())
-
-
+@dataclass(eq=False)
 class TaskList:
     """Changes the tasks of one scope; every speaker there may. The archive keeps each former entry,
-    and an admin can restore it."""
+    and an admin can restore it. What is said of a task is a draft, checked as every memory is: its
+    title, its progress as the reasoning, its next step as the context."""
 
-    def __init__(
-        self,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        living: RecallableMemories,
-        notices: NoticeBoard,
-        checks: DraftChecks,
-        handlers: MemoryEditor,
-        clock: Clock,
-    ) -> None:
-        self._vault = vault
-        self._catalogue = catalogue
-        self._recallable = living
-        self._notices = notices
-        self._checks = checks
-        self._editor = handlers
-        self._clock = clock
-        # If two callers add the same task at once, the second finds the first one's.
-        self._lock = asyncio.Lock()
+    _vault: MarkdownVault
+    _catalogue: Catalogue
+    _living: RecallableMemories
+    _notices: NoticeBoard
+    _checks: DraftChecks
+    _handlers: MemoryEditor
+    _clock: Clock
+    # If two callers add the same task at once, the second finds the first one's.
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def report(self, scope_filter: ScopeFilter, outcomes: Iterable[TaskOutcome] = ()) -> TaskReport:
-        """Returns the tasks that the reader sees: own tasks first, in each scope the newest
+        """Returns the open tasks that the reader sees: own tasks first, in each scope the newest
         first."""
-        seen = self._of(scope_filter)
-        left = tuple(stored for stored in seen if not is_done(stored))
+        left = tuple(stored for stored in self._of(scope_filter) if not is_done(stored))
         return TaskReport(tuple(outcomes), left)
 
     async def change(
@@ -104,39 +91,33 @@ class TaskList:
         if await asyncio.to_thread(is_model_worded, news, change.heard, who):
             by = replace(by, trusted=False)
         async with self._lock:
-            step = self._add if change.action == "add" else self._done
-            return [await step(title, change, by, scope_filter) for title in change.titles]
+            if change.action == "add":
+                return [await self._add(title, change, by) for title in change.titles]
+            return [await self._done(title, change, by, scope_filter) for title in change.titles]
 
-    async def _add(
-        self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
-    ) -> TaskOutcome:
-        words = await self._examined(title, change, by)
-        if isinstance(words, Refused):
-            return TaskOutcome(title, "refused", rejected=words)
-        own = self._own(by.scope)
-        known = same_task(words.title, own) or same_task(title, own)
+    async def _add(self, title: str, change: TaskChange, by: TaskRequester) -> TaskOutcome:
+        draft = await self._examined(title, change, by)
+        if isinstance(draft, Refused):
+            return TaskOutcome(title, "refused", rejected=draft)
+        own = self._of(ScopeFilter((by.scope,)))
+        known = same_task(draft.judgment, own) or same_task(title, own)
         if known is None and pointed_id(title) is not None:  # as the list of open tasks names it
             (known,) = find_tasks(title, own) or (None,)
         if known is None:
-            return await self._append(title, words, by, change)
-        words = _fit_for(known, words, by)
+            return await self._append(title, draft, by, change)
+        draft = _fit_for(known, draft, by)
         task = task_of(known.memory)
-        news = replace(
-            task,
-            progress=words.progress or task.progress,
-            next_step=words.next_step or task.next_step,
-        )
-        if not task.done and news == task:
+        made = partial(_amended, draft=draft, trusted=by.trusted)
+        if not task.done and task_of(made(known.memory)) == task:
             return TaskOutcome(title, "unchanged", known)
         fate: TaskFate = "reopened" if task.done else "updated"
-        made = partial(_with_words, words=words, trusted=by.trusted)
-        return await self._amended(title, known, made, by, fate, words.hidden)
+        return await self._amend(title, known, lambda it: made(reopened(it)), by, fate, draft)
 
     async def _done(
         self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> TaskOutcome:
         mine = replace(scope_filter, scopes=(by.scope,))  # includes what only this person may read
-        found = find_tasks(title, [s for s in self._of(mine) if s.scope == by.scope])
+        found = find_tasks(title, [one for one in self._of(mine) if one.scope == by.scope])
         if not found and (elsewhere := find_tasks(title, self._of(scope_filter))):
             return TaskOutcome(title, "elsewhere", elsewhere[0])
         if len(found) != 1:
@@ -144,40 +125,40 @@ class TaskList:
         (known,) = found
         if is_done(known):
             return TaskOutcome(title, "unchanged", known)
-        words = await self._examined(task_of(known.memory).title, change, by)
-        if isinstance(words, Refused):
+        draft = await self._examined(task_of(known.memory).title, change, by)
+        if isinstance(draft, Refused):
             # Its title is stored already: the note is refused, but the task is done.
-            words = _NO_WORDS
-        words = _fit_for(known, words, by)
+            draft = MemoryDraft(title)
+        draft = _fit_for(known, draft, by)
         day, who = self._clock().date().isoformat(), one_line(by.requester.actor.name)
 
         def made(memory: Memory) -> Memory:
-            return done(_with_words(memory, words, by.trusted, reopen=False), day, who)
+            return done(_amended(memory, draft, by.trusted), day, who)
 
-        return await self._amended(title, known, made, by, "done", words.hidden)
+        return await self._amend(title, known, made, by, "done", draft)
 
-    async def _amended(
+    async def _amend(
         self,
         title: str,
         known: StoredMemory,
         made: Callable[[Memory], Memory],
         by: TaskRequester,
         fate: TaskFate,
-        hidden: tuple[str, ...],
+        draft: MemoryDraft,
     ) -> TaskOutcome:
-        amended = await self._editor.annotate(known, made, by.requester)
-        match amended:
+        match await self._handlers.annotate(known, made, by.requester):
             case Refused("not_visible"):  # a person has just deleted it
                 return TaskOutcome(title, "unknown")
-            case Refused():
-                return TaskOutcome(title, "refused", known, amended)
-            case StoredMemory():
-                return TaskOutcome(title, fate, amended, redacted=hidden)
+            case Refused() as refused:
+                return TaskOutcome(title, "refused", known, refused)
+            case StoredMemory() as amended:
+                return TaskOutcome(title, fate, amended, redacted=draft.hidden)
 
     async def _examined(
         self, title: str, change: TaskChange, by: TaskRequester
-    ) -> _Words | Refused:
-        """Run the checks of every memory: private data is hidden, or the draft refused."""
+    ) -> MemoryDraft | Refused:
+        """Returns what is said of a task on single lines, with dates: private data is hidden, or
+        the draft refused."""
         asked = MemoryDraft(
             title,
             change.progress,
@@ -186,92 +167,79 @@ class TaskList:
             actor=by.requester.actor,
             heard=change.heard,
         )
-        draft = await asyncio.to_thread(self._checks.examine, asked, by.scope)
-        if isinstance(draft, Refused):
-            return draft
         now = self._clock()
-        said = (draft.judgment, draft.reasoning, draft.context)
 
-        def dated() -> tuple[str, str, str]:
-            if is_quotation(said, trusted=by.trusted):  # it stays as it was said
-                return said
-            return (
-                resolve_dates(draft.judgment, now, weekdays=True),
-                resolve_dates(draft.reasoning, now),
-                resolve_dates(draft.context, now, weekdays=True),
-            )
+        def examined() -> MemoryDraft | Refused:
+            draft = self._checks.examine(asked, by.scope)
+            if isinstance(draft, Refused):
+                return draft
+            said = [draft.judgment, draft.reasoning, draft.context]
+            if not is_quotation(said, trusted=by.trusted):  # which stays as it was said
+                dated = zip(said, (True, False, True), strict=True)
+                said = [resolve_dates(text, now, weekdays=named) for text, named in dated]
+            judgment, progress, next_step = map(one_line, said)
+            return replace(draft, judgment=judgment, reasoning=progress, context=next_step)
 
-        judgment, progress, next_step = map(one_line, await asyncio.to_thread(dated))
-        return _Words(judgment, progress, next_step, draft.hidden)
+        return await asyncio.to_thread(examined)
 
     async def _append(
-        self, title: str, words: _Words, by: TaskRequester, change: TaskChange
+        self, title: str, draft: MemoryDraft, by: TaskRequester, change: TaskChange
     ) -> TaskOutcome:
-        who = by.requester.actor.name
-        worded = await asyncio.to_thread(is_model_worded, words.title, change.heard, who)
-        trusted = by.trusted and not worded
-        actor = by.requester.actor
-        source = Source.TOOL if actor.spoke else Source.AGENT
-        now = self._clock()
-        said = (words.title, words.progress, words.next_step)
-        quoted = await asyncio.to_thread(is_quotation, said, trusted=trusted)
-        memory = Memory(
-            memory_id="",  # the vault gives it one
-            judgment=words.title,
-            created_at=now.replace(microsecond=0),
-            kind=MemoryKind.TASK,
-            provenance=Provenance(
-                actor.name, actor.person, by.requester.conversation, source, trusted
-            ),
-            role=by.role,
-            extra=(*((MODEL_WORDED,) if worded else ()), *anchor_field(change.talk)),
-            quoted=quoted,
-        )
-        task = replace(task_of(memory), progress=words.progress, next_step=words.next_step)
-        memory = with_task(memory, task)
-        async with self._recallable.writing:
+        actor, now = by.requester.actor, self._clock()
+
+        def made() -> Memory:
+            worded = is_model_worded(draft.judgment, change.heard, actor.name)
+            source, trusted = (
+                Source.TOOL if actor.spoke else Source.AGENT,
+                by.trusted and not worded,
+            )
+            where = by.requester.conversation
+            task = Memory(
+                memory_id="",  # the vault gives it one
+                judgment=draft.judgment,
+                created_at=now.replace(microsecond=0),
+                kind=MemoryKind.TASK,
+                provenance=Provenance(actor.name, actor.person, where, source, trusted),
+                role=by.role,
+                extra=(*((MODEL_WORDED,) if worded else ()), *anchor_field(change.talk)),
+                quoted=is_quotation((draft.judgment,), trusted=trusted),
+            )
+            return _amended(task, draft, trusted)
+
+        memory = await asyncio.to_thread(made)
+        async with self._living.writing:
             try:
                 stored = await asyncio.to_thread(self._vault.append, by.scope, Topic.TASKS, memory)
             except VaultWriteFailed as error:
                 refused = not_written(error, self._notices)
                 return TaskOutcome(title, "refused", rejected=refused)
-            self._recallable.take(stored)
-        return TaskOutcome(title, "added", stored, redacted=words.hidden)
-
-    def _own(self, scope: Scope) -> list[StoredMemory]:
-        return self._of(ScopeFilter((scope,)))
+            self._living.take(stored)
+        return TaskOutcome(title, "added", stored, redacted=draft.hidden)
 
     def _of(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
-        found = self._catalogue.of_topics({Topic.TASKS}, scope_filter)
-        return [stored for stored, _ in zip(found, range(READ), strict=False)]
+        return list(islice(self._catalogue.of_topics({Topic.TASKS}, scope_filter), READ))
 
 
-def _fit_for(known: StoredMemory, words: _Words, by: TaskRequester) -> _Words:
+def _fit_for(known: StoredMemory, draft: MemoryDraft, by: TaskRequester) -> MemoryDraft:
     """Returns no words where an agent in a private chat writes to a task that others read."""
     requester = by.requester
     alone = not requester.actor.spoke and is_for_speaker_alone(known.scope, requester.conversation)
-    return _NO_WORDS if alone and only_reader(known.scope, known.memory) is None else words
+    if alone and only_reader(known.scope, known.memory) is None:
+        return MemoryDraft(draft.judgment)
+    return draft
 
 
-def _with_words(memory: Memory, words: _Words, trusted: bool, *, reopen: bool = True) -> Memory:
-    """Returns the entry with the new words about its task. Unvouched words make the entry
+def _amended(memory: Memory, draft: MemoryDraft, trusted: bool) -> Memory:
+    """Returns the entry with what the draft says of its task. Unvouched words make the entry
     untrusted, as in every merge."""
-    task = task_of(memory)
-    if reopen and task.done:
-        task = replace(task, done=False, last_done=task.done_on or task.last_done)
-    news: Task = replace(
-        task,
-        progress=words.progress or task.progress,
-        next_step=words.next_step or task.next_step,
-    )
-    changed = with_task(memory, news)
-    if not (words.progress or words.next_step):
-        return changed
-    origin = memory.provenance
-    said = (memory.judgment, memory.reasoning, *memory.tags, news.progress, news.next_step)
+    if not (draft.reasoning or draft.context):
+        return memory
+    task, origin = task_of(memory), memory.provenance
+    progress, next_step = draft.reasoning or task.progress, draft.context or task.next_step
     both = origin.trusted and trusted
+    said = (memory.judgment, memory.reasoning, *memory.tags, progress, next_step)
     return replace(
-        changed,
+        with_task(memory, replace(task, progress=progress, next_step=next_step)),
         provenance=replace(origin, trusted=both),
         quoted=memory.quoted or is_quotation(said, trusted=both),
     )

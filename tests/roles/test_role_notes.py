@@ -46,7 +46,7 @@ class Desk:
         self.held = HeldFile(lease_file(self.leases, "backend"))
         assert self.held.take({"client": "cursor", "pid": 4711, "since": SINCE})
         pages = PagesOnDisk(self.root)
-        self.notes = RoleNotes(pages, self.leases, mode, english=False)
+        self.notes = RoleNotes(pages, self.leases, mode, False)
 
     @property
     def lease(self) -> RoleLease:
@@ -140,9 +140,6 @@ def test_what_people_wrote_there_stays_byte_for_byte(
     assert {path: files[path] for path in others} == others
 
 
-# Who holds the role
-
-
 def test_who_does_not_hold_the_role_writes_nothing_and_is_told_who_does(desk: Desk) -> None:
     told = Refused("role_held", detail=f"cursor ({SINCE})")
     for token in ("", "x" * 43, desk.held.token + "x"):
@@ -164,9 +161,6 @@ def test_who_does_not_hold_the_role_writes_nothing_and_is_told_who_does(desk: De
     assert desk.files() == {}
 
 
-# Links
-
-
 @needs_links
 @pytest.mark.parametrize("where", ["roles", "roles/backend", DAY, "hard"])
 def test_a_link_to_shared_or_to_another_role_is_refused(desk: Desk, where: str) -> None:
@@ -185,26 +179,18 @@ def test_a_link_to_shared_or_to_another_role_is_refused(desk: Desk, where: str) 
     assert desk.files() == before
 
 
-@pytest.mark.parametrize(
-    "linked", [pytest.param(True, marks=needs_links), False], ids=["link", "damaged marks"]
-)
-def test_a_page_that_cannot_be_written_is_left_and_the_note_is_kept(
-    desk: Desk, linked: bool
-) -> None:
-    desk.put("shared/CONSTITUTION.md", b"# C\n")
-    page, damaged = desk.root / "roles/backend/MEMORY.md", f"mine\n{BEGIN}\n".encode()
-    page.parent.mkdir(parents=True)
-    if linked:
-        page.symlink_to(desk.root / "shared" / "CONSTITUTION.md")
-    else:
-        page.write_bytes(damaged)
-    assert desk.says("改了超时。") == Noted(DAY, page_left=True)
-    assert desk.files()["shared/CONSTITUTION.md"] == b"# C\n"
-    assert page.read_bytes() == (b"# C\n" if linked else damaged)
-    assert DAY in desk.files()
-
-
-# What is not written
+@needs_links
+def test_a_page_that_cannot_be_written_is_left_and_the_note_is_kept(desk: Desk) -> None:
+    page, elsewhere = desk.root / "roles/backend/MEMORY.md", desk.root / "shared/CONSTITUTION.md"
+    damaged = f"mine\n{BEGIN}\n".encode()
+    desk.put("shared/CONSTITUTION.md", damaged)
+    for number, take in enumerate((page.hardlink_to, page.symlink_to, None)):
+        page.unlink(missing_ok=True)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        take(elsewhere) if take else page.write_bytes(damaged)
+        assert desk.says(f"改了超时{number}。") == Noted(DAY, page_left=True)
+        assert page.read_bytes() == elsewhere.read_bytes() == damaged
+    assert desk.files()[DAY].count(b"\n## ") == 3
 
 
 def test_private_data_is_hidden_or_its_line_left_out_as_the_setting_says(tmp_path: Path) -> None:
