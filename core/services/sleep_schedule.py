@@ -12,7 +12,7 @@ from typing import Any
 
 from astrbot.api import logger
 
-from ...llm_memory import Engine, Postponed, ScopedMemoryError
+from ...llm_memory import Engine, Postponed
 from ...llm_memory.consolidation.rules.schedule import last_due
 
 
@@ -54,8 +54,6 @@ class SleepSchedule:
         try:
             alarm = await self._set_alarm()
             wanted, seconds, made, tries = "", self.first_look, None, 0
-            with suppress(ScopedMemoryError):
-                wanted = "nightly" if await sleep.is_unfinished() else ""
             self.running.set()
             while True:
                 if self.at is not None:

@@ -15,8 +15,8 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -39,83 +39,69 @@ from .report import SleepReport
 
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-\d{6})?\.(?:zip|jsonl)")
 """An earlier version wrote lines: they are restored, counted and removed as the others are."""
-_STAGE: Final = ".stage"
 
 type Changed = Callable[[str, bytes], bytes | None]
 """Returns what a file of the tree is to hold; None for no such file."""
 
 
+@dataclass(eq=False)
 class Backup:
     """Keeps ``keep`` nightly backups, none for 0. An older one is deleted only after a new one was
     read through, and only while ``may_rotate`` returns True: the files lack nothing that it may
     have."""
 
-    def __init__(
-        self,
-        folder: Path,
-        memory: Path,
-        living: RecallableMemories,
-        notices: NoticeBoard,
-        clock: Clock,
-        *,
-        keep: int,
-        may_rotate: Callable[[], bool],
-        version: str,
-        carried_settings: Callable[[], Mapping[str, object]],
-        free: Callable[[Path], int] = free_bytes,
-    ) -> None:
-        """``folder``: of the nightly ones; ``memory``: the tree; ``carried_settings``: the owner's,
-        without secrets; ``free`` returns the free bytes of a path's disk."""
-        self._folder = folder
-        self._stage = folder / _STAGE
-        self._memory = memory
-        self._living = living
-        self._notices = notices
-        self._clock = clock
-        self._keep = keep
-        self.may_rotate = may_rotate
-        self._version = version
-        self._settings = carried_settings
-        self._free = free
-        self._making = asyncio.Lock()
+    _folder: Path
+    """Of the nightly ones."""
+    _memory: Path
+    """The tree."""
+    _living: RecallableMemories
+    _notices: NoticeBoard
+    _clock: Clock
+    _keep: int
+    may_rotate: Callable[[], bool]
+    _version: str
+    _carried_settings: Callable[[], Mapping[str, object]]
+    """Returns the owner's, without secrets."""
+    _making: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self._stage = self._folder / ".stage"
 
     async def run(self) -> SleepReport:
         """Write today's. Raises TransferFailed, and leaves the others as they were."""
         if self._keep <= 0:
             return SleepReport()
         try:
-            async with self._staged() as lengths:
-                target = self._folder / await asyncio.to_thread(self._name)
-                await self._write(target, lengths)
+            path, _ = await self._write(self._tonights)
         except TransferFailed as error:
             params = {"detail": error.detail or str(error)}
             self._notices.post(Notice("backup_failed", params=params))
             raise
         self._notices.clear("backup_failed")
-        logger.info("backup_written", name=target.name)
+        logger.info("backup_written", name=path.name)
         if self.may_rotate():
-            await shielded(asyncio.to_thread(self._rotate, target.name))
-        return SleepReport(backup=target.name)
+            await shielded(asyncio.to_thread(self._rotate, path))
+        return SleepReport(backup=path.name)
 
     async def carry_out(self, files: TransferFolders) -> tuple[str, int]:
         """Write the whole store into a new file of ``exports/``. Returns its name and how many
         files it holds. Raises TransferFailed, and leaves no file."""
         name = f"backup-{self._clock():%Y%m%d-%H%M%S}.zip"
-        async with self._staged() as lengths:
-            target = await asyncio.to_thread(files.free, name)
-            await self._write(target, lengths)
-        return target.name, len(lengths)
+        path, count = await self._write(lambda: files.free(name))
+        return path.name, count
 
-    @asynccontextmanager
-    async def _staged(self) -> AsyncIterator[Mapping[str, int]]:
-        """Hold the tree as it is at one moment: each file's length, by its path. Raises
-        TransferFailed."""
+    async def _write(self, target: Callable[[], Path]) -> tuple[Path, int]:
+        """Returns the file and how many it holds."""
+        stopped = threading.Event()
         async with self._making:
             try:
                 await shielded(asyncio.to_thread(self._clear))
                 async with self._living.writing:
                     lengths = await shielded(asyncio.to_thread(self._stage_all))
-                yield lengths
+                path = await asyncio.to_thread(target)
+                writing = asyncio.to_thread(write_zip, path, self._members(lengths, stopped))
+                await shielded(writing, on_cancel=stopped.set)
+                return path, len(lengths)
             finally:
                 await shielded(asyncio.to_thread(self._clear))
 
@@ -125,7 +111,7 @@ class Backup:
             found = {path: self._stage_one(path) for path in carried_files(self._memory)}
             lengths = {path: one.st_size for path, one in found.items() if one}
             # The new file, and room for everybody else.
-            if self._free(self._folder) < sum(lengths.values()) + RESERVE:
+            if free_bytes(self._folder) < sum(lengths.values()) + RESERVE:
                 raise TransferFailed("not_written", "no room on the disk")
             return lengths
 
@@ -145,14 +131,10 @@ class Backup:
         except (FileNotFoundError, PermissionError):
             return None
 
-    async def _write(self, target: Path, lengths: Mapping[str, int]) -> None:
-        stopped = threading.Event()
-        writing = asyncio.to_thread(write_zip, target, self._members(lengths, stopped))
-        await shielded(writing, on_cancel=stopped.set)
-
     def _members(self, lengths: Mapping[str, int], stopped: threading.Event) -> Iterator[Member]:
         scopes = {path.split("/")[1] for path in lengths if path.startswith(f"{SCOPES}/")}
-        head = heads(scopes, now=self._clock(), version=self._version, settings=self._settings())
+        settings = self._carried_settings()
+        head = heads(scopes, now=self._clock(), version=self._version, settings=settings)
         yield HEAD, 0, "\n".join(map(line_of, head)).encode()
         for path, length in lengths.items():
             if stopped.is_set():
@@ -162,43 +144,37 @@ class Backup:
 
     async def rewrite(self, changed: Changed) -> list[str]:
         """Write each nightly zip anew with its files changed. Returns which could not be read or
-        written, and why: they stay as they were. Raises TransferFailed for the folder."""
+        written, and why: they stay as they were."""
         failed = []
         async with self._making:
-            names = await asyncio.to_thread(self._names)
-            for name in (one for one in names if one.endswith(".zip")):
+            for path in await asyncio.to_thread(self._kept):
+                if path.suffix != ".zip":
+                    continue
                 try:
-                    if await shielded(asyncio.to_thread(rewrite_zip, self._folder / name, changed)):
-                        logger.info("backup_purged", name=name)
+                    if await shielded(asyncio.to_thread(rewrite_zip, path, changed)):
+                        logger.info("backup_purged", name=path.name)
                 except TransferFailed as error:
-                    failed.append(f"backups/daily/{name}: {error.detail or error}")
+                    failed.append(f"backups/daily/{path.name}: {error.detail or error}")
         return failed
 
-    def _names(self) -> list[str]:
-        """Returns the names of the nightly backups, the oldest first."""
-        with translated("not_written", self._folder.name):
-            if not self._folder.is_dir():
-                return []
-            return sorted(
-                path.name
-                for path in self._folder.iterdir()
-                if _NAME.fullmatch(path.name) and path.is_file() and not is_link(path)
-            )
+    def _kept(self) -> list[Path]:
+        """Returns the nightly backups, the oldest first."""
+        named = (path for path in self._folder.glob("*") if _NAME.fullmatch(path.name))
+        return sorted(path for path in named if path.is_file() and not is_link(path))
 
-    def _name(self) -> str:
+    def _tonights(self) -> Path:
         now = self._clock()
-        name = f"{now:%Y-%m-%d}.zip"
-        taken = name in self._names() and not self.may_rotate()
-        return f"{now:%Y-%m-%d-%H%M%S}.zip" if taken else name
+        path = self._folder / f"{now:%Y-%m-%d}.zip"
+        taken = path.exists() and not self.may_rotate()
+        return self._folder / f"{now:%Y-%m-%d-%H%M%S}.zip" if taken else path
 
-    def _rotate(self, newest: str) -> None:
+    def _rotate(self, newest: Path) -> None:
         """Delete the oldest. What cannot be deleted waits for the next night."""
+        older = [path for path in self._kept() if path != newest]
         try:
-            names = [name for name in self._names() if name != newest]
-            with translated("not_written", self._folder.name):
-                for name in names[: max(len(names) - (self._keep - 1), 0)]:
-                    (self._folder / name).unlink(missing_ok=True)
-        except TransferFailed as error:
+            for path in older[: max(len(older) - (self._keep - 1), 0)]:
+                path.unlink(missing_ok=True)
+        except OSError as error:
             logger.warning("backup_not_deleted", error=error)
 
     def _clear(self) -> None:

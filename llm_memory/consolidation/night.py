@@ -3,8 +3,8 @@ purged, then souls.
 
 Each step is idempotent, and may be the last before a kill or a close: the next run does all of them
 again. The backup comes first and needs the files alone, so that nothing else keeps it from being
-made. What is known of nights is one fact, the report of the last one; a second one says that a run
-was begun and has not ended.
+made. What is known of nights is one fact, the report of the last run that came to its end: a night
+that was cut off was missed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from .question_step import QuestionStep
 from .report import Postponed, SleepReport, as_json, from_json
 from .rules.schedule import was_missed
 
-_REPORT: Final = "night"
-_BEGUN: Final = "night_begun"
+_FACT: Final = "night"
 _SAME_NIGHT: Final = timedelta(hours=1)
 """A run that ended so shortly before the hour was that night's: in autumn the hour comes twice."""
 _ERROR_CHARS: Final = 200
@@ -64,18 +63,17 @@ class Night:
     """While it returns False, a run makes a backup only."""
     report: SleepReport = field(init=False, default_factory=SleepReport)
     """The report of the current run, else of the last one."""
-    error: str = field(init=False, default="")
-    """What failed in the last run."""
+    slept_at: datetime | None = field(init=False, default=None)
+    """When the last run ended."""
     next_at: datetime | None = field(init=False, default=None)
     """When the next run is due, by the scheduler."""
 
     def __post_init__(self) -> None:
         self._running: asyncio.Task[SleepReport] | None = None
-        self._awake = asyncio.Event()
-        self._awake.set()
         self._closed = False
-        self._last = SleepReport(ended=self._clock())
-        """The last run; at a first start, and where nothing is known of nights, that start."""
+        self._counted_from = self._clock()
+        """When the last run ended; that of the first start, and where nothing is known of nights,
+        that of this one."""
 
     @property
     def sleeping(self) -> bool:
@@ -83,35 +81,36 @@ class Night:
         return self._running is not None
 
     @property
-    def slept_at(self) -> datetime | None:
-        """When the last run ended."""
-        return self._last.ended if self._last.reason else None
+    def error(self) -> str:
+        """What failed in the current run, else in the last one."""
+        return "; ".join(self.report.errors)
 
     async def load(self) -> None:
         """Read what is known of the last run. Where that cannot be read, nights are counted from
         now."""
         try:
-            if text := await asyncio.to_thread(self._loop_book.fact, _REPORT):
-                self._last = await asyncio.to_thread(from_json, text)
+            if text := await asyncio.to_thread(self._loop_book.fact, _FACT):
+                self._take(from_json(text))
             else:
-                await self._put(_REPORT, as_json(self._last))
+                await self._keep(SleepReport(ended=self._counted_from))
         except (StateUnavailable, EngineClosed, ValueError) as error:
             logger.debug("nights are counted from now: {!r}", error)
-        if self._last.reason:
-            self.report = self._last
-        self.error = "; ".join(self._last.errors)
+
+    async def _keep(self, report: SleepReport) -> None:
+        await asyncio.to_thread(self._loop_book.put_fact, _FACT, as_json(report))
+
+    def _take(self, report: SleepReport) -> None:
+        self._counted_from = report.ended or self._counted_from
+        if report.reason:  # else it is that of the first start
+            self.report, self.slept_at = report, report.ended
 
     def missed(self, at: tuple[int, int]) -> bool:
         """Returns True if a run was due at this local time since the last one."""
         now = self._clock()
-        # The clock may have been wrong when it ended.
-        ended = min(self._last.ended or now, now)
-        self._last = replace(self._last, ended=ended)
-        return was_missed(now, at, ended + _SAME_NIGHT if self._last.reason else ended)
-
-    async def is_unfinished(self) -> bool:
-        """Returns True if a run was begun and has not ended. Raises StateUnavailable."""
-        return bool(await asyncio.to_thread(self._loop_book.fact, _BEGUN))
+        # The clock may have been wrong.
+        self._counted_from = min(self._counted_from, now)
+        same_night = _SAME_NIGHT if self.slept_at else timedelta()
+        return was_missed(now, at, self._counted_from + same_night)
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
         """Do a whole run. ``postponed`` of the report says why none was made.
@@ -125,7 +124,6 @@ class Night:
         postponed = self._postponed(patient=patient)
         if postponed:
             return SleepReport(reason=reason, postponed=postponed)
-        self._awake.clear()
         self._running = task = asyncio.create_task(self._run(reason), name="scoped-memory-sleep")
         try:
             return await asyncio.shield(task)
@@ -135,11 +133,12 @@ class Night:
             raise
         finally:
             self._running = None
-            self._awake.set()
 
     async def over(self) -> None:
         """Wait until no run goes on."""
-        await self._awake.wait()
+        while self._running is not None:
+            await asyncio.wait([self._running])
+            await asyncio.sleep(0)
 
     def _postponed(self, *, patient: bool) -> Postponed:
         if self._closed:
@@ -159,31 +158,21 @@ class Night:
     async def _run(self, reason: str) -> SleepReport:
         self.report = SleepReport(reason=reason, begun=self._clock())
         await self._step("backup", self._backup.run())
-        begun = await self._step("begin", self._begin())
+        # Each of the steps would wait for the same file.
+        opened = await self._step("state/loop.sqlite", asyncio.to_thread(self._loop_file.check))
         if self._learns():
-            if not begun.errors:  # each of the steps would wait for the same file
+            if not opened.errors:
                 await self._step("scopes", self._tidy_all())
             await self._step("purge", self._purge.run())
             await self._step("souls", self._souls())
-        if not begun.errors:
-            begun = await self._step("end", self._end())
-        if begun.errors:  # it counts as no night: what could not be done is done in the next one
-            self.report = replace(self.report, ended=self._clock(), postponed="unavailable")
-        self._tell(self.report)
-        return self.report
-
-    async def _begin(self) -> None:
-        await asyncio.to_thread(self._loop_file.check)
-        await self._put(_BEGUN, self._clock().isoformat())
-
-    async def _end(self) -> None:
         self.report = replace(self.report, ended=self._clock())
-        await self._put(_REPORT, as_json(self.report))
-        await self._put(_BEGUN, "")
-        self._last = self.report
-
-    async def _put(self, fact: str, value: str) -> None:
-        await asyncio.to_thread(self._loop_book.put_fact, fact, value)
+        ended = opened if opened.errors else await self._step("end", self._keep(self.report))
+        if ended.errors:  # it counts as no night: what could not be done is done in the next one
+            self.report = replace(self.report, postponed="unavailable")
+        else:
+            self._take(self.report)
+        self._tell()
+        return self.report
 
     async def _tidy_all(self) -> None:
         for scope in await asyncio.to_thread(self._vault.scopes):
@@ -214,19 +203,12 @@ class Night:
         self.report = self.report.plus(done)
         return done
 
-    def _tell(self, report: SleepReport) -> None:
-        self.error = "; ".join(report.errors)
+    def _tell(self) -> None:
         if self.error:
             params = {"detail": self.error[:_DETAIL_CHARS]}
             self._notices.post(Notice("sleep_failed", params=params))
         else:
             self._notices.clear("sleep_failed")
-        logger.info(
-            "night_done",
-            weaker=report.faded,
-            stronger=report.raised,
-            archived=report.archived,
-            merged=report.merged,
-            asked=report.asked,
-            backup=report.backup or "-",
-        )
+        done = self.report
+        counts = {"archived": done.archived, "merged": done.merged, "asked": done.asked}
+        logger.info("night_done", **counts, backup=done.backup or "-")

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -27,11 +26,12 @@ from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.data_models import Memory
 from ..models.deeds import Deed
-from ..models.scope import Scope
 from ..models.status import Notice
+from ..models.turns import QueuedTurn
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.deeds import Deeds
 from ..remember.rules.corrected import unread_id
+from ..runtime.cooperative import cooperative
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..storage.loop_file import SqliteLoopFile
@@ -83,91 +83,69 @@ class Purge:
 
     async def run(self) -> SleepReport:
         """Returns how many statements are in none of our files any more. A notice tells what is
-        left. Raises StateUnavailable."""
-        self._left = []
-        await asyncio.to_thread(self._files.remove_stale)
-        await self._purge_archives()
+        left."""
+        self._left, done = [], 0
+        await self._keep_what_is_back()
         waits = bool(self._corrected.unsealed())
+        living = [stored.memory for stored in self._catalogue.all()]
         try:
-            kept, folders = await asyncio.to_thread(self._archived)
-            kept += [stored.memory for stored in self._catalogue.all()]
-            if purged := await asyncio.to_thread(self._purged, kept, folders):
-                waits = True
-                await self._clear(purged, kept)
+            purged, kept = await asyncio.to_thread(self._purged, living)
+            if waits := waits or bool(purged):
+                await self._take_out(purged, kept)
             else:
                 await self._clear_logs()
-        except VaultFileBroken as error:  # it may hold any of them
-            self._left.append(f"archive/{error}")
-        except (OSError, StateUnavailable, TransferFailed) as error:
-            self._left.append(str(error))
-        done, waits = 0, waits or self._sealed > 0
-        if await self._attempt(partial(asyncio.to_thread, self._state.checkpoint_wal), _STATE[0]):
+        except (OSError, StateUnavailable, TransferFailed, VaultFileBroken, VaultWriteFailed) as e:
+            self._left.append(str(e))
+        waits = waits or self._sealed > 0
+        if await self._attempt(_STATE[0], partial(asyncio.to_thread, self._state.checkpoint_wal)):
             done, self._sealed = self._sealed, 0
         if done:
             logger.info("purged", count=done)
-        self._tell(tuple(dict.fromkeys(self._left)) if waits else ())
+        if left := tuple(dict.fromkeys(self._left)) if waits else ():
+            logger.warning("purge_incomplete", left=left)
+            params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
+            self._notices.post(Notice("purge_unfinished", params=params))
+        else:
+            self._notices.clear("purge_unfinished")
         return SleepReport(purged=done)
 
-    def _tell(self, left: Sequence[str]) -> None:
-        if not left:
-            self._notices.clear("purge_unfinished")
-            return
-        logger.warning("purge_incomplete", left=left)
-        params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
-        self._notices.post(Notice("purge_unfinished", params=params))
+    async def _keep_what_is_back(self) -> None:
+        living = {(s.scope.name, s.memory.memory_id) for s in self._catalogue.all()}
+        for name, memory_id in self._corrected.unsealed():
+            if (name, memory_id) in living:  # a person has put it back
+                await self._corrected.not_purged(name, memory_id)
 
-    def _archived(self) -> tuple[list[Memory], set[str]]:
-        """Returns every archived entry, and the scopes that have a folder: one that is gone may be
-        back tomorrow, with what was forgotten in it. Raises VaultFileBroken."""
-        if not self._corrected.all_in_words():
-            return [], set()
-        scopes = self._vault.scopes()
-        archived = [memory for scope in scopes for memory in self._vault.all_archived(scope)]
-        return archived, {scope.name for scope in scopes}
-
-    def _purged(self, kept: Sequence[Memory], folders: Collection[str]) -> list[Deed]:
-        """Returns the statements that none of the ``kept`` entries needs any more."""
-        asked = self._corrected.all_in_words()
+    def _purged(self, living: Sequence[Memory]) -> tuple[list[Deed], list[Memory]]:
+        """Returns the statements that no entry needs any more, and the entries that stay. Raises
+        VaultFileBroken for an archive that may hold any."""
+        asked, kept, folders = self._corrected.all_in_words(), [*living], set[str]()
+        for_good = set(self._corrected.unsealed())
+        for scope in self._vault.scopes() if asked or for_good else ():
+            archived = self._vault.all_archived(scope)
+            kept += [one for one in archived if (scope.name, one.memory_id) not in for_good]
+            folders.add(scope.name)
         there = {one.memory_id for one in kept}
-        needed = {(one.memory_id, same_words(one.judgment)) for one in kept}
+        needed = {(one.memory_id, same_words(one.judgment)) for one in cooperative(kept) if asked}
         # A turn that is not read yet may be wanted back, unless it is to go for good.
-        queued = (turn for scope in self._turns.scopes() for turn in self._turns.of_scope(scope))
-        for_good = {memory_id for _, memory_id in self._corrected.unsealed()}
-        waiting = {unread_id(turn.ticket_id) for turn in queued} - for_good if asked else set()
-        return [
+        waiting = {unread_id(turn.ticket_id) for turn in self._queued() if asked}
+        waiting -= {memory_id for _, memory_id in for_good}
+        purged = [
             one
             for one in asked
             if (one.memory_id, same_words(one.words)) not in needed
             # No archive ever held what a person overwrote in a file: it goes with its entry.
             and not (one.is_hand_edit and one.memory_id in there)
             and one.memory_id not in waiting
+            # A folder that is gone may be back tomorrow, with what was forgotten in it.
             and {one.scope, one.target or one.scope} <= folders
         ]
+        return purged, kept
 
-    async def _purge_archives(self) -> None:
-        """Delete what a command could not delete from an archive."""
-        living = {(s.scope.name, s.memory.memory_id) for s in self._catalogue.all()}
-        for name, memory_id in self._corrected.unsealed():
-            scope = self._vault.named(name)
-            if scope is None or (name, memory_id) in living:  # a person has put it back
-                await self._corrected.not_purged(name, memory_id)
-                continue
+    def _queued(self) -> Iterator[QueuedTurn]:
+        for scope in sorted(self._turns.scopes()):
+            yield from self._turns.of_scope(scope)
 
-            def is_it(memory: Memory, memory_id: str = memory_id) -> bool:
-                return memory.memory_id == memory_id
-
-            await self._purge_archive(scope, is_it, [memory_id])
-
-    async def _purge_archive(
-        self, scope: Scope, unwanted: Callable[[Memory], bool], memory_ids: Collection[str]
-    ) -> None:
-        async with self._living.writing:
-            try:
-                await asyncio.to_thread(self._vault.purge, scope, unwanted, memory_ids)
-            except VaultWriteFailed as error:
-                self._left.append(f"scopes/{scope.name}/archive/{error}")
-
-    async def _clear(self, purged: Sequence[Deed], kept: Sequence[Memory]) -> None:
+    async def _take_out(self, purged: Sequence[Deed], kept: Sequence[Memory]) -> None:
         """Take the statements out of every file, and seal those that no file has any more, but for
         the state's log."""
         gone = {one.memory_id for one in purged} - {memory.memory_id for memory in kept}
@@ -180,8 +158,8 @@ class Purge:
                 found["backups/daily/"] = found.get("backups/daily/", set()) | some
             return now
 
+        await self._clear_archives(traces, gone)
         await asyncio.to_thread(self._clear_queue, purged, gone)
-        await self._clear_digests(purged, gone)
         self._left += await self._backup.rewrite(cut)
         async with self._living.writing:
             await asyncio.to_thread(self._clear_ledger, purged, gone)
@@ -191,51 +169,52 @@ class Purge:
         found |= await self._searched(traces, gone)
         is_unknown = bool(self._left)
         self._left = [*found, *self._left]
-        if is_unknown:
-            return
         numbers = set[int]().union(*found.values())
-        if clean := [one for one in purged if one.number not in numbers]:
+        clean = [one for one in purged if one.number not in numbers and not is_unknown]
+        if clean:
             await self._corrected.seal(clean, gone)
-            sealed = {one.memory_id for one in clean} & gone
+            self._sealed += len(clean)
+            sealed = gone & {one.memory_id for one in clean}
             for scope, memory_id in self._corrected.unsealed():
                 if memory_id in sealed:
                     await self._corrected.not_purged(scope, memory_id)
-        self._sealed += len(clean)
 
     def _traces(self, purged: Sequence[Deed], gone: set[str], kept: Sequence[Memory]) -> Traces:
         """What others say as well may stay: living and archived entries, notes, and turns since."""
         texts = [note.text for note in self._note_book.all()]
-        oldest = min(one.at for one in purged)
-        queued = (turn for scope in self._turns.scopes() for turn in self._turns.of_scope(scope))
-        since = (turn for turn in queued if turn.observed_at >= oldest)
+        since = (turn for turn in self._queued() if any(turn.observed_at >= d.at for d in purged))
         texts.extend(f"{turn.user_text}\n{turn.reply_text}" for turn in since)
         others = [one for one in kept if not is_digest(one)]
-        return Traces(
-            purged, gone, others, texts, partial(self._corrected.texts.says, purged=purged)
-        )
+        tells = partial(self._corrected.texts.says, purged=purged)
+        return Traces(purged, gone, others, texts, tells)
 
     async def _searched(self, traces: Traces, gone: Collection[str]) -> dict[str, set[int]]:
         """Returns by path the statements that are left in our files, when those that hold ids were
         made anew without them."""
-        found = await self._search(traces)
         anew: dict[str, Callable[[], Awaitable[object]]] = {
             where: partial(asyncio.to_thread, forget, gone) for where, forget in self._walks.items()
         }
         anew[_VECTORS] = self._indexing.begin_anew
+        found, unread = await shielded(asyncio.to_thread(self._files.search, traces.found))
         holding = [where for where in anew if any(path.startswith(where) for path in found)]
         for where in holding:
-            await self._attempt(anew[where], where)
-        found = await self._search(traces) if holding else found
+            await self._attempt(where, anew[where])
+        if holding:
+            found, unread = await shielded(asyncio.to_thread(self._files.search, traces.found))
+        self._left += [f"{path}: {why}" for path, why in unread.items()]
         return {path: some for path, some in found.items() if path not in _STATE}
 
-    async def _search(self, traces: Traces) -> dict[str, set[int]]:
-        stopped = threading.Event()
-        search = asyncio.to_thread(self._files.search, traces.found, stopped)
-        found, unread = await shielded(search, on_cancel=stopped.set)
-        self._left += [f"{path}: {why}" for path, why in unread.items()]
-        return found
+    async def _clear_logs(self) -> None:
+        """The log of a database holds what rows were before."""
+        for where, clear in (
+            ("state/loop.sqlite", partial(asyncio.to_thread, self._loop_file.checkpoint_wal)),
+            ("state/vault.sqlite", partial(asyncio.to_thread, self._vault.ledger.checkpoint_wal)),
+            ("index/lexical.sqlite", self._lexical.checkpoint_wal),
+            ("index/embeddings.sqlite", self._indexing.clear_traces),
+        ):
+            await self._attempt(where, clear)
 
-    async def _attempt(self, step: Callable[[], Awaitable[object]], where: str) -> bool:
+    async def _attempt(self, where: str, step: Callable[[], Awaitable[object]]) -> bool:
         """Do a step, again where a file is busy: a backup program may read it. Returns False if it
         could not be done."""
         for pause in _PAUSES:
@@ -249,19 +228,20 @@ class Purge:
                 return True
         return False
 
-    async def _clear_logs(self) -> None:
-        """The log of a database holds what rows were before."""
-        for where, clear in (
-            ("state/loop.sqlite", partial(asyncio.to_thread, self._loop_file.checkpoint_wal)),
-            ("state/vault.sqlite", partial(asyncio.to_thread, self._vault.ledger.checkpoint_wal)),
-            ("index/lexical.sqlite", self._lexical.checkpoint_wal),
-            ("index/embeddings.sqlite", self._indexing.clear_traces),
-        ):
-            await self._attempt(clear, where)
+    async def _clear_archives(self, traces: Traces, gone: Collection[str]) -> None:
+        """Delete what a command could not delete there, and journals of an earlier version."""
+        for_good = set(self._corrected.unsealed())
+        for scope in await asyncio.to_thread(self._vault.scopes):
+
+            def unwanted(memory: Memory, name: str = scope.name) -> bool:
+                return (name, memory.memory_id) in for_good or traces.is_gone(memory)
+
+            async with self._living.writing:
+                await asyncio.to_thread(self._vault.purge, scope, unwanted, gone)
 
     def _clear_queue(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         texts = self._corrected.texts
-        for scope in sorted(self._turns.scopes()):
+        for scope in self._turns.scopes():
             here = [one for one in purged if scope in (one.scope, one.target)]
             named = {*gone, *(one.memory_id for one in here)}
             changed = []
@@ -284,24 +264,10 @@ class Purge:
         ids = {one.memory_id for one in purged}
         ids |= {s.memory.memory_id for s in self._catalogue.all() if is_digest(s.memory)}
         ledger = self._vault.ledger
-        priors = [entry for entry in ledger.entries_named(ids) if entry.prior is not None]
-        ledger.record(
-            entries=[
-                replace(entry, prior=None, prior_digest="", rewritten_at=0.0) for entry in priors
-            ]
-        )
+        named = [entry for entry in ledger.entries_named(ids) if entry.prior is not None]
+        cleared = [replace(one, prior=None, prior_digest="", rewritten_at=0.0) for one in named]
+        ledger.record(entries=cleared)
         ledger.forget(gone)
-
-    async def _clear_digests(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
-        """A journal that faded stands in the archive with what it told of the day."""
-        for scope in await asyncio.to_thread(self._vault.scopes):
-            here = [one for one in purged if one.scope == scope.name]
-
-            def tells(memory: Memory, here: Sequence[Deed] = here) -> bool:
-                told = bool(here) and is_digest(memory)
-                return told and self._corrected.texts.says(memory.judgment, here)
-
-            await self._purge_archive(scope, tells, gone)
 
 
 def _plain(reply: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -49,13 +48,10 @@ class StoreFiles:
                 remove_stale(Path(folder, name) for name in (*folders, *names))
 
     def search[T](
-        self, found_in: Callable[[Pieces], set[T]], stopped: threading.Event
+        self, found_in: Callable[[Pieces], set[T]]
     ) -> tuple[dict[str, set[T]], dict[str, str]]:
-        """Search each file, until it is ``stopped``.
-
-        Returns what was found, by the file's path, and why a file or folder could not be read, by
-        its path: it may hold any.
-        """
+        """Search each file. Returns what was found, by the file's path, and why a file or folder
+        could not be read, by its path: it may hold any."""
         found: dict[str, set[T]] = {}
         unread: dict[str, str] = {}
 
@@ -64,11 +60,9 @@ class StoreFiles:
                 unread[self._name(Path(error.filename))] = error.strerror or str(error)
 
         for path in cooperative(self._files(shut)):
-            if stopped.is_set():
-                break
             try:
                 with self._opened(path) as file:
-                    some = found_in(partial(_pieces, file, stopped))
+                    some = found_in(partial(_pieces, file))
             except OSError as error:
                 shut(error if error.filename else OSError(error.errno, str(error), str(path)))
                 continue
@@ -117,9 +111,9 @@ class StoreFiles:
             self._held.popitem()[1].close()
 
 
-def _pieces(file: BinaryIO, stopped: threading.Event) -> Iterator[bytes]:
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
     file.seek(0)
     before = b""
-    while not stopped.is_set() and (piece := file.read(_PIECE)):
+    while piece := file.read(_PIECE):
         yield before + piece
         before = piece[-_OVERLAP:]

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedIOBase, BufferedReader, BytesIO, FileIO
 from itertools import chain, count, islice
 from pathlib import Path
@@ -67,20 +67,13 @@ class LineFile:
     """An open file, read once from its beginning. Every method blocks."""
 
     def __init__(
-        self,
-        source: Path | bytes,
-        *,
-        most: int | None = None,
-        max_line: int = MAX_LINE,
-        closed: Callable[[], None] = lambda: None,
+        self, source: Path | bytes, *, most: int | None = None, max_line: int = MAX_LINE
     ) -> None:
-        """``source``: where the file lies, or what it holds; ``closed`` hears when it is given
-        back.
+        """``source``: where the file lies, or what it holds.
 
         Raises TransferFailed: no such file, no plain file, or larger than ``most`` bytes.
         """
         self._max = max_line
-        self._closed = closed
         self._number = 0
         self._name = "" if isinstance(source, bytes) else source.name
         self._file: BufferedIOBase = (
@@ -116,7 +109,6 @@ class LineFile:
     def close(self) -> None:
         """Give the file back. Idempotent."""
         self._file.close()
-        self._closed()
 
 
 def _opened(path: Path, most: int | None) -> FileIO:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Final
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
@@ -80,20 +79,13 @@ def write_zip(target: Path, members: Iterable[Member]) -> None:
 
 def read_zip(path: Path) -> Iterator[Member]:
     """Returns what was written."""
-    with _opened(path) as archive:
-        for info in cooperative(archive.infolist()):
-            if info.is_dir():  # a person has packed it again
-                continue
-            if info.file_size > MAX_FILE:
-                raise TransferFailed("too_large", info.filename[:80])
-            yield info.filename, int(info.comment or b"0"), archive.read(info)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[ZipFile]:
     try:
         with translated("unreadable", path.name), ZipFile(path) as archive:
-            yield archive
+            for info in cooperative(archive.infolist()):
+                if info.file_size > MAX_FILE:
+                    raise TransferFailed("too_large", info.filename[:80])
+                if not info.is_dir():  # a person has packed it again
+                    yield info.filename, int(info.comment or b"0"), archive.read(info)
     except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error) as e:
         raise TransferFailed("unreadable", f"{path.name}: {e}") from e
 
@@ -102,30 +94,25 @@ def rewrite_zip(path: Path, changed: Callable[[str, bytes], bytes | None]) -> bo
     """Write a file anew with its members changed; None leaves one out. Returns False where all stay
     as they are."""
 
-    def members() -> Iterator[tuple[Member, bytes | None]]:
-        for member in read_zip(path):
-            name, _, content = member
-            yield member, content if name == HEAD else changed(name, content)
+    def members() -> Iterator[Member]:
+        for name, written_at, content in read_zip(path):
+            now = content if name == HEAD else changed(name, content)
+            if now is not None:
+                yield name, written_at, now
 
-    if all(content == now for (_, _, content), now in members()):
+    if all(before == now for before, now in zip_longest(read_zip(path), members())):
         return False
-    kept = ((name, at, now) for (name, at, _), now in members() if now is not None)
-    write_zip(path, kept)
+    write_zip(path, members())
     return True
 
 
 def open_lines(source: Path, scratch: Path, *, most: int | None = None) -> LineFile:
-    """Returns a file of lines, or the same made of a zip, which is unpacked in ``scratch`` until
-    that is closed. ``most``: bytes of a file."""
+    """Returns a file of lines, or one that is made of a zip in ``scratch``. ``most``: bytes of a
+    file."""
     if source.suffix.lower() != ".zip":
         return LineFile(source, most=most)
-    with translated("not_written", scratch.name):
-        folder = scratch_folder(scratch)
-    try:
-        return LineFile(_as_lines(source, Path(folder.name)), closed=folder.cleanup)
-    except BaseException:
-        folder.cleanup()
-        raise
+    with translated("not_written", scratch.name), scratch_folder(scratch) as folder:
+        return LineFile(_as_lines(source, Path(folder)))  # it can be read though its name is gone
 
 
 def _as_lines(source: Path, folder: Path) -> Path:

@@ -202,10 +202,12 @@ async def test_a_backup_that_could_not_be_written_costs_no_older_one(
     assert backups(tmp_path) == ["2026-11-21.zip"]
 
 
-async def test_a_full_disk_is_found_before_anything_is_written(tmp_path: Path) -> None:
+async def test_a_full_disk_is_found_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
+    monkeypatch.setattr(backup, "free_bytes", lambda _: 1000)
     async with asleep(tmp_path) as rig:
-        rig.engine.parts.backup._free = lambda _: 1000
         assert "no room" in (await night(rig)).errors[0]
     assert backups(tmp_path) == []
 
