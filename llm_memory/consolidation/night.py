@@ -25,11 +25,10 @@ from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..vault.markdown_vault import MarkdownVault
 from .backup import Backup
-from .decay_step import DecayStep
-from .merging import MergeStep
-from .overviews import Overviews
+from .leaving import Leaving
+from .pages import MemoryPages
 from .purge import Purge
-from .question_step import QuestionStep
+from .questions import QuestionStep
 from .report import Postponed, SleepReport, as_json, from_json
 from .rules.schedule import was_missed
 
@@ -49,9 +48,8 @@ class Night:
     _vault: MarkdownVault
     _notices: NoticeBoard
     _clock: Clock
-    _fading: DecayStep
-    _merging: MergeStep
-    _overviews: Overviews
+    _leaving: Leaving
+    _memory_pages: MemoryPages
     _questions: QuestionStep
     _souls: Callable[[], Awaitable[None]]
     """Evaluates the changes that are proposed for the manner of personas."""
@@ -181,10 +179,10 @@ class Night:
 
     async def _tidy(self, scope: Scope) -> None:
         """Do the steps of one scope, of which a quarter may leave."""
-        room = self._fading.room(scope)
-        done = await self._step("fade", self._fading.run(scope, room), scope)
-        await self._step("merge", self._merging.run(scope, room - done.archived), scope)
-        await self._step("overview", self._overviews.run(scope), scope)
+        room = self._leaving.room(scope)
+        done = await self._step("fade", self._leaving.fade(scope, room), scope)
+        await self._step("merge", self._leaving.merge(scope, room - done.archived), scope)
+        await self._step("overview", self._memory_pages.run(scope), scope)
         await self._step("questions", self._questions.run(scope), scope)
 
     async def _step(

@@ -34,6 +34,7 @@ from ..remember.rules.corrected import unread_id
 from ..runtime.cooperative import cooperative
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
+from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.state_store import SqliteStateStore
 from ..storage.store_files import StoreFiles
@@ -43,7 +44,6 @@ from ..vault.notes.note_book import NoteBook
 from .backup import Backup
 from .report import SleepReport
 from .rules.traces import Traces
-from .sleep_store import SqliteSleepStore
 
 _VECTORS: Final = "index/chroma/"
 _PAUSES: Final = (0.1, 0.3, 0.6, 0.0)
@@ -64,7 +64,7 @@ class Purge:
     _state: SqliteStateStore
     _turns: SqliteTurnStore
     _loop_file: SqliteLoopFile
-    _sleep_store: SqliteSleepStore
+    _loop_book: SqliteLoopFacts
     _lexical: LexicalService
     _indexing: IndexingService
     _walks: Mapping[str, Callable[[Collection[str]], None]]
@@ -163,7 +163,7 @@ class Purge:
         self._left += await self._backup.rewrite(cut)
         async with self._living.writing:
             await asyncio.to_thread(self._clear_ledger, purged, gone)
-        await asyncio.to_thread(self._sleep_store.forget, gone)
+        await asyncio.to_thread(self._loop_book.forget_evidence, gone)
         await asyncio.to_thread(self._state.drop_uses, gone)
         await self._clear_logs()
         found |= await self._searched(traces, gone)

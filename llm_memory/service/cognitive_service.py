@@ -124,7 +124,7 @@ class CognitiveService(DecisionDesk, Turns):
         does. Raises VaultWriteFailed."""
         scope = (await self.parts.gate.open(conversation_id)).records
         if not isinstance(scope, Refused):
-            await self.parts.overviews.run(scope)
+            await self.parts.memory_pages.run(scope)
 
     @deed
     async def note_role(self, note: RoleNote, *, conversation_id: ConversationId) -> NoteOutcome:

@@ -14,16 +14,13 @@ from ..catalogue.acquaintances import Acquaintances
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
-from ..consolidation.archive_step import ArchiveStep
 from ..consolidation.backup import Backup
-from ..consolidation.decay_step import DecayStep
-from ..consolidation.merging import MergeStep
+from ..consolidation.leaving import Leaving
 from ..consolidation.night import Night
-from ..consolidation.overviews import Overviews
+from ..consolidation.pages import MemoryPages
 from ..consolidation.purge import Purge
-from ..consolidation.question_step import QuestionStep
+from ..consolidation.questions import QuestionStep
 from ..consolidation.report import Postponed
-from ..consolidation.sleep_store import SqliteSleepStore
 from ..decisions.files import SharedFiles
 from ..decisions.recorder import Recorder
 from ..index.embedding_cache import SqliteVectorCache
@@ -209,7 +206,6 @@ class Parts(Told):
     )
     turns = part(lambda p: SqliteTurnStore(p.loop_file))
     loop_book = part(lambda p: SqliteLoopFacts(p.loop_file))
-    sleep_store = part(lambda p: SqliteSleepStore(p.loop_file))
 
     # Indexes: files that may be deleted.
     worker = part(lambda p: indexes.chroma_worker(p.paths, english=p.english))
@@ -301,11 +297,9 @@ class Parts(Told):
         memory="paths.memory",
         keep="settings.loop.backups_keep",
     )
-    overviews = wired(Overviews)
-    archive = wired(ArchiveStep)
-    fading = wired(DecayStep)
-    merging = wired(MergeStep)
-    questions = wired(QuestionStep, uses="uses.of")
+    memory_pages = wired(MemoryPages)
+    leaving = wired(Leaving, editor="handlers")
+    questions = wired(QuestionStep, editor="handlers", uses="uses.of")
     purge = wired(
         Purge,
         walks=lambda p: {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -104,6 +104,11 @@ class SqliteLoopFacts:
                 [(one.useful, one.useless, one.key.scope, one.key.memory_id) for one in weighed],
             )
             connection.execute("DELETE FROM evidence WHERE useful = 0 AND useless = 0")
+
+    def forget_evidence(self, memory_ids: Iterable[str]) -> None:
+        """Delete what was counted for purged memories."""
+        rows = [(name,) for name in memory_ids]
+        self._file.write("DELETE FROM evidence WHERE memory_id = ?", rows)
 
     def fact(self, name: str) -> str:
         """Returns what is kept under a name, empty for nothing. No person's words are kept here."""

@@ -24,14 +24,12 @@ def rewrite(
     *,
     title: str,
     english: bool,
-    cleared: Callable[[str], str] = str,
 ) -> bool | None:
     """Put what ``make`` returns between the marks. Blocks.
 
     Args:
         make: Gives the new lines, from those that stand there.
         title: Of a new page, without marks.
-        cleared: What of the former lines may be kept.
 
     Returns:
         True if it was written, False if it is as it should be; None for a page that was left alone:
@@ -57,7 +55,7 @@ def rewrite(
         if previous.strip():
             # No line of it may be taken for an entry of the archive.
             former = previous.replace("^m-", "\\^m-").replace("\\\\^m-", "\\^m-")
-            pages.keep(place, name, cleared(former).encode(), most=KEPT)
+            pages.keep(place, name, former.encode(), most=KEPT)
         if pages.write(place, name, whole.encode(), page):
             return True
     raise VaultWriteFailed(f"{name}: somebody else writes to it all the time")

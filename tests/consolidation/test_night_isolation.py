@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.merging import weaker_of
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.leaving import weaker_of
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope

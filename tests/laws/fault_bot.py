@@ -23,7 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import ScopedMemoryError
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_changed
@@ -129,7 +128,6 @@ class FaultyBot:
                 "turns": faulty("turns", SqliteTurnStore(loop_file)),
                 "loop_file": loop_file,
                 "loop_book": SqliteLoopFacts(loop_file),
-                "sleep_store": SqliteSleepStore(loop_file),
                 "watcher": FakeWatcher(missing="files are looked at each minute"),
                 "trust": FixedTrust(),
                 "bundled": None,

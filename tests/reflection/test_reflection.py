@@ -20,8 +20,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed_by
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.archive_step import FADED_BY
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.leaving import FADED
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.remember.memory_handlers import MemoryHandlers
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
@@ -321,7 +322,7 @@ async def test_a_debt_told_anew_is_owed_though_what_settled_it_has_faded(bot: Bo
     _, paid = await settled_debt(bot)
     now = bot.clock()
     vault, living = bot.engine.parts.vault, bot.engine.parts.catalogue
-    vault.archive(paid, by=FADED_BY, at=now)
+    vault.archive(paid, by=Actor("", FADED[0]), at=now)
     living.remove(paid)
     assert settler(bot)
     await bot.hears("小红又借了，小红欠我三百块", learned("小红欠小明三百块"))

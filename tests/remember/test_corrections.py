@@ -33,8 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     MADE_OF_ENTRIES,
 )
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.decay_step import may_leave
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.merging import weaker_of
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.leaving import may_leave, weaker_of
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import CORRECTIONS, DeedKind

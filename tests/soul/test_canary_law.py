@@ -21,8 +21,7 @@ from typing import Any, Final
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft
-from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
+from astrbot_plugin_scoped_memory.llm_memory.consolidation import leaving, purge
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulChanged,
@@ -37,6 +36,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import complaints
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import HAN
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import BENIGN
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -207,7 +207,7 @@ class Smuggler:
         if system.startswith(TOLD["instructions"]):
             self.read.append(call)
             return Completion(self._told(call), 10)
-        if system == questions.SYSTEM:
+        if system == Texts.of("zh").say("questions.instructions"):
             self.asked.append(call)
             asks = {str(n): [f"{word}是谁？"] for n, word in enumerate(words_in(prompt), 1)}
             return Completion(json.dumps({"asks": asks}), 10)
@@ -359,7 +359,7 @@ WAYS = tuple(ways())
 async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merging, "_REST_SECONDS", 0.0)
+    monkeypatch.setattr(leaving, "_REST_SECONDS", 0.0)
     monkeypatch.setattr(purge, "_PAUSES", ())  # no index is built
     own = prepare(tmp_path, WAYS)
     items = {way.word: way.template for way in WAYS if way.kind == "style"}

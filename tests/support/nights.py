@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
@@ -34,7 +33,6 @@ class LoopStores:
 
     turns: SqliteTurnStore
     book: SqliteLoopFacts
-    nights: SqliteSleepStore
 
 
 @contextlib.contextmanager
@@ -43,7 +41,7 @@ def loop_stores(root: Path) -> Iterator[LoopStores]:
     file = SqliteLoopFile(root / "state" / "loop.sqlite")
     file.open()
     try:
-        yield LoopStores(SqliteTurnStore(file), SqliteLoopFacts(file), SqliteSleepStore(file))
+        yield LoopStores(SqliteTurnStore(file), SqliteLoopFacts(file))
     finally:
         file.close()
 

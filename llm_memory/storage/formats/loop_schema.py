@@ -34,15 +34,13 @@ CREATE TABLE IF NOT EXISTS share (
     day TEXT NOT NULL, scope TEXT NOT NULL, tokens INTEGER NOT NULL, dropped INTEGER NOT NULL,
     PRIMARY KEY (day, scope)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS sleep_compared (
-    scope TEXT NOT NULL, memory_id TEXT NOT NULL, digest TEXT NOT NULL,
-    PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS style (
     scope TEXT NOT NULL, role TEXT NOT NULL, week TEXT NOT NULL, axis TEXT NOT NULL,
     direction TEXT NOT NULL, person TEXT NOT NULL,
     PRIMARY KEY (scope, role, week, axis, direction, person)) WITHOUT ROWID;
 """
 
+_GONE: Final = ("sleep_run", "sleep_day", "sleep_compared", "soul_answer", "turn", "batch")
 LOOP: Final = Schema(
     6,
     TABLES,
@@ -52,9 +50,6 @@ LOOP: Final = Schema(
     older={
         4: ("DROP TABLE IF EXISTS share",),
         5: ("DROP TABLE IF EXISTS pause",),
-        6: tuple(
-            f"DROP TABLE IF EXISTS {name}"
-            for name in ("sleep_run", "sleep_day", "soul_answer", "turn", "batch")
-        ),
+        6: tuple(f"DROP TABLE IF EXISTS {name}" for name in _GONE),
     },
 )

@@ -1,0 +1,163 @@
+"""Asks a model for questions to memories that have none: those written by hand, imported, adopted,
+logged by agents, or reworded.
+
+The instructions, ``questions`` of the catalogue, say that the memories are data: a JSON line each,
+between marks that no text can forge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue, entry_key
+from ..catalogue.rules.closing import is_over
+from ..catalogue.rules.tasks import is_done
+from ..catalogue.rules.timeline import is_digest
+from ..errors import ChatFailed
+from ..log import logger
+from ..models.data_models import MemoryDraft, Refused, StoredMemory
+from ..models.passages import Key, place_name
+from ..models.scope import Scope
+from ..reflection.chat_port import Completion
+from ..reflection.model import Model, Rests
+from ..reflection.rules.forgiving_json import Unreadable, find_answer, name_of
+from ..reflection.rules.prompt import Prompt, as_data
+from ..reflection.rules.reply import as_text, as_texts
+from ..reflection.rules.tags import usable_asks
+from ..remember.edit import DraftChecks, MemoryEditor
+from ..remember.exclusions import Exclusions
+from ..runtime.cooperative import cooperative
+from ..runtime.shielded import shielded
+from ..text.normalising import preview
+from ..texts import Texts
+from .leaving import rewritten
+from .report import SleepReport
+
+_CALLS: Final = 2
+"""Calls for a scope in one night: a scope that was just imported leaves tokens for others."""
+AT_ONCE: Final = 20
+"""Memories of one prompt."""
+_CHARS: Final = 240
+_NAMES: Final = ("ask", "question")
+
+type Questions = Mapping[int, tuple[str, ...]]
+"""By the index of their memory in the batch."""
+
+
+@dataclass(eq=False)
+class QuestionStep:
+    """Puts memories of one scope with the same readers into a prompt. It asks about a memory once
+    while the bot runs: one for which the model has no question is not paid for each night. This is
+    not written: a mark in the file would mean nothing to the person who reads it."""
+
+    _catalogue: Catalogue
+    _editor: MemoryEditor
+    _checks: DraftChecks
+    _model: Model
+    _uses: Callable[[StoredMemory], int]
+    _exclusions: Exclusions
+    _texts: Texts
+    _asked: dict[Key, str] = field(default_factory=dict, init=False)
+    """The words of each memory that was asked about."""
+
+    async def run(self, scope: Scope) -> SleepReport:
+        """Ask a few times. A model that fails, or is none, costs nothing else.
+
+        Raises StateUnavailable, VaultWriteFailed.
+        """
+        count = 0
+        for _ in range(_CALLS):
+            batch = await asyncio.to_thread(self._next, self._catalogue.of_scope(scope))
+            found = await self._ask(batch) if batch else None
+            if found is None:
+                break
+            self._asked |= {entry_key(stored): stored.memory.judgment for stored in batch}
+            for index, asks in found.items():
+                count += await shielded(self._give(batch[index], asks))
+        return SleepReport(asked=count)
+
+    def _next(self, living: Sequence[StoredMemory]) -> list[StoredMemory]:
+        """Returns the memories to ask about next: the most used first, then the newest, all with
+        the same readers as the first."""
+        waiting = filter(self._waits, cooperative(living))
+        ranked = sorted(waiting, key=lambda s: (self._uses(s), s.memory.created_at), reverse=True)
+        return [s for s in ranked if place_name(s) == place_name(ranked[0])][:AT_ONCE]
+
+    def _waits(self, stored: StoredMemory) -> bool:
+        """True for a memory without questions that may be asked for some: no quotation, and nothing
+        that repeats others, is settled or done, or is excluded in its scope."""
+        memory = stored.memory
+        if memory.asks or memory.quoted or is_digest(memory) or is_over(memory) or is_done(stored):
+            return False
+        said, person = memory.judgment, memory.provenance.person
+        excluded = self._exclusions.forbids(stored.scope.name, said, person)
+        return not excluded and self._asked.get(entry_key(stored)) != said
+
+    async def _ask(self, batch: Sequence[StoredMemory]) -> Questions | None:
+        """Returns the answer of the model of a conversation in which one of them was said; None if
+        it is not to be asked any more."""
+        prompt = await asyncio.to_thread(question_prompt, batch, self._texts)
+        said_in = (stored.memory.provenance.conversation for stored in batch)
+        where, schema = next(filter(None, said_in), ""), partial(read_questions, batch=batch)
+        try:
+            return await self._model.ask(prompt, schema, conversation=where, purpose="night")
+        except Rests:
+            return None
+        except ChatFailed as error:
+            logger.info("model_silent", error=error)
+            return {} if error.code == "unreadable" else None
+
+    async def _give(self, stored: StoredMemory, asks: tuple[str, ...]) -> bool:
+        """Write the questions that pass the checks of drafts. A person's edit meanwhile wins."""
+        draft = MemoryDraft(stored.memory.judgment, asks=asks)
+        passed = await asyncio.to_thread(self._checks.examine, draft, stored.scope)
+        if isinstance(passed, Refused) or not passed.asks:
+            return False
+        asks = passed.asks
+        written = await rewritten(
+            self._editor, stored, lambda memory: replace(memory, asks=memory.asks or asks)
+        )
+        return written is not None and written.memory.asks == asks
+
+
+def question_prompt(batch: Sequence[StoredMemory], texts: Texts) -> Prompt:
+    """Returns the prompt for memories of one place."""
+    lines = [
+        as_data({"n": n, "who": one.memory.who, "text": preview(one.memory.judgment, _CHARS)})
+        for n, one in enumerate(batch, start=1)
+    ]
+    system, user = texts.say("questions.instructions"), ("<memories>", *lines, "</memories>")
+    return Prompt(system, "\n".join(user), texts.spoken)
+
+
+def read_questions(given: Completion, batch: Sequence[StoredMemory]) -> Questions | Unreadable:
+    """Returns usable questions. Numbers that were not asked about are ignored."""
+    answer = find_answer(given.text, _NAMES, _without_frame)
+    if isinstance(answer, Unreadable):
+        return answer
+    named = dict(_by_number(next((answer[key] for key in answer if name_of(key) in _NAMES), {})))
+    found: dict[int, tuple[str, ...]] = {}
+    for index, stored in enumerate(batch):
+        asks = usable_asks(named.get(str(index + 1), ()), stored.memory.judgment)
+        found |= {index: asks} if asks else {}
+    return found if found or not named else Unreadable("wrong_type: asks")
+
+
+def _without_frame(value: object) -> dict[str, object] | None:
+    """Returns the answer that questions by number stand for, without the object around them."""
+    return {"asks": value} if any(_by_number(value)) else None
+
+
+def _by_number(value: object) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yields questions with their memory's number, from an object of lists, or from a list of
+    objects ``{"n": 1, "asks": [...]}``."""
+    if isinstance(value, dict):
+        yield from ((key, as_texts(asks)) for key, asks in value.items() if key.strip().isdecimal())
+    for one in value if isinstance(value, list) else ():
+        if isinstance(one, dict):
+            named = {name_of(key): given for key, given in one.items()}
+            yield as_text(named.get("n")), as_texts(named.get("ask") or named.get("question"))
