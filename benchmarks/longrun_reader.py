@@ -83,6 +83,8 @@ class BatchReader:
         if kind == "broken":
             return '{"new_memories": [{"judgment": "没有说完'
         turns, known = list(data_lines(prompt, "turn")), list(data_lines(prompt, "id"))
+        if not turns:  # the night asks for questions, and this model has none
+            return "{}"
         self._ids += [memory["id"] for memory in known]
         self.read.update(turn["said"] for turn in turns)
         reply = _learn(turns, known, _names(prompt))
