@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 from typing import Final, Literal
 
 from ..errors import ChatFailed
@@ -128,11 +128,21 @@ class Model:
 
     async def allowance(self) -> Allowance:
         """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""
-        return await asyncio.to_thread(self._allowance)
+        day = self._clock().date()
+        shares = await asyncio.to_thread(self._book.shares, day)
+        spent = await asyncio.to_thread(self._book.spent, day)
+        used = {share.group: share.tokens for share in shares}
+        return Allowance(self._settings.daily_tokens, spent.tokens, used)
 
     async def seconds_to_wait(self) -> float:
         """Returns the seconds of backoff that are left, 0 for none. Raises StateUnavailable."""
-        return await asyncio.to_thread(self._seconds_to_wait)
+        failures, _, at = (await asyncio.to_thread(self._book.fact, _FAILURES)).partition(" ")
+        waits = self._settings.retry_seconds[: int(failures or 0)]
+        if not waits:
+            return 0.0
+        # A clock that was set back further than that makes nobody wait for it.
+        passed = abs(self._clock() - datetime.fromisoformat(at)).total_seconds()
+        return max(waits[-1] - passed, 0.0)
 
     async def _call(
         self, prompt: Prompt, conversation: str, purpose: Purpose, group: str | None
@@ -169,47 +179,20 @@ class Model:
         finally:
             if not call.done():
                 call.cancel()
-                call.add_done_callback(_forget)
+                call.add_done_callback(lambda late: late.cancelled() or late.exception())
         if not done:
             raise ChatFailed("timeout")
         return call.result()
 
-    def _allowance(self) -> Allowance:
-        day = self._today()
-        used = {share.group: share.tokens for share in self._book.shares(day)}
-        return Allowance(self._settings.daily_tokens, self._book.spent(day).tokens, used)
-
     def _note_failure(self) -> None:
-        failures, _ = self._failures()
+        failures = int(self._book.fact(_FAILURES).partition(" ")[0] or 0)
         self._book.put_fact(_FAILURES, f"{failures + 1} {self._clock().isoformat()}")
 
     def _count(self, tokens: int, group: str | None, fault: str = "") -> None:
         """Count a call's tokens, and whether the service works."""
-        self._book.spend(self._today(), tokens=tokens, failed=bool(fault), group=group)
+        day = self._clock().date()
+        self._book.spend(day, tokens=tokens, failed=bool(fault), group=group)
         refusals = int(self._book.fact(_REFUSALS) or 0) + 1 if fault in _OF_PROMPT else 0
-        if fault and not 0 < refusals <= _MOST_REFUSALS:
-            return
-        self._book.put_fact(_REFUSALS, str(refusals))
-        self._book.put_fact(_FAILURES, "")
-
-    def _failures(self) -> tuple[int, datetime]:
-        """Returns how often the service failed in a row, and when it did last."""
-        count, _, at = self._book.fact(_FAILURES).partition(" ")
-        return (int(count), datetime.fromisoformat(at)) if count else (0, self._clock())
-
-    def _seconds_to_wait(self) -> float:
-        failures, failed_at = self._failures()
-        if not failures:
-            return 0.0
-        waits = self._settings.retry_seconds[:failures]
-        # A clock that was set back further than that makes nobody wait for it.
-        passed = abs(self._clock() - failed_at).total_seconds()
-        return max(waits[-1] - passed, 0.0) if waits else 0.0
-
-    def _today(self) -> date:
-        return self._clock().date()
-
-
-def _forget(call: asyncio.Future[Completion]) -> None:
-    if not call.cancelled():
-        call.exception()
+        if not fault or 0 < refusals <= _MOST_REFUSALS:
+            self._book.put_fact(_REFUSALS, str(refusals))
+            self._book.put_fact(_FAILURES, "")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Final
 
 MOST_CHARS: Final = 65_536
 """The longest answer."""
@@ -22,8 +22,6 @@ _DECODER: Final = json.JSONDecoder(strict=False)
 """A line may end inside a text."""
 _MOST_BROKEN: Final = 10
 """So many objects may begin and not end before the rest is not looked at."""
-_DEEPEST: Final = 3
-"""An answer stands inside so many objects at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def find_answer(
         found = (_answer(value, names, shaped) for value in values)
         answers = [one for one in found if one is not None]
     else:  # parts of a broken object are among them
-        answers = [value for value in values if _is_answer(value, names)]
+        answers = [one for one in values if isinstance(one, dict) and _is_answer(one, names)]
     if not answers:
         is_json = values and is_whole
         return Unreadable("no_field: no known field" if is_json else "no_json: no complete object")
@@ -115,21 +113,18 @@ def _answer(
     value: object,
     names: Collection[str],
     shaped: Callable[[object], dict[str, object] | None],
-    depth: int = 0,
 ) -> dict[str, object] | None:
-    if value == {}:
-        return {}
-    if _is_answer(value, names):
+    if isinstance(value, dict) and (not value or _is_answer(value, names)):
         return value
-    if (found := shaped(value)) is not None or not isinstance(value, dict) or depth == _DEEPEST:
+    if (found := shaped(value)) is not None or not isinstance(value, dict):
         return found
-    inside = [_answer(one, names, shaped, depth + 1) for one in value.values()]
+    inside = [_answer(one, names, shaped) for one in value.values()]
     answers = inside if len(inside) == 1 else [one for one in inside if one]
     return answers[0] if len(answers) == 1 else None
 
 
-def _is_answer(value: object, names: Collection[str]) -> TypeGuard[dict[str, object]]:
-    return isinstance(value, dict) and any(name_of(key) in names for key in value)
+def _is_answer(value: Mapping[str, object], names: Collection[str]) -> bool:
+    return any(name_of(key) in names for key in value)
 
 
 def _texts(value: object) -> set[str]:

@@ -19,32 +19,21 @@ KINDS: Final = {word: kind for kind in MemoryKind for word in (kind.name.lower()
 _MOST_ITEMS: Final = 120
 """The most items of each list of memories that are read: three for each turn."""
 _FIELDS: Final = {
-    name_of(word): field
-    for field, words in {
-        "useful_ids": ("useful_ids", "useful"),
-        "useless_ids": ("useless_ids", "useless"),
-        "new_memories": ("new_memories", "memories"),
-        "contradictions": ("contradictions", "corrections"),
-        "style": ("style",),
-    }.items()
-    for word in words
+    **dict.fromkeys(("usefulid", "useful"), "useful"),
+    **dict.fromkeys(("uselessid", "useles"), "useless"),
+    **dict.fromkeys(("newmemory", "memory"), "memories"),
+    **dict.fromkeys(("contradiction", "correction"), "corrections"),
+    "style": "style",
 }
-"""Fields of an answer by what models call them."""
+"""Fields of an answer, by ``name_of`` what models call them."""
 _JUDGMENT: Final = frozenset({"judgment", "judgement"})
 _ITEM_FIELDS: Final = {
-    name_of(word): field
-    for field, words in {
-        "judgment": (*_JUDGMENT, "memory", "content", "text", "fact"),
-        "asks": ("asks", "questions"),
-        "tags": ("tags",),
-        "old_id": ("old_id", "id", "memory_id"),
-        "new": ("new", "new_memory"),
-        **{field: (field,) for field in ("reasoning", "kind", "strength", "turn", "who", "when")},
-        "decision": ("decision",),
-    }.items()
-    for word in words
+    **dict.fromkeys((*_JUDGMENT, "memory", "content", "text", "fact"), "judgment"),
+    **dict.fromkeys(("id", "memoryid"), "oldid"),
+    "newmemory": "new",
+    "question": "ask",
 }
-"""Fields of an item by what models call them."""
+"""Other names of an item's fields, in the same way."""
 _AXES: Final[Mapping[str, Axis]] = {axis: axis for axis in get_args(Axis)}
 _WAYS: Final[Mapping[str, Direction]] = {way: way for way in get_args(Direction)}
 
@@ -99,15 +88,15 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
         (fields[field] if field else unknown).extend(as_list(value))
     if any(isinstance(one, str | list | dict) for one in unknown) and not any(fields.values()):
         return Unreadable("no_field: something stands in an unknown field alone")
-    memories = [_memory(one) for one in fields["new_memories"][:_MOST_ITEMS]]
-    corrections = [_correction(one) for one in fields["contradictions"][:_MOST_ITEMS]]
+    memories = [_memory(one) for one in fields["memories"][:_MOST_ITEMS]]
+    corrections = [_correction(one) for one in fields["corrections"][:_MOST_ITEMS]]
     dropped = [f"new_memories.{place}" for place, one in enumerate(memories) if one is None]
     dropped += [f"contradictions.{place}" for place, one in enumerate(corrections) if one is None]
     if dropped and not any((*memories, *corrections)):
         return Unreadable(f"wrong_type: {', '.join(dropped[:5])}")
     return ReflectionReply(
-        useful_ids=as_texts(fields["useful_ids"]),
-        useless_ids=as_texts(fields["useless_ids"]),
+        useful_ids=as_texts(fields["useful"]),
+        useless_ids=as_texts(fields["useless"]),
         new_memories=tuple(filter(None, memories)),
         contradictions=tuple(filter(None, corrections)),
         manner=_manner(fields["style"]),
@@ -148,8 +137,8 @@ def _field_of_shape(value: object) -> str:
     """Returns the field whose items a value holds, empty for no items."""
     names = [{name_of(key) for key in one} for one in as_list(value) if isinstance(one, dict)]
     if any("oldid" in one for one in names):
-        return "contradictions"
-    return "new_memories" if any(one & _JUDGMENT for one in names) else ""
+        return "corrections"
+    return "memories" if any(one & _JUDGMENT for one in names) else ""
 
 
 def _answer_of_items(value: object) -> dict[str, object] | None:
@@ -164,7 +153,8 @@ def _item(given: object) -> dict[str, object]:
     if isinstance(given, str) and not given.lstrip().startswith(("{", "[")):
         return {"judgment": given}
     items = given.items() if isinstance(given, dict) else ()
-    return {_ITEM_FIELDS.get(name_of(key), ""): value for key, value in items}
+    named = ((name_of(key), value) for key, value in items)
+    return {_ITEM_FIELDS.get(name, name): value for name, value in named}
 
 
 def _memory(given: object) -> NewMemory | None:
@@ -175,8 +165,8 @@ def _memory(given: object) -> NewMemory | None:
     return NewMemory(
         judgment,
         reasoning=as_text(item.get("reasoning")),
-        tags=as_texts(item.get("tags")),
-        asks=as_texts(item.get("asks")),
+        tags=as_texts(item.get("tag")),
+        asks=as_texts(item.get("ask")),
         kind=as_text(item.get("kind")),
         strength=as_number(item.get("strength")),
         turn=as_number(item.get("turn")),
@@ -188,7 +178,7 @@ def _memory(given: object) -> NewMemory | None:
 
 def _correction(given: object) -> Correction | None:
     item = _item(given)
-    old_id, new = as_text(item.get("old_id")), _memory(item.get("new", given))
+    old_id, new = as_text(item.get("oldid")), _memory(item.get("new", given))
     return Correction(old_id, new) if old_id and new else None
 
 
