@@ -85,6 +85,16 @@ async def test_a_flood_of_strangers_does_not_keep_the_family_from_being_read_tha
     assert before or first <= 1
 
 
+async def test_who_used_the_least_of_a_day_is_read_first(bot: Bot) -> None:
+    await flood(bot, 5, WORK)
+    await bot.read_due()
+    for where in (WORK, FAMILY, FLOODER):
+        await say(bot, PEANUTS, where=where)
+    await bot.read_due()
+    where = [call.conversation for call in bot.chat.calls[-3:]]
+    assert where == [FAMILY.umo, FLOODER.umo, WORK.umo]
+
+
 async def test_in_a_group_who_says_little_is_read_with_the_first(bot: Bot) -> None:
     await flood(bot, 50, FAMILY, LONG[:1_500])
     await say(bot, PEANUTS, who=person(2001, "妈妈"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import Actor
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
-from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import person
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     TOLD,
@@ -34,51 +32,36 @@ TEXTS = Texts("zh-CN")
 @pytest.mark.parametrize(
     "made_up",
     [
-        "小雯去蓝湾上班",
-        "小雯在蓝湾上班，刚跳槽",
         PLACEHOLDER,
-        "Alice told Bob that she bought a house in Boston last week",
+        "小雯在蓝湾上班，刚跳槽",
         "Xiao Ming moved to the west of the city",
         "张伟养了两只柯基犬",
     ],
 )
 async def test_an_answer_made_of_nothing_that_was_said_is_asked_for_again_and_put_aside(
-    tmp_path: Path, made_up: str
+    bot: Bot, made_up: str
 ) -> None:
-    wrong = answer(learned(made_up, who="s1"))
-    for name, second in (("again", answer(learned(MOVED, who="s1"))), ("aside", wrong)):
-        chat = ScriptedChat(wrong, second)
-        async with running(tmp_path / name, chat=chat) as rig:
-            await say(rig, TALK)
-            report = await reflect(rig)
-            assert len(chat.calls) == 2
-            assert chat.calls[1].prompt.startswith(chat.calls[0].prompt)
-            dead = (await rig.engine.status()).loop.queue.dead
-            if name == "again":
-                assert texts_of(rig) == {"家人": [MOVED]}
-                assert (report.read, report.dead, dead) == (1, 0, 0)
-                continue
-            assert texts_of(rig) == {}
-            assert (report.read, report.dead, dead) == (0, 1, 1)
-            # Its turns are not gone: a better model may read them.
-            chat.say([answer(learned(MOVED, who="s1"))])
-            assert await rig.engine.reflection.retry() == 1
-            await reflect(rig)
-            assert texts_of(rig) == {"家人": [MOVED]}
+    wrong, right = answer(learned(made_up, who="s1")), answer(learned(MOVED, who="s1"))
+    bot.chat.say([wrong, wrong])
+    await say(bot, TALK)
+    report = await reflect(bot)
+    assert texts_of(bot) == {}
+    assert (report.read, report.dead, len(bot.chat.calls)) == (0, 1, 2)
+    # Its turns are not gone: a better answer is learned.
+    bot.chat.say([wrong, right])
+    assert await bot.engine.reflection.retry() == 1
+    await reflect(bot)
+    assert texts_of(bot) == {"家人": [MOVED]}
 
 
-async def test_what_stands_beside_the_prompts_own_words_is_learned(tmp_path: Path) -> None:
+async def test_what_stands_beside_the_prompts_own_words_is_learned(bot: Bot) -> None:
     item = learned(MOVED, who="s1", reasoning="依据", tags=["其他词", "…", "住处"])
     item |= {"asks": ["问法", "…", "谁换了地方住"]}
-    chat = ScriptedChat(answer(learned("小雯去蓝湾上班"), item))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, TALK)
-        await reflect(rig)
-        (stored,) = rig.living()
-        memory = stored.memory
-        assert (memory.judgment, memory.reasoning, memory.tags) == (MOVED, "", ("住处",))
-        assert memory.asks == ("谁换了地方住",)
-        assert len(chat.calls) == 1
+    await bot.hears(TALK, learned("小雯去蓝湾上班"), item)
+    (memory,) = [stored.memory for stored in bot.living()]
+    assert (memory.judgment, memory.reasoning, memory.tags) == (MOVED, "", ("住处",))
+    assert memory.asks == ("谁换了地方住",)
+    assert len(bot.chat.calls) == 1
     assert PLACEHOLDER in TOLD["instructions"]
 
 
