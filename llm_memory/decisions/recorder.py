@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -29,9 +29,8 @@ from ..catalogue.rules.proposals import (
     withdrawn,
 )
 from ..log import logger
-from ..models.data_models import Memory, Refused, StoredMemory
+from ..models.data_models import Memory, Refused, StoredMemory, moment_in
 from ..models.decisions import DecisionChange, Draft, Recorded, RecordFile
-from ..models.scope import Scope
 from ..remember.edit import MemoryEditor
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
@@ -42,7 +41,6 @@ from .files import SharedFiles, SharedRecords
 from .listing import decided_here
 
 _SHOWN_FOR: Final = timedelta(minutes=10)
-_MOST_SHOWN: Final = 50
 
 
 @dataclass(eq=False)
@@ -56,8 +54,6 @@ class Recorder:
     _clock: Clock
     _english: bool
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _shown: dict[str, tuple[Record, RecordFile | None]] = field(default_factory=dict)
-    """Drafts by digest, the latest last: they are written as they were shown."""
 
     async def records(self) -> SharedRecords:
         """Returns all records. Raises NotAppended."""
@@ -78,40 +74,30 @@ class Recorder:
         """
         async with self._lock:
             try:
-                return await self._publish(record, file, stored, asked)
+                there = await self.records()
+                if stored and (known := await self._known(record, file, stored, there)):
+                    return known
+                earlier = record.supersedes or record.withdraws
+                here = stored if file is None else None
+                former = await self._former(earlier, here) if here else there.in_force(earlier)
+                if earlier and not former:
+                    return Refused("no_such_record")
+                number = await self._number(record, stored, there, here=here is not None)
+                now = self._clock().replace(microsecond=0)
+                shown = self._shown_at(asked.shown)
+                draft = replace(record, number=number, at=shown or now)
+                if not asked.unseen and (shown is None or asked.shown != self._digest(draft, file)):
+                    if file:
+                        await asyncio.to_thread(self._files.refuse_hidden, file)
+                    draft = replace(draft, at=now)
+                    text, digest = render(draft, english=self._english), self._digest(draft, file)
+                    return Draft(text, digest, file, outdated=bool(asked.shown))
+                if file is None:
+                    return await self._decide_here(draft, stored)
+                return await self._write(draft, file, stored)
             except NotAppended as error:
                 code = "open_fence" if error.code is AppendFault.HIDDEN else "not_written"
                 return Refused(code, detail=error.detail or error.code.value)
-
-    async def _publish(
-        self,
-        record: Record,
-        file: RecordFile | None,
-        stored: StoredMemory | None,
-        asked: DecisionChange,
-    ) -> Draft | Recorded | Refused:
-        """Raises NotAppended."""
-        there = await self.records()
-        if stored and (known := await self._known(record, file, stored, there)):
-            return known
-        earlier = record.supersedes or record.withdraws
-        here = stored.scope if stored and file is None else None
-        former = await self._former(earlier, here) if here else None
-        if earlier and former is None and (here or not there.in_force(earlier)):
-            return Refused("no_such_record")
-        record = replace(
-            record,
-            number=await self._number(record, stored, there, here=here is not None),
-            at=self._clock().replace(microsecond=0),
-        )
-        draft = self._was_shown(asked.shown, record, file)
-        if draft is None and not asked.unseen:
-            if file:
-                await asyncio.to_thread(self._files.refuse_hidden, file)
-            return self._show(record, file, outdated=bool(asked.shown))
-        if file is None:
-            return await self._decide_here(draft or record, stored)
-        return await self._write(draft or record, file, stored)
 
     async def _known(
         self, record: Record, file: RecordFile | None, stored: StoredMemory, there: SharedRecords
@@ -143,25 +129,21 @@ class Recorder:
         entries = list(self._catalogue.all())
         return 1 + max(there.highest, await asyncio.to_thread(_highest, entries))
 
-    def _was_shown(self, digest: str, record: Record, file: RecordFile | None) -> Record | None:
-        draft, where = self._shown.get(digest, (None, file))
-        if draft is None or draft.at is None or self._clock() - draft.at > _SHOWN_FOR:
-            return None
-        return draft if where is file and replace(record, at=draft.at) == draft else None
+    def _digest(self, record: Record, file: RecordFile | None) -> str:
+        """Returns what names a draft: its time, and a hash of what would be written where."""
+        text = f"{file}\n{render(record, english=self._english)}"
+        return f"{record.at and record.at.isoformat()} {hashlib.sha256(text.encode()).hexdigest()}"
 
-    def _show(self, record: Record, file: RecordFile | None, *, outdated: bool) -> Draft:
-        text = render(record, english=self._english)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        self._shown[digest] = (record, file)
-        while len(self._shown) > _MOST_SHOWN:
-            del self._shown[next(iter(self._shown))]
-        return Draft(text, digest, file, outdated)
+    def _shown_at(self, digest: str) -> datetime | None:
+        """Returns the time of a draft that is young enough to be written as it was shown."""
+        at = moment_in(digest.partition(" ")[0])
+        return at if at and timedelta() <= self._clock() - at <= _SHOWN_FOR else None
 
     # A decision of one scope
 
-    async def _former(self, number: int, scope: Scope) -> StoredMemory | None:
-        """Returns the scope's own decision with this number, if it is in force."""
-        entries = self._catalogue.of_scope(scope)
+    async def _former(self, number: int, stored: StoredMemory) -> StoredMemory | None:
+        """Returns the decision of the entry's own scope with this number, if it is in force."""
+        entries = self._catalogue.of_scope(stored.scope)
         return await asyncio.to_thread(lambda: decided_here(cooperative(entries), number))
 
     async def _decide_here(self, record: Record, stored: StoredMemory | None) -> Recorded | Refused:
@@ -182,7 +164,7 @@ class Recorder:
         return Recorded(record.number)
 
     async def _supersede(self, record: Record, stored: StoredMemory) -> None:
-        former = await self._former(record.supersedes, stored.scope)
+        former = await self._former(record.supersedes, stored)
         if former is not None and entry_key(former) != entry_key(stored):
             await self._handlers.annotate(former, partial(closed, by=stored.memory.memory_id))
 

@@ -16,7 +16,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
-    Hit,
     MemoryDraft,
     Stored,
     is_stored,
@@ -127,18 +126,6 @@ async def test_what_was_shown_is_written_byte_for_byte(tmp_path: Path) -> None:
         again = await decide(rig, change)
         assert again == Recorded(1, RecordFile.DECISIONS, 5, again=True)
         assert shared(tmp_path).read_text("utf-8") == text
-
-
-async def test_an_accepted_proposal_names_a_record_that_is_not_there(tmp_path: Path) -> None:
-    async with deciding(tmp_path) as (rig, (memory_id,)):
-        await accepted(rig, memory_id)
-        (hit,) = (await rig.recall("检索面用什么", HOME, limit=1)).hits
-        assert hit.is_note
-        shared(tmp_path).write_text("# 决定\n", "utf-8")
-        await rig.engine.parts.note_book.refresh()
-        (hit,) = (await rig.recall("检索面用什么", HOME)).hits
-        assert hit.memory_id == memory_id
-        assert standing(hit, lambda code, **_: code)[0] == "D-0001"
 
 
 async def test_a_draft_that_is_old_or_says_something_else_is_shown_again(tmp_path: Path) -> None:
@@ -276,6 +263,12 @@ async def test_what_an_old_buffer_dropped_is_named_and_accepted_again_under_its_
         shared(tmp_path).write_text(text.replace(buffer, "# 决定\n人写的。\n"), "utf-8")
         lost = {one.number: one.file for one in await items(rig)}
         assert lost == {1: "", 2: RecordFile.DECISIONS.path}
+        await rig.engine.parts.note_book.refresh()
+        hits = (await rig.recall("检索面用甲", HOME)).hits
+        assert (hits[0].memory_id, standing(hits[0], lambda code, **_: code)[0]) == (
+            ids[0],
+            "D-0001",
+        )
         for _ in range(2):
             again = await decide(rig, Accept(ids[0], unseen=True))
             assert isinstance(again, Recorded)
@@ -292,131 +285,87 @@ async def test_a_number_that_two_branches_brought_is_listed_twice(tmp_path: Path
         assert [(i.number, i.line) for i in await items(rig)] == [(7, 1), (7, 3), (8, 5)]
 
 
-async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path: Path) -> None:
-    words = [
-        "用甲还是用乙待定",
-        "小明说检索面用丙",
-        "令牌放在 10001 的柜子里",
-        "面板密码是 hunter2abc",
-    ]
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        ids = []
-        for text in words:
-            draft = MemoryDraft(text, actor=person(10001), proposed=True)
-            stored = await rig.engine.service.remember(draft, conversation_id=HOME)
-            assert isinstance(stored, Stored)
-            ids.append(stored.memory.memory.memory_id)
-        for memory_id, code in zip(ids, ("dispute", "names_speaker"), strict=False):
-            refused = await decide(rig, Publish(memory_id, unseen=True))
-            assert isinstance(refused, Refused)
-            assert (refused.reason, refused.objections[0][0]) == ("objection", code)
-            await accepted(rig, memory_id, anyway=True)
-        account = await decide(rig, Publish(ids[2], unseen=True, anyway=True))
-        assert account == Refused("not_public", detail="10001")
-        for reference in (Reference("see the wiki"), Reference(pr="javascript:alert(1)")):
-            wrong = await decide(rig, Publish(ids[2], reference=reference, unseen=True))
-            assert wrong == Refused("reference")
-        assert not stands_in("10001", shared(tmp_path).read_text("utf-8"))
-
-
-async def test_private_data_is_published_by_nobody(tmp_path: Path) -> None:
-    async with deciding(tmp_path) as (rig, (memory_id,)):
-        file = tmp_path / "memory" / "scopes" / "家人" / "decisions.md"
-        phone = "房东的电话是 13800138000"
-        file.write_text(file.read_text("utf-8").replace("连接池已经有了。", phone), "utf-8")
-        await rig.engine.reconcile()
-        refused = await decide(rig, Publish(memory_id, unseen=True, anyway=True))
-        assert refused == Refused("not_public", detail="phone")
-        assert not shared(tmp_path).exists()
+@pytest.mark.parametrize(
+    ("text", "why", "refused"),
+    [
+        ("用甲还是用乙待定", "", ("objection", "dispute")),
+        ("小明说检索面用丙", "", ("objection", "names_speaker")),
+        ("令牌放在 10001 的柜子里", "", ("not_public", "10001")),
+        (WORDS, "房东的电话是 13800138000", ("not_public", "phone")),
+    ],
+)
+async def test_what_should_not_be_published_is_refused_with_its_reason(
+    tmp_path: Path, text: str, why: str, refused: tuple[str, str]
+) -> None:
+    async with deciding(tmp_path, [text]) as (rig, (memory_id,)):
+        if why:  # a person's file is not cleaned
+            file = tmp_path / "memory" / "scopes" / "家人" / "decisions.md"
+            file.write_text(file.read_text("utf-8").replace("连接池已经有了。", why), "utf-8")
+            await rig.engine.reconcile()
+        found = await decide(rig, Publish(memory_id, unseen=True))
+        assert isinstance(found, Refused)
+        against = found.objections[0][0] if found.objections else found.detail
+        assert (found.reason, against) == refused
+        overruled = await decide(rig, Publish(memory_id, unseen=True, anyway=True))
+        assert isinstance(overruled, Recorded) is (found.reason == "objection")
+        for wrong in (Reference("see the wiki"), Reference(pr="javascript:alert(1)")):
+            asked = Publish(memory_id, reference=wrong, unseen=True)
+            assert await decide(rig, asked) == Refused("reference")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a right there")
 async def test_a_link_and_an_open_fence_are_not_written_through(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        change = Publish(memory_id, unseen=True)
-        elsewhere = tmp_path / "elsewhere"
-        elsewhere.mkdir()
-        shared(tmp_path).parent.symlink_to(elsewhere)
-        refused = await decide(rig, change)
-        assert refused == Refused("not_written", detail="shared")
-        shared(tmp_path).parent.unlink()
-        shared(tmp_path).parent.mkdir()
-        (elsewhere / "x.md").write_text("别的\n", "utf-8")
-        shared(tmp_path).symlink_to(elsewhere / "x.md")
-        assert isinstance(await decide(rig, change), Refused)
-        shared(tmp_path).unlink()
-        os.link(elsewhere / "x.md", shared(tmp_path))
-        assert isinstance(await decide(rig, change), Refused)
-        assert (elsewhere / "x.md").read_text("utf-8") == "别的\n"
-        shared(tmp_path).unlink()
-        shared(tmp_path).write_text("# 决定\n```\n没有关上\n", "utf-8")
+        change, file = Publish(memory_id, unseen=True), shared(tmp_path)
+        elsewhere = tmp_path / "elsewhere" / "x.md"
+        elsewhere.parent.mkdir()
+        elsewhere.write_text("别的\n", "utf-8")
+        file.parent.symlink_to(elsewhere.parent)
+        assert await decide(rig, change) == Refused("not_written", detail="shared")
+        file.parent.unlink()
+        file.parent.mkdir()
+        for link in (file.symlink_to, file.hardlink_to):
+            link(elsewhere)
+            assert isinstance(await decide(rig, change), Refused)
+            file.unlink()
+        assert elsewhere.read_text("utf-8") == "别的\n"
+        file.write_text("# 决定\n```\n没有关上\n", "utf-8")
         for one in (change, Publish(memory_id)):
             assert await decide(rig, one) == Refused("open_fence", detail="2")
-        shared(tmp_path).write_text("# 决定\n", "utf-8")
-        assert (await accepted(rig, memory_id)).number == 1, "no number was used up"
 
 
 async def test_what_was_accepted_without_its_state_is_marked_at_the_next_start(
     tmp_path: Path,
 ) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        pass
-    shared(tmp_path).parent.mkdir()
-    record = f"## D-0031 {WORDS}\n> 已接受 · 提案：{proposal_key(memory_id)}\n"
-    shared(tmp_path).write_text(record, "utf-8")
+        shared(tmp_path).parent.mkdir()
+        record = f"## D-0031 {WORDS}\n> 已接受 · 提案：{proposal_key(memory_id)}\n"
+        shared(tmp_path).write_text(record, "utf-8")
+        (item,) = await items(rig)
+        assert (item.number, item.line) == (31, 1), "one decision, listed once"
     async with running(tmp_path, clock=StandingClock()) as rig:
         (stored,) = rig.engine.parts.catalogue.all()
         assert is_accepted(stored.memory)
         assert await accepted(rig, memory_id) == Recorded(31, RecordFile.DECISIONS, 1, again=True)
 
 
-LONG = "连接池已经有了，不必再加一套。" * 30
-BOTH = Reference("12", "o/r#34")
-
-
-async def hits(rig: Rig, where: ConversationId = HOME) -> list[Hit]:
-    return list((await rig.recall("检索面为什么用 PostgreSQL", where)).hits)
-
-
 async def test_the_record_stands_for_its_proposal_with_its_day_and_reference(
     tmp_path: Path,
 ) -> None:
-    async with deciding(tmp_path) as (rig, (memory_id,)):
-        (before,) = await hits(rig)
-        assert (before.memory_id, before.undecided) == (memory_id, True)
-        await accepted(rig, memory_id, reference=BOTH)
-        for where in (HOME, ELSEWHERE):
-            (hit,) = await hits(rig, where)
-            assert hit.headings[-1] == f"D-0001 {WORDS}"
-            assert hit.day == date(2026, 11, 21)
-            assert hit.preview == "Issue #12 · PR o/r#34 · 连接池已经有了。"
-            assert hit.pointer.startswith("shared/DECISIONS.md#n-")
-            assert not hit.closed
-            assert not hit.unvouched
-            assert hit.relevance == pytest.approx(before.relevance, abs=0.05)
-        recall = await rig.recall("检索面 PostgreSQL", HOME)
-        assert (len(recall.hits), recall.trace.holding) == (1, 1), "one decision, told once"
-
-
-async def test_a_long_reason_hides_neither_day_nor_reference(tmp_path: Path) -> None:
     async with deciding(tmp_path, ()) as (rig, _):
-        draft = MemoryDraft(WORDS, LONG, actor=person(10001), proposed=True)
+        draft = MemoryDraft(WORDS, "连接池已经有了。" * 60, actor=person(10001), proposed=True)
         stored = await rig.engine.service.remember(draft, conversation_id=HOME)
         assert isinstance(stored, Stored)
-        await accepted(rig, stored.memory.memory.memory_id, reference=BOTH)
-        pieces = await hits(rig, ELSEWHERE)
-        assert len(pieces) == 2
-        for hit in pieces:
-            assert hit.day == date(2026, 11, 21)
-            assert hit.preview.startswith("Issue #12 · PR o/r#34")
-
-
-async def test_a_decision_that_no_longer_holds_is_not_told_as_one_that_does(
-    tmp_path: Path,
-) -> None:
-    async with deciding(tmp_path) as (rig, (memory_id,)):
-        await accepted(rig, memory_id)
+        (before,) = (await rig.recall("检索面为什么用 PostgreSQL", HOME)).hits
+        assert before.undecided
+        await accepted(rig, stored.memory.memory.memory_id, reference=Reference("12", "o/r#34"))
+        for where in (HOME, ELSEWHERE):
+            for hit in (await rig.recall("检索面为什么用 PostgreSQL", where)).hits:
+                assert hit.headings[-1] == f"D-0001 {WORDS}"
+                assert hit.day == date(2026, 11, 21)
+                assert hit.preview.startswith("Issue #12 · PR o/r#34")
+                assert hit.pointer.startswith("shared/DECISIONS.md#n-")
+                assert not (hit.closed or hit.unvouched)
         assert isinstance(await decide(rig, Withdraw(1, "太慢", unseen=True)), Recorded)
-        told = {hit.headings[-1]: hit.closed for hit in await hits(rig)}
-        assert told[f"D-0001 {WORDS}"]
-        assert all(number.startswith("D-") for number in told)
+        hits = (await rig.recall("检索面为什么用 PostgreSQL", HOME)).hits
+        assert {hit.headings[-1]: hit.closed for hit in hits}[f"D-0001 {WORDS}"]
