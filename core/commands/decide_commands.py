@@ -13,7 +13,7 @@ from ...llm_memory.catalogue.rules import soul_replies
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
 from ...llm_memory.catalogue.rules.proposals import proposal_of
 from ...llm_memory.models.decisions import DecisionChange, Decisions, Draft, RecordFile
-from ...llm_memory.models.soul import SoulDenied, SoulProposed, SoulRequest, SoulView
+from ...llm_memory.models.soul import SoulDenied, SoulProposed, SoulView
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import Enough, remembered_text
 from .call import Call, Reply
@@ -117,7 +117,7 @@ async def soul(call: Call) -> Reply:
     persona, souls, texts = call.where.persona, call.service.souls, call.texts
     if persona is None:
         return call.say("why.unknown_origin")
-    outcome = await souls.ask(request, persona, call.actor, conversation=call.where.umo)
+    outcome = await souls.ask(request, persona, call.actor)
     how = partial(_how, call)
     if isinstance(outcome, SoulView):
         return soul_replies.view_words(
@@ -128,14 +128,12 @@ async def soul(call: Call) -> Reply:
         return [f"“{cut(request.wish, _WISH)}”", said]
     if not isinstance(outcome, SoulProposed):
         return said
-    number = outcome.proposal.number
-    diff = await souls.ask(SoulRequest("diff", number), persona, call.actor)
-    lines = [said, soul_replies.outcome_words(texts, diff, how)]
+    number = outcome.proposal.proposal
 
     async def apply(later: Call) -> Reply:
         return await soul(later.with_rest(f"apply {number}"))
 
-    return call.ask(lines, apply, short=call.say("soul.deed"))
+    return call.ask([said], apply, short=call.say("soul.deed"))
 
 
 def _how(call: Call, action: str) -> str:

@@ -171,7 +171,7 @@ class Engine:
     async def _open_souls(self) -> None:
         if self.parts.soul_state is not self.parts.state:
             await asyncio.to_thread(self.parts.soul_state.open)
-        await self.parts.souls.load()
+        await self.parts.souls.follow()
 
     async def _tidy(self) -> None:
         """Take others' rights from what lies in the folders, and delete what a kill left."""

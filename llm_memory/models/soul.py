@@ -9,16 +9,15 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from ..texts import Sayable, Spoken
-from .data_models import Refused
+from .data_models import NO_TIME, Refused
 from .scope import NO_PERSONA, role_folder
 
 REFLECTION: Final = "reflection"
 OWNER: Final = "owner"
 EVALUATION: Final = "evaluation"
 SEEDED_BY: Final = "v0-seed"
-PLUGIN: Final = "plugin"
-"""Who acts where no admin does: what was counted, a person who wrote into a file, a verdict, the
-first version where there was nothing, and what puts SOUL.md back."""
+"""Who acts where no admin does: what was counted, a person who wrote into a file, a verdict, and
+the first version where there was nothing."""
 
 
 def soul_folder(persona: str) -> str:
@@ -37,25 +36,11 @@ class Both:
         return self.zh if language == "zh" else self.en
 
 
-SoulState = Literal[
-    "proposed", "denied", "approved", "active", "superseded", "rolled_back", "vetoed"
-]
-"""Where a proposal is in its life; what is ``approved`` waits for an admin or the night."""
-
-SoulOrigin = Literal["wish", "style", "hand"]
-"""``style`` is what several people asked for, counted on a closed vocabulary."""
+SoulState = Literal["proposed", "denied", "active", "superseded", "rolled_back", "vetoed"]
+"""Where a proposal is in its life."""
 
 SoulEvent = Literal[
-    "seeded",
-    "proposed",
-    "denied",
-    "approved",
-    "applied",
-    "vetoed",
-    "rolled_back",
-    "adopted",
-    "discarded",
-    "restored",
+    "seeded", "proposed", "denied", "applied", "adopted", "vetoed", "rolled_back", "discarded"
 ]
 
 
@@ -75,38 +60,6 @@ OPPOSITE: Final[Mapping[Direction, Direction]] = {"less": "more", "more": "less"
 
 
 @dataclass(frozen=True, slots=True)
-class SoulLine:
-    """A line of the chain, from 1; 0 and empty where there is none of it. ``actor``: a person's id,
-    or ``REFLECTION`` … ``PLUGIN``. ``prev``: SHA-256 of the line before without its line end; of
-    the first, 64 zeros. ``version``: in force from here on; of ``proposed``, what the proposal was
-    made from. ``source``: the version whose bytes were given back, by a rollback or a veto.
-    ``sha256``: of the file that the event is about. ``eval``: the evaluation's name, ``0007-1``."""
-
-    n: int
-    at: datetime
-    role: str
-    event: SoulEvent
-    actor: str
-    prev: str
-    proposal: int = 0
-    version: int = 0
-    source: int = 0
-    sha256: str = ""
-    eval: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SoulDraft:
-    """A whole new text to be proposed, over no other version than ``base``. ``aim`` is one line; of
-    what was counted no word that anybody said."""
-
-    base: int
-    origin: SoulOrigin
-    text: str
-    aim: str
-
-
-@dataclass(frozen=True, slots=True)
 class MannerWish:
     """Somebody asked the bot for it, from now on."""
 
@@ -116,30 +69,42 @@ class MannerWish:
 
 
 @dataclass(frozen=True, slots=True)
-class SoulVersion:
-    """A text that was in force. ``proposal`` is 0 for the first version and for a rollback.
-    ``number`` is 0 where nothing can be: the chain is broken from its first line."""
+class SoulLine:
+    """A line of a soul's log, from 1; 0 and empty where there is none of it.
 
-    number: int
-    sha256: str
-    at: datetime
+    Attributes:
+        actor: A person's id, or ``REFLECTION`` … ``SEEDED_BY``.
+        prev: SHA-256 of the line before without its line end; of the first, 64 zeros.
+        proposal: The number of the proposal that the event is about.
+        version: In force from here on; of ``proposed``, what the proposal was made from.
+        source: The version whose bytes were given back, by a rollback or a veto.
+        sha256: Of the version's bytes.
+        aim: A proposal in one line: an admin's wish, or the rule that was counted.
+        counted: Several people asked for the proposal, in the words of the vocabulary.
+        text: The proposed text, or what a person had written that was discarded.
+        verdict: The evaluation of what was counted, as it went.
+    """
+
+    event: SoulEvent
+    actor: str
+    n: int = 0
+    at: datetime = NO_TIME
+    role: str = ""
+    prev: str = ""
     proposal: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SoulProposal(SoulDraft):
-    """``author``: who wished for it, or ``REFLECTION``, ``OWNER``."""
-
-    number: int
-    base_sha256: str
-    author: str
-    at: datetime
+    version: int = 0
+    source: int = 0
+    sha256: str = ""
+    aim: str = ""
+    counted: bool = False
+    text: str = ""
+    verdict: dict[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule that refuses a text, why, and the lines to change (from 1, none for the whole). It may
-    name words of the text, so it is kept where the text is kept, or nowhere."""
+    name words of the text, so it is kept nowhere but where the text is kept."""
 
     rule: str
     said: Sayable
@@ -167,11 +132,9 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class SoulEvaluation:
-    """The verdict on a proposal. ``model`` is empty where no probe was asked; ``why`` says so."""
+    """The verdict on what was counted, and the model that gave it."""
 
-    proposal: int
     passed: bool
-    findings: tuple[Finding, ...] = ()
     probes: tuple[ProbeResult, ...] = ()
     why: Sayable = field(default_factory=lambda: Both("", ""))
     model: str = ""
@@ -182,16 +145,25 @@ class SoulEvaluation:
 @dataclass(frozen=True, slots=True)
 class SoulView:
     """What is in force for a persona (``rules``: the lines that are injected), and what waits.
-    ``by_hand``: SOUL.md holds other bytes, which are not in force; ``by_night``: no admin has put
-    the version in force. ``broken``: the first broken line of the chain, 0 for none; ``newer``: a
-    newer version of the plugin wrote it, so nothing is changed."""
+
+    Attributes:
+        version: 0 where there is none: nothing was begun, or the log is broken from its first line.
+        at: When it came into force.
+        applied: The proposal that it is of, 0 for the first version and after a rollback.
+        open: The proposal that waits.
+        by_hand: SOUL.md holds other bytes, which are not in force.
+        by_night: No admin has put the version in force.
+        broken: The first broken line of the log, 0 for none.
+        newer: A newer version of the plugin wrote it, so nothing is changed.
+    """
 
     role: str
-    version: SoulVersion
+    version: int
+    at: datetime
     text: str
     rules: tuple[str, ...] = ()
-    open: SoulProposal | None = None
-    state: SoulState | None = None
+    applied: int = 0
+    open: SoulLine | None = None
     by_hand: bool = False
     by_night: bool = False
     broken: int = 0
@@ -203,7 +175,8 @@ SoulAction = Literal[
 ]
 """Without a number the open proposal is meant, or the version before. A ``veto`` of the one in
 force gives its predecessor back at once; ``adopt`` puts what a person wrote into SOUL.md in force,
-through the same evaluation; ``discard`` writes the version in force over that, which is kept."""
+by the same rules as a wish; ``discard`` writes the version in force over that, and the log keeps
+it."""
 
 READINGS: Final = ("show", "diff", "log", "verify")
 
@@ -220,27 +193,26 @@ class SoulRequest:
 @dataclass(frozen=True, slots=True)
 class SoulDenied(Refused):
     findings: tuple[Finding, ...] = ()
-    verdict: SoulEvaluation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SoulProposed:
-    proposal: SoulProposal
-    verdict: SoulEvaluation | None = None
+    """``diff``: what it would change, as ``SoulText`` has it."""
+
+    proposal: SoulLine
+    diff: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SoulChanged:
-    """``text`` is in force in place of ``before``, or a ``proposal`` was vetoed, or what a person
-    wrote was discarded and lies at ``kept``. ``verdict``: of what was applied or adopted."""
+    """``text`` is in force in place of ``before``, as ``version``, or still, where a proposal that
+    waited was vetoed, or what a person wrote was discarded. ``line``: of the log."""
 
     event: SoulEvent
-    version: SoulVersion
+    version: int
     text: str
     before: str
-    verdict: SoulEvaluation | None = None
-    proposal: int = 0
-    kept: str = ""
+    line: SoulLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +222,7 @@ class SoulText:
 
 @dataclass(frozen=True, slots=True)
 class SoulLog:
-    """The chain, the newest line first; the part before ``broken``, 0 for all of it."""
+    """The log, the newest line first; the part before ``broken``, 0 for all of it."""
 
     lines: tuple[SoulLine, ...]
     broken: int = 0

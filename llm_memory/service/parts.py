@@ -74,9 +74,10 @@ from ..runtime.notice_board import NoticeBoard
 from ..scopes.access import Gate
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
-from ..soul.governance import Governance
+from ..soul.complaints import Complaints
 from ..soul.rules.soul_text import seed
-from ..soul.soul_files import SoulFiles
+from ..soul.souls import Souls
+from ..soul.store import SoulStore
 from ..soul.style_counts import SqliteStyleCounts
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.store_formats import MANIFEST
@@ -102,7 +103,7 @@ from . import indexes
 from .bylines import Bylines
 from .cognitive_service import CognitiveService
 from .paths import EnginePaths, local_now
-from .souls import Souls
+from .soul_model import SoulTrials
 
 
 async def no_prompt(_: str) -> str:
@@ -283,14 +284,22 @@ class Parts(Told):
     )
 
     # The night.
-    governance = wired(
-        Governance,
-        files=lambda p: SoulFiles(p.paths.memory),
+    soul_store = wired(
+        SoulStore,
         heads=lambda p: SoulHeads(p.soul_state),
+        memory="paths.memory",
         seed=lambda p: seed("en" if p.english else "zh").encode(),
+    )
+    complaints = wired(Complaints)
+    soul_trials = wired(SoulTrials, own_probes="soul_store.own_probes")
+    souls = wired(
+        Souls,
+        store="soul_store",
+        style=lambda p: p.style if p.remembers else None,
+        complaints="complaints.of",
+        evaluate="soul_trials.evaluate",
         evolution="settings.soul_evolution",
     )
-    souls = part(lambda p: Souls(p))
     backup = wired(
         Backup,
         folder="paths.daily_backups",

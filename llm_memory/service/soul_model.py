@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
 from ..errors import ChatFailed
+from ..models.data_models import Refused
+from ..models.soul import SoulEvaluation, SoulLine
 from ..reflection.chat_port import Completion
 from ..reflection.model import Model
 from ..reflection.rules.forgiving_json import Unreadable, without_thoughts
 from ..reflection.rules.prompt import Prompt
 from ..runtime.lifecycle import Lifespan
-from ..soul.evaluation import ProbeAnswer, Reads
+from ..soul.evaluation import Evaluation, ProbeAnswer, Reads
 
 
 class _Probing(Prompt):
@@ -27,11 +30,10 @@ class ProbedByReader:
 
     _model: Model
     _life: Lifespan
-    _conversation: str
 
     async def affords(self, text: str) -> bool:
         asked = Prompt(text, "")
-        why = await self._model.resting(asked, conversation=self._conversation, purpose="soul")
+        why = await self._model.resting(asked, conversation="", purpose="soul")
         return why != "budget"
 
     async def ask[T](self, system: str, user: str, reads: Reads[T]) -> T:
@@ -45,10 +47,30 @@ class ProbedByReader:
             self._model.ask,
             _Probing(system, user),
             schema,
-            conversation=self._conversation,
+            conversation="",
             purpose="soul",
         )
         answered = await self._life.unless_closing(call)
         if answered is None:
             raise ChatFailed("closing")
         return answered[0]
+
+
+@dataclass(eq=False)
+class SoulTrials:
+    """``persona_prompt`` returns AstrBot's own, ``own_probes`` what stands in the owner's
+    ``probes.md``, by the persona's folder."""
+
+    _model: Model
+    _life: Lifespan
+    _persona_prompt: Callable[[str], Awaitable[str]]
+    _own_probes: Callable[[str], str]
+
+    async def evaluate(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | Refused:
+        """Returns the verdict on what was counted, over the text in force."""
+        if self._model.unavailable_reason(""):
+            return Refused("unjudged")
+        prompt = await self._persona_prompt(role)
+        model = ProbedByReader(self._model, self._life)
+        trial = Evaluation(model, old=old, new=proposal.text, persona_prompt=prompt)
+        return await trial.run(proposal.aim, self._own_probes(role))

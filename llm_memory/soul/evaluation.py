@@ -109,7 +109,6 @@ class Evaluation:
             return Refused("unjudged")
         why = refusal(results, aimed=bool(line))
         return SoulEvaluation(
-            0,
             why is None,
             probes=tuple(results),
             why=why or passed(results),

@@ -48,15 +48,15 @@ class PagesOnDisk:
         """Prepare, after the vault was opened. Raises VaultWriteFailed."""
         self._tree.open()
 
-    def read(self, place: Place, name: str) -> Page | None:
+    def read(self, place: Place, name: str, *, most: int = MAX_PAGE) -> Page | None:
         """Returns None if there is no page. Raises VaultWriteFailed for anything but a plain file
-        of ours."""
+        of ours, of ``most`` bytes."""
         path = self._path(place, name)
         if is_gone(path):
             return None
         try:
-            if path.lstat().st_size > MAX_PAGE:
-                raise VaultWriteFailed(f"{name}: larger than {MAX_PAGE >> 20} MB")
+            if path.lstat().st_size > most:
+                raise VaultWriteFailed(f"{name}: larger than {most >> 20} MB")
             found = self._tree.read(path, patient=True)
         except (OSError, VaultFileBroken) as error:
             raise VaultWriteFailed(f"{name}: {error}") from error

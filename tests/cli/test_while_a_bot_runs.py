@@ -1,6 +1,6 @@
 """``soul`` and ``transcript``: what the owner of a bot's store asks while the bot runs, too.
 
-`tests/soul` and `tests/service/test_souls.py` tell what becomes of a soul; the pages, what is said.
+`tests/soul` tells what becomes of a soul; the pages, what is said.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_each_part_is_given_what_its_constructor_says(engine: Engine) -> None:
     "method",
     [
         "former.open", "bylines.open", "uses.load", "loop_file.open", "sleep.load",
-        "reflection.follow", "souls.load", "recorder.recover", "migrations.open",
+        "reflection.follow", "souls.follow", "recorder.recover", "migrations.open",
         "sleep.close", "life.close", "migrations.close", "uses.write", "indexing.close",
         "files.close", "catalogue.release",
     ],

@@ -19,7 +19,7 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulRequest
-from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
+from astrbot_plugin_scoped_memory.llm_memory.soul.store import SoulStore
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
@@ -42,7 +42,7 @@ async def family(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]
         await rig.remember(PEANUTS, group(777))
         wish = SoulRequest("propose", wish="说话温和一点。")
         made: Any = await rig.engine.service.souls.ask(wish, "猫娘", ADMIN)
-        apply = SoulRequest("apply", made.proposal.number)
+        apply = SoulRequest("apply", made.proposal.proposal)
         await rig.engine.service.souls.ask(apply, "猫娘", ADMIN)
         yield rig
 
@@ -136,8 +136,7 @@ async def test_what_a_request_is_given(
     where: str,
     manner: bool,
 ) -> None:
-    for name in ("read", "page"):  # no turn waits for a soul to be read
-        monkeypatch.setattr(SoulFiles, name, pytest.fail)
+    monkeypatch.setattr(SoulStore, "read", pytest.fail)  # no turn waits for a soul to be read
     told = FakeEvent(**{"message_str": QUESTION, **HERE, **event})
     request = await asked(TurnPlugin(family, **plugin), told)
     assert attached(request) == where

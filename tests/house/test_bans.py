@@ -139,7 +139,7 @@ BANS: dict[str, Ban] = {
         doors={
             "llm_memory/decisions/files.py": "an admin accepts: records, appended",
             "llm_memory/roles/role_notes.py": "the program that holds a role: its own folder",
-            "llm_memory/soul/soul_files.py": "what passed evaluation is put in force",
+            "llm_memory/soul/store.py": "what an admin applied, or a night, is put in force",
             "llm_memory/home/making.py": "a person runs init: files that are not there yet",
             "llm_memory/transfer/store_writer.py": "the owner restores: files not there yet",
             "llm_memory/consolidation/backup_files.py": "copies of them, in a backup's stage",

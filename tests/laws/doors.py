@@ -197,8 +197,8 @@ async def souls(at: Asking) -> object:
     souls = at.bot.rig.engine.service.souls
     return (
         souls.injected(""),
-        await souls.ask(SoulRequest("show"), "", ADMIN, conversation=at.place.umo),
-        await souls.ask(SoulRequest("log"), "", ADMIN, conversation=at.place.umo),
+        await souls.ask(SoulRequest("show"), "", ADMIN),
+        await souls.ask(SoulRequest("log"), "", ADMIN),
     )
 
 

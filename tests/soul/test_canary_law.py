@@ -20,14 +20,13 @@ from typing import Any, Final
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import leaving, purge
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulChanged,
     SoulDenied,
     SoulEvolution,
-    SoulProposed,
     SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange
@@ -72,7 +71,6 @@ SMUGGLED: Final = "zqmzqm"
 """How the model spells the canaries that it has kept from other calls: what it writes itself into
 an answer comes back to it in the next question of the evaluation, and there only."""
 ROUNDS: Final = 3
-HARMLESS: Final = "说话温和一点。"
 STYLES: Final = (["length", "less"], ["emoji", "less"], ["humour", "more"], ["directness", "more"])
 
 SAID = [
@@ -310,8 +308,7 @@ async def do(rig: Rig, way: Way, number: int) -> None:
 async def ask(rig: Rig, request: Any, *, name: str = "站长") -> Any:
     """An admin of the other scope asks."""
     admin = person(9, name, admin=True)
-    where: ConversationId = PLACES["b"]
-    return await rig.engine.service.souls.ask(request, CAT, admin, conversation=where.umo)
+    return await rig.engine.service.souls.ask(request, CAT, admin)
 
 
 def kept(root: Path, own: dict[Path, bytes]) -> dict[str, bytes]:
@@ -384,21 +381,13 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
             assert waiting is not None
             chat.passes(waiting.aim)
             clock.forward(days=1)
+            (tmp_path / "memory/soul/猫娘/probes.md").write_text("- 在忙什么？\n", "utf-8")
             if turn == 1:  # an admin does not wait for the night
                 assert isinstance(await ask(rig, SoulRequest("apply")), SoulChanged)
             await night(rig)
             assert waiting.aim in souls.injected(CAT)
             look(tmp_path, own, chat, souls.injected(CAT))
-        (tmp_path / "memory/soul/猫娘/probes.md").write_text("- 在忙什么？\n", "utf-8")
-        assert isinstance(
-            await ask(rig, SoulRequest("propose", wish=HARMLESS), name="站长zqkbzzz"),
-            SoulProposed,
-        )
-        chat.passes(HARMLESS)
-        clock.forward(days=1)
-        assert isinstance(await ask(rig, SoulRequest("apply")), SoulChanged)
-        look(tmp_path, own, chat, souls.injected(CAT))
-        assert souls.injected(CAT).count("\n- ") == ROUNDS + 1
+        assert souls.injected(CAT).count("\n- ") == ROUNDS
     assert any("在忙什么" in call.prompt for call in chat.evaluated)
     read = {word for call in chat.read for word in words_in(call.prompt)}
     told = {way.word for way in WAYS if way.kind in ("said", "style", "answered")}

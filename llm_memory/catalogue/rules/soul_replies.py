@@ -4,7 +4,6 @@ for a phone. Pure."""
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, get_args
 
@@ -13,14 +12,12 @@ from ...models.scope import NO_PERSONA, persona_of
 from ...models.soul import (
     EVALUATION,
     OWNER,
-    PLUGIN,
     REFLECTION,
     SEEDED_BY,
     Finding,
     SoulAction,
     SoulChanged,
     SoulDenied,
-    SoulEvaluation,
     SoulLine,
     SoulLog,
     SoulOutcome,
@@ -46,7 +43,6 @@ _ACTORS: Final = {
     OWNER: "owner",
     EVALUATION: "evaluation",
     SEEDED_BY: "plugin",
-    PLUGIN: "plugin",
 }
 _NUMBER: Final = re.compile(r"(?:#|第)?\s*(\d{1,9})\s*[版号號]?")
 _RULES: Final = 5
@@ -79,8 +75,8 @@ def persona_words(texts: Texts, folder: str) -> str:
 def view_words(texts: Texts, view: SoulView, how: How, *, all_of_it: bool, off: bool) -> str:
     """Returns what is in force; with ``all_of_it``, which is for admins, also what waits and what
     is wrong. At most 13 lines. ``off``: the setting is, so nothing of it is injected."""
-    say, number = texts.say, view.version.number
-    day, who = shown_day(view.version.at, say("inject.undated")), persona_words(texts, view.role)
+    say, number = texts.say, view.version
+    day, who = shown_day(view.at, say("inject.undated")), persona_words(texts, view.role)
     version = "version" if number else "no_version"
     lines = [say(f"soul_view.{version}", who=who, number=number, day=day)]
     lines += [f"- {cut(rule, _RULE)}" for rule in view.rules[:_RULES]]
@@ -102,11 +98,9 @@ def _waiting(texts: Texts, view: SoulView, how: How) -> list[str]:
         lines.append(say("soul_view.check", verify=how("verify")))
     if view.by_hand:
         lines.append(say("soul_view.edited", adopt=how("adopt"), discard=how("discard")))
-    if (proposal := view.open) is not None and view.state is not None:
-        number, aim = proposal.number, cut(proposal.aim, _RULE)
-        state = say(f"soul_state.{view.state}")
-        lines.append(say("soul_view.open", number=number, state=state, aim=aim))
-        lines.append(_next(texts, how, number))
+    if (waits := view.open) is not None:
+        lines.append(say("soul_view.open", number=waits.proposal, aim=cut(waits.aim, _RULE)))
+        lines.append(_next(texts, how, waits.proposal))
     return lines
 
 
@@ -124,9 +118,10 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
             return view_words(texts, outcome, how, all_of_it=True, off=False)
         case SoulProposed():
             return "\n".join(_proposed(texts, outcome, how))
-        case SoulChanged(kept=kept, proposal=number) if kept or number:
-            code = "soul_view.discarded" if kept else "soul_view.vetoed"
-            return say(code, kept=safe(kept), number=number)
+        case SoulChanged(event="discarded", line=line):
+            return say("soul_view.discarded", line=line.n)
+        case SoulChanged(event="vetoed", line=line) if not line.version:
+            return say("soul_view.vetoed", number=line.proposal)
         case SoulChanged():
             return "\n".join(_changed(texts, outcome, how))
         case SoulText(lines):
@@ -140,19 +135,18 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
 
 
 def _proposed(texts: Texts, proposed: SoulProposed, how: How) -> list[str]:
-    number = proposed.proposal.number
-    return [texts.say("soul_view.proposed", number=number), _next(texts, how, number)]
+    number = proposed.proposal.proposal
+    said = [texts.say("soul_view.proposed", number=number), _next(texts, how, number)]
+    return said + _diff(texts, proposed.diff)
 
 
 def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
     event = texts.say(f"soul_event.{changed.event}")
-    lines = [texts.say("soul_view.changed", event=event, number=changed.version.number)]
+    lines = [texts.say("soul_view.changed", event=event, number=changed.version)]
     old, new = changed.before.splitlines(), changed.text.splitlines()
     told = [f"- {line.removeprefix('- ')}" for line in old if line.strip() and line not in new]
     told += [f"+ {line.removeprefix('- ')}" for line in new if line.strip() and line not in old]
     lines += _cut(texts, told)
-    if changed.verdict is not None:
-        lines += _verdict(texts, changed.verdict)
     if changed.event in ("applied", "adopted"):
         lines.append(texts.say("soul_view.back", undo=how("undo")))
     return lines
@@ -162,34 +156,16 @@ def _refused(texts: Texts, refused: Refused) -> list[str]:
     said = texts.said(refusal_words(refused))
     if refused.reason == "no_such" and refused.detail in get_args(SoulState):
         said = texts.say("soul_view.it_is", state=texts.say(f"soul_state.{refused.detail}"))
-    if not isinstance(refused, SoulDenied):
-        return [said]
-    # Without a verdict the text was not kept: its lines say nothing to who typed a wish.
-    verdict, found = refused.verdict, refused.findings[:_FINDINGS]
-    lines = [said, *(_finding(texts, one, verdict is not None) for one in found)]
-    return [*lines, *(_verdict(texts, verdict) if verdict else [])]
+    findings = refused.findings[:_FINDINGS] if isinstance(refused, SoulDenied) else ()
+    return [said, *(_finding(texts, one) for one in findings)]
 
 
-def _finding(texts: Texts, finding: Finding, numbered: bool) -> str:
+def _finding(texts: Texts, finding: Finding) -> str:
     said = texts.said(finding.said)
-    if not numbered or not finding.lines:
+    if not finding.lines:
         return said
     code = "soul_view.lines" if finding.lines[1:] else "soul_view.line"
     return texts.say(code, lines=tuple(map(str, finding.lines)), said=said)
-
-
-def _verdict(texts: Texts, verdict: SoulEvaluation) -> list[str]:
-    """Why, which kinds of probes became worse, and what it cost."""
-    why = "" if verdict.findings else texts.said(verdict.why)
-    lines = [why] if why else []
-    worse = Counter(one.kind for one in verdict.probes if one.before and not one.after)
-    if worse:
-        kinds = tuple(f"{texts.say(f'soul_probe.{kind}')} {count}" for kind, count in worse.items())
-        lines.append(texts.say("soul_view.worse", kinds=kinds))
-    if verdict.calls:
-        tokens = f"{verdict.tokens:,}"
-        lines.append(texts.say("soul_view.cost", calls=verdict.calls, tokens=tokens))
-    return lines
 
 
 def _diff(texts: Texts, lines: Sequence[str]) -> list[str]:

@@ -1,0 +1,414 @@
+"""The manner that personas have learned: what a turn is told of it, what admins ask, the night.
+
+An admin's wish needs the rules, and a yes of an admin who is shown what it changes. By itself, and
+under ``auto`` alone, the night puts in force what enough people asked for in the words of a fixed
+list, what a model has passed then, and what no admin has taken back before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, replace
+from datetime import date, timedelta
+from functools import partial
+from typing import Final
+
+from ..errors import StateUnavailable, VaultWriteFailed
+from ..log import logger
+from ..models.conversation import Actor
+from ..models.data_models import NO_TIME, Refused
+from ..models.soul import (
+    EVALUATION,
+    OWNER,
+    READINGS,
+    REFLECTION,
+    Axis,
+    Direction,
+    Finding,
+    SoulChanged,
+    SoulEvaluation,
+    SoulEvolution,
+    SoulLine,
+    SoulLog,
+    SoulOutcome,
+    SoulProposed,
+    SoulRequest,
+    SoulText,
+    SoulView,
+    soul_folder,
+)
+from ..models.status import Notice
+from ..runtime.identifiers import Clock
+from ..runtime.lifecycle import Lifespan
+from ..runtime.notice_board import NoticeBoard
+from ..storage.files import Stamp
+from ..texts import Said
+from .rules.soul_text import injected, language_of, rules_of
+from .rules.vocabulary import line_of, with_manner
+from .rules.wording import worded
+from .store import SoulStore, Standing, Stopped
+from .style_counts import SqliteStyleCounts
+
+_RECENT: Final = timedelta(days=7)
+"""So long admins are told of what a night has put in force."""
+_LATE: Final = timedelta(days=1)
+"""Whoever wishes for something sees it at once. After so long admins are told that it waits."""
+_FORBIDDEN: Final = Refused("not_allowed")
+_NOT_TEXT: Final = Finding("encoding", Said("soul_rule.encoding"))
+
+type Refuse = Callable[[str, str], tuple[Finding, ...]]
+"""Returns what refuses a new text: the text in force, and the new one. Blocks."""
+type Evaluate = Callable[[str, SoulLine, str], Awaitable[SoulEvaluation | Refused]]
+"""Asks a model about a role's proposal over the text in force. Without a verdict, on a day without
+tokens for instance, the proposal stays as it was."""
+
+
+class Souls:
+    """``persona`` is a persona's name, empty for none; every persona has a soul of its own, and a
+    change of one is none of another. All that blocks runs in threads, one at a time, and comes to
+    its end whatever becomes of the caller."""
+
+    def __init__(
+        self,
+        store: SoulStore,
+        style: SqliteStyleCounts | None,
+        complaints: Callable[[str], Awaitable[Refuse]],
+        evaluate: Evaluate,
+        notices: NoticeBoard,
+        life: Lifespan,
+        clock: Clock,
+        evolution: SoulEvolution,
+    ) -> None:
+        """``style`` is None where nothing is counted. ``complaints`` knows what is known now."""
+        self._store = store
+        self._style = style
+        self._complaints = complaints
+        self._evaluate = evaluate
+        self._notices = notices
+        self._life = life
+        self._clock = clock
+        self.is_off = evolution is SoulEvolution.OFF
+        self._is_auto = evolution is SoulEvolution.AUTO
+        self._lock = threading.Lock()
+        self._injected: dict[str, str] = {}
+        self._followed: dict[str, Stamp] = {}
+        """Each SOUL.md as it was when it was last followed."""
+
+    def injected(self, persona: str | None) -> str:
+        """Returns what the system prompt ends with, from memory; the same bytes until another
+        version is in force. Empty for no rules, and where the persona is not known."""
+        if persona is None or self.is_off:
+            return ""
+        return self._injected.get(soul_folder(persona), "")
+
+    async def follow(self) -> None:
+        """Look at the souls whose SOUL.md was touched since the last time: put back one that is
+        gone, and tell the admins of what people have written. The first time, have all that is in
+        force in memory."""
+        for role in await asyncio.to_thread(self._store.roles):
+            stamp = await asyncio.to_thread(self._store.stamp, role)
+            if self._followed.get(role) != stamp and await self._look(role):
+                self._followed[role] = stamp
+
+    async def ask(self, request: SoulRequest, persona: str, actor: Actor) -> SoulOutcome:
+        """Carry out what is asked, or say why not. What is in force is for all to see, the rest
+        for admins. Raises EngineClosed, EngineOff."""
+        await self._life.ready()
+        role, action = soul_folder(persona), request.action
+        if action != "show" and not (actor.admin and not actor.is_agent):
+            return _FORBIDDEN
+        if action in READINGS:
+            answer = partial(self._answer, request, role)
+            return await asyncio.to_thread(self._guarded, answer)
+        if self.is_off and action in ("propose", "apply", "adopt"):
+            return Refused("soul_off")
+        by = actor.person or actor.name or OWNER
+        return await self._life.finish(partial(self._carry_out, request, role, by))
+
+    async def night(self) -> None:
+        """Propose what enough people want, and under ``auto`` put in force what a model has passed.
+        Admins are told."""
+        if self.is_off:
+            return
+        if self._style is not None:
+            for role in await asyncio.to_thread(self._style.roles):
+                for manner in await asyncio.to_thread(self._style.agreed, role, self._today()):
+                    if await self._do(role, partial(self._propose_counted, *manner)) is True:
+                        await asyncio.to_thread(self._style.clear, role, manner[0])
+        for role in await asyncio.to_thread(self._store.roles):
+            if self._is_auto:
+                await self._apply_counted(role)
+            await self._look(role)
+
+    # What is asked
+
+    def _answer(self, request: SoulRequest, role: str) -> SoulOutcome:
+        """Changes nothing."""
+        standing = self._store.read(role)
+        match request.action:
+            case "diff":
+                return self._diff(standing, request.number)
+            case "log":
+                return SoulLog(tuple(standing.soul.lines[::-1]), standing.soul.broken)
+            case "verify" if not standing.soul.newer:
+                return self._store.verify(standing)
+        return _view(standing)
+
+    def _diff(self, standing: Standing, number: int) -> SoulText:
+        """With 0 of the open proposal, else of what a person has written."""
+        soul = standing.soul
+        if proposal := soul.proposals.get(number) if number else soul.open:
+            raw = self._store.text(standing, proposal.version)
+            return SoulText(_lines(raw.decode(errors="replace"), proposal.text))
+        if number or not standing.by_hand or standing.page is None:
+            raise Stopped("no_such" if number else "nothing_waits")
+        return SoulText(_lines(standing.text, standing.page.raw.decode(errors="replace")))
+
+    # What admins decide
+
+    async def _carry_out(self, request: SoulRequest, role: str, by: str) -> SoulOutcome:
+        refuse = await self._complaints(role)
+        outcome = await self._do(role, partial(self._change, request, by, refuse))
+        await self._look(role)
+        return outcome
+
+    def _change(
+        self, request: SoulRequest, by: str, refuse: Refuse, standing: Standing
+    ) -> SoulOutcome:
+        match request.action:
+            case "propose":
+                return self._propose(request.wish, by, refuse, standing)
+            case "apply":
+                proposal = self._ready(request.number, standing)
+                _check(refuse(standing.text, proposal.text))
+                line = SoulLine("applied", by, proposal=proposal.proposal)
+                done = self._store.put(standing, line, proposal.text.encode())
+            case "adopt":
+                done = self._adopt(by, refuse, standing)
+            case "veto":
+                done = self._veto(request.number, by, standing)
+            case "undo":
+                done = self._undo(request.number, by, standing)
+            case _:  # discard
+                text = _by_hand(standing).decode(errors="backslashreplace")
+                done = self._store.write(standing, SoulLine("discarded", by, text=text))
+                self._store.write_over(standing)
+        line = done.soul.lines[-1]
+        return SoulChanged(line.event, done.version, done.text, standing.text, line)
+
+    def _propose(self, wish: str, by: str, refuse: Refuse, standing: Standing) -> SoulProposed:
+        """Keep a wish, unless a rule refuses it: a soul is read in every scope, so of what is
+        refused no word is kept."""
+        wish = " ".join(wish.encode(errors="replace").decode().split())
+        new = worded(_over(standing), wish)
+        _check(refuse(standing.text, new))
+        done = self._store.write(standing, _proposed(standing, by, wish, new))
+        return SoulProposed(done.soul.lines[-1], _lines(standing.text, new))
+
+    def _ready(self, number: int, standing: Standing) -> SoulLine:
+        """Returns a proposal that may be applied now, the open one for 0."""
+        proposal = _waiting(number, standing)
+        if proposal.version != standing.version:
+            raise Stopped("stale")
+        if standing.by_hand:
+            raise Stopped("conflict", standing.shut)
+        at = standing.soul.applied_at
+        if at is not None and at.astimezone(self._clock().tzinfo).date() == self._today():
+            raise Stopped("once_a_day")
+        return proposal
+
+    def _adopt(self, by: str, refuse: Refuse, standing: Standing) -> Standing:
+        """Put what a person has written in force. What is refused stays in SOUL.md."""
+        raw = _by_hand(standing)
+        try:
+            _check(refuse(standing.text, raw.decode()), in_file=True)
+        except UnicodeDecodeError:
+            raise Stopped("denied", findings=(_NOT_TEXT,)) from None
+        return self._store.put(standing, SoulLine("adopted", by), raw)
+
+    def _veto(self, number: int, by: str, standing: Standing) -> Standing:
+        """End a proposal, the open one for 0. If its text is in force, the version before it is
+        given back."""
+        if number and number == standing.soul.active:
+            target = standing.soul.target() or 1
+            line = SoulLine("vetoed", by, proposal=number, source=target)
+            return self._store.put(standing, line, self._store.text(standing, target))
+        number = _waiting(number, standing).proposal
+        return self._store.write(standing, SoulLine("vetoed", by, proposal=number))
+
+    def _undo(self, version: int, by: str, standing: Standing) -> Standing:
+        """Give an earlier version's bytes back, as a new version; 0 for the one before."""
+        if version and version not in standing.soul.versions:
+            raise Stopped("no_such")
+        if not (target := standing.soul.target(version)):
+            raise Stopped("no_target")
+        line = SoulLine("rolled_back", by, source=target)
+        return self._store.put(standing, line, self._store.text(standing, target))
+
+    # The night
+
+    def _propose_counted(self, axis: Axis, direction: Direction, standing: Standing) -> bool:
+        """The rule that several people want, in the vocabulary's own words: of what anybody said
+        no word comes here. Returns False for a rule that is in force."""
+        language = language_of(standing.text)
+        rule = line_of(axis, direction, language)
+        if rule in rules_of(_over(standing)):
+            return False
+        new = with_manner(standing.text, axis, direction, language)
+        proposed = replace(_proposed(standing, REFLECTION, rule, new), counted=True)
+        self._store.write(standing, proposed)
+        return True
+
+    async def _apply_counted(self, role: str) -> None:
+        """Put in force what was counted and what a model has passed."""
+        found = await self._do(role, self._counted)
+        if isinstance(found, Refused):
+            return
+        proposal, old = found
+        verdict = await self._evaluate(role, proposal, old)
+        if isinstance(verdict, Refused):
+            return  # the next night asks again
+        told = json.loads(json.dumps(asdict(verdict), default=Said.both))
+        line = SoulLine("denied", EVALUATION, proposal=proposal.proposal, verdict=told)
+        if verdict.passed:
+            line = replace(line, event="applied", actor=REFLECTION)
+        await self._do(role, partial(self._settle, found, line))
+
+    def _counted(self, standing: Standing) -> tuple[SoulLine, str]:
+        """Returns what the night may put in force, and the text in force. What an admin has vetoed
+        or taken back before waits for one."""
+        proposal, soul = self._ready(0, standing), standing.soul
+        alike = (one for one in soul.proposals.values() if one.aim == proposal.aim)
+        ends = {soul.states[one.proposal] for one in alike}
+        if not proposal.counted or ends & {"vetoed", "rolled_back"}:
+            raise Stopped("not_allowed")
+        return proposal, standing.text
+
+    def _settle(self, found: tuple[SoulLine, str], line: SoulLine, standing: Standing) -> None:
+        if self._counted(standing) != found:
+            raise Stopped("stale")
+        if line.event == "applied":
+            self._store.put(standing, line, found[0].text.encode())
+        else:
+            self._store.write(standing, line)
+
+    # Underneath
+
+    async def _look(self, role: str) -> bool:
+        """Begin or mend what has to be, and tell the admins what they have to decide. Returns
+        False where that could not be seen."""
+        view = await self._do(role, _view, writes=False)
+        if isinstance(view, Refused):
+            logger.warning("soul_not_followed", role=role, why=f"{view.reason} {view.detail}")
+            return False
+        now, waits = self._clock(), view.open
+        is_late = waits is not None and (waits.counted or waits.at <= now - _LATE)
+        told = {
+            "soul_waits": waits.proposal if waits is not None and is_late else None,
+            "soul_applied": view.applied if view.by_night and view.at > now - _RECENT else None,
+            "soul_edited": 0 if view.by_hand else None,
+            "soul_broken": view.broken or None,
+        }
+        for code, number in told.items():
+            if number is None:
+                self._notices.clear(code, role)
+                continue
+            params = {"role": role, "number": str(number)}
+            self._notices.post(Notice(code, role, params, error=code == "soul_broken"))
+        return True
+
+    async def _do[R](
+        self, role: str, work: Callable[[Standing], R], *, writes: bool = True
+    ) -> R | Refused:
+        """Do work on how a soul stands, after it was begun or mended where it had to be."""
+
+        def look_and_work() -> R:
+            standing = self._store.look(role)
+            if standing.raw is not None:
+                self._injected[role] = injected(standing.text)
+            if writes and not standing.is_sound:
+                number = standing.soul.broken
+                raise Stopped("broken", str(number)) if number else Stopped("newer")
+            return work(standing)
+
+        return await asyncio.to_thread(self._guarded, look_and_work)
+
+    def _guarded[R](self, work: Callable[[], R]) -> R | Refused:
+        with self._lock:
+            try:
+                return work()
+            except Stopped as error:
+                return error.told
+            except (StateUnavailable, VaultWriteFailed) as error:
+                return Refused("not_written", detail=str(error))
+
+    def _today(self) -> date:
+        return self._clock().date()
+
+
+def _view(standing: Standing) -> SoulView:
+    soul = standing.soul
+    line = soul.versions.get(standing.version)
+    return SoulView(
+        standing.role,
+        standing.version,
+        line.at if line else NO_TIME,
+        standing.text,
+        rules_of(standing.text),
+        applied=line.proposal if line and not line.source else 0,
+        open=soul.open,
+        by_hand=standing.by_hand,
+        by_night=line is not None and line.actor == REFLECTION,
+        broken=soul.broken,
+        newer=soul.newer,
+    )
+
+
+def _lines(old: str, new: str) -> tuple[str, ...]:
+    """Returns what was changed, as ``diff -u`` tells it."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")
+    return tuple(lines)[2:]
+
+
+def _check(findings: tuple[Finding, ...], *, in_file: bool = False) -> None:
+    """``in_file``: a person can look up the numbers of its lines."""
+    if findings:
+        told = findings if in_file else (replace(one, lines=()) for one in findings)
+        raise Stopped("denied", findings=tuple(told))
+
+
+def _waiting(number: int, standing: Standing) -> SoulLine:
+    """Returns a proposal that nobody has decided on, the open one for 0."""
+    soul = standing.soul
+    proposal = soul.proposals.get(number) if number else soul.open
+    if proposal is None:
+        raise Stopped("no_such" if number else "nothing_waits")
+    if (state := soul.states[proposal.proposal]) != "proposed":
+        raise Stopped("no_such", state)
+    return proposal
+
+
+def _over(standing: Standing) -> str:
+    """Returns the text in force, over which nothing else is proposed."""
+    if (waits := standing.soul.open) is not None:
+        raise Stopped("open_proposal", str(waits.proposal))
+    return standing.text
+
+
+def _proposed(standing: Standing, by: str, aim: str, new: str) -> SoulLine:
+    number = len(standing.soul.proposals) + 1
+    line = SoulLine("proposed", by, version=standing.version)
+    return replace(line, proposal=number, aim=aim, text=new)
+
+
+def _by_hand(standing: Standing) -> bytes:
+    """Returns what a person has written into SOUL.md."""
+    if not standing.by_hand:
+        raise Stopped("nothing_by_hand")
+    if standing.page is None:
+        raise Stopped("page_shut", standing.shut)
+    return standing.page.raw

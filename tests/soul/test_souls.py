@@ -1,0 +1,524 @@
+"""Who may do what to a soul, what becomes of it, and what is told where nothing is done."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    READINGS,
+    SoulAction,
+    SoulChanged,
+    SoulEvaluation,
+    SoulEvolution,
+    SoulLog,
+    SoulProposed,
+    SoulText,
+    SoulVerified,
+)
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
+from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
+from astrbot_plugin_scoped_memory.llm_memory.vault import pages
+from astrbot_plugin_scoped_memory.tests.support.engines import person
+from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, GENTLE, SEED, SoulWorld
+
+pytestmark = pytest.mark.unit
+
+HAND = "# 我自己写的\n\n## 语气\n\n- 慢一点。\n".encode()
+SHORT = "回答短一点"
+COUNTED = line_of("emoji", "less", "zh")
+ACTIONS: list[SoulAction] = ["propose", "apply", "veto", "undo", "adopt", "discard"]
+NIGHT = [SoulEvolution.REVIEW, SoulEvolution.AUTO]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[SoulWorld]:
+    made = SoulWorld(tmp_path)
+    yield made
+    made.state.close()
+
+
+@pytest.fixture
+def auto(tmp_path: Path) -> Iterator[SoulWorld]:
+    made = SoulWorld(tmp_path, SoulEvolution.AUTO)
+    made.counts.wanted[CAT] = [("emoji", "less")]
+    yield made
+    made.state.close()
+
+
+async def begun(world: SoulWorld) -> None:
+    await world.ask("undo")
+
+
+async def waiting(world: SoulWorld) -> None:
+    await world.applied()
+    await world.ask("propose", wish=SHORT)
+
+
+async def next_day(world: SoulWorld) -> None:
+    await waiting(world)
+    world.clock.forward(days=1)
+
+
+async def edited(world: SoulWorld) -> None:
+    await next_day(world)
+    world.page().write_bytes(HAND)
+
+
+async def stale(world: SoulWorld) -> None:
+    await edited(world)
+    await world.ask("adopt")
+
+
+async def undone(world: SoulWorld) -> None:
+    await world.applied()
+    await world.ask("undo")
+
+
+async def vetoed(world: SoulWorld) -> None:
+    await world.applied()
+    await world.ask("veto", 1)
+
+
+async def broken(world: SoulWorld) -> None:
+    await waiting(world)
+    world.log().write_bytes(world.log().read_bytes().replace(b'"applied"', b'"adopted"'))
+
+
+async def newer(world: SoulWorld) -> None:
+    await begun(world)
+    raw = world.log().read_bytes().replace(b'"format":1', b'"format":2')
+    world.log().write_bytes(raw)
+    world.state.write("DELETE FROM soul_head", [()])
+
+
+Standing = Callable[[SoulWorld], Awaitable[None]]
+TOLD: list[tuple[Standing, SoulAction, int, str]] = [
+    (begun, "propose", 0, "proposed"),
+    (begun, "apply", 0, "nothing_waits"),
+    (begun, "apply", 1, "no_such"),
+    (begun, "veto", 0, "nothing_waits"),
+    (begun, "undo", 0, "no_target"),
+    (begun, "undo", 2, "no_such"),
+    (begun, "adopt", 0, "nothing_by_hand"),
+    (begun, "discard", 0, "nothing_by_hand"),
+    (begun, "diff", 0, "nothing_waits"),
+    (waiting, "propose", 0, "open_proposal 2"),
+    (waiting, "apply", 0, "once_a_day"),
+    (waiting, "apply", 1, "no_such active"),
+    (waiting, "veto", 0, "vetoed 2 2"),
+    (waiting, "veto", 1, "vetoed 1 3"),
+    (waiting, "undo", 0, "rolled_back 0 3"),
+    (waiting, "undo", 1, "rolled_back 0 3"),
+    (waiting, "undo", 2, "no_target"),
+    (next_day, "apply", 0, "applied 2 3"),
+    (next_day, "apply", 2, "applied 2 3"),
+    (edited, "apply", 0, "conflict"),
+    (edited, "propose", 0, "open_proposal 2"),
+    (edited, "adopt", 0, "adopted 0 3"),
+    (edited, "discard", 0, "discarded 0 2"),
+    (edited, "veto", 1, "vetoed 1 3"),
+    (edited, "undo", 0, "rolled_back 0 3"),
+    (stale, "apply", 0, "nothing_waits"),
+    (stale, "apply", 2, "stale"),
+    (stale, "propose", 0, "proposed"),
+    (stale, "undo", 0, "rolled_back 0 4"),
+    (undone, "apply", 1, "no_such rolled_back"),
+    (undone, "undo", 0, "no_target"),
+    (undone, "undo", 2, "rolled_back 0 4"),
+    (vetoed, "veto", 1, "no_such vetoed"),
+    (vetoed, "undo", 2, "no_target"),
+    *[(broken, action, 0, "broken 4") for action in ACTIONS],
+    *[(newer, action, 0, "newer") for action in ACTIONS],
+]
+
+
+@pytest.mark.parametrize(("standing", "action", "number", "told"), TOLD)
+async def test_what_is_asked_is_done_or_says_why_not_and_changes_nothing(
+    world: SoulWorld, standing: Standing, action: SoulAction, number: int, told: str
+) -> None:
+    await standing(world)
+    before, raw = world.tree(), world.page().read_bytes()
+    outcome = await world.ask(action, number, "少用比喻")
+    match outcome:
+        case SoulChanged(event, version, line=line):
+            assert f"{event} {line.proposal} {version}" == told
+            assert outcome.text == (await world.view()).text
+        case Refused(reason, detail=detail):
+            assert f"{reason} {detail}".strip() == told
+            assert world.tree() == before
+        case _:
+            assert isinstance(outcome, SoulProposed)
+            assert told == "proposed"
+    view = await world.view()
+    if told.partition(" ")[0] not in ("broken", "newer"):
+        assert await world.ask("verify") == SoulVerified(
+            0, "SOUL.md" if view.by_hand else "", len((await world.ask("log")).lines)
+        )
+        assert world.page().read_bytes() == (raw if view.by_hand else view.text.encode())
+    if view.rules:
+        assert world.souls.injected(CAT).endswith("".join(f"- {rule}\n" for rule in view.rules))
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [person(5), Actor("mcp:agent", "agent", admin=True), replace(ADMIN, admin=False, spoke=False)],
+    ids=["member", "agent", "by itself"],
+)
+async def test_only_admins_change_anything_or_see_what_is_not_in_force(
+    world: SoulWorld, stranger: Actor
+) -> None:
+    await edited(world)
+    before = world.tree()
+    for action in (*ACTIONS, *READINGS[1:]):
+        assert await world.ask(action, 1, GENTLE, actor=stranger) == Refused("not_allowed")
+    assert (await world.ask("show", actor=stranger)).rules == (GENTLE,)
+    assert world.tree() == before
+
+
+async def test_no_word_is_kept_of_a_wish_that_a_rule_refuses_nor_is_it_applied(
+    world: SoulWorld,
+) -> None:
+    await next_day(world)
+    world.refused = {"比喻", SHORT}
+    applied = await world.ask("apply")
+    await world.ask("veto")
+    proposed = await world.ask("propose", wish="少用比喻")
+    assert [one.lines for one in (*applied.findings, *proposed.findings)] == [(), ()]
+    world.page().write_text("少用比喻", "utf-8")
+    adopted = await world.ask("adopt")
+    assert [one.lines for one in adopted.findings] == [(3,)], "whose lines a person can look up"
+    world.page().write_bytes(b"\xff\xfe")
+    assert [one.rule for one in (await world.ask("adopt")).findings] == ["encoding"]
+    assert "比喻".encode() not in world.log().read_bytes()
+    assert (await world.view()).rules == (GENTLE,)
+
+
+async def test_whoever_wishes_sees_what_it_changes(world: SoulWorld) -> None:
+    proposed = await world.ask("propose", wish="  一行\n又一行 \ud800")
+    assert proposed.diff[-3:][1] == "+- 一行 又一行 ?"
+    assert await world.ask("diff") == SoulText(proposed.diff)
+    world.restart()
+    waits = (await world.view()).open
+    assert waits == proposed.proposal
+    assert (waits.aim, waits.actor) == ("一行 又一行 ?", ADMIN.person)
+
+
+async def test_of_two_admins_at_once_one_applies(world: SoulWorld) -> None:
+    await next_day(world)
+    outcomes = await asyncio.gather(*(world.ask("apply") for _ in range(5)))
+    assert sum(isinstance(one, SoulChanged) for one in outcomes) == 1
+    assert (await world.view()).version == 3
+
+
+async def test_a_caller_that_is_cancelled_leaves_no_half(world: SoulWorld) -> None:
+    await next_day(world)
+    task = asyncio.create_task(world.ask("apply"))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0.1)
+    view = await world.view()
+    assert world.page().read_text("utf-8") == view.text
+    assert world.souls.injected(CAT).count("\n- ") == len(view.rules)
+
+
+# How it begins
+
+
+async def test_what_stands_there_before_the_first_version_is_a_note_to_whoever_looks(
+    world: SoulWorld,
+) -> None:
+    world.page().parent.mkdir(parents=True)
+    world.page().write_bytes(HAND + b"\xff")
+    before = world.tree()
+    await world.souls.follow()
+    view = await world.view()
+    assert (view.version, view.text, view.by_hand) == (0, "", False)
+    for action in ("verify", "log", "diff"):
+        await world.ask(action)
+    await world.ask("undo", actor=person(5))
+    assert world.tree() == before
+    await begun(world)
+    assert (world.folder() / "versions" / "0001.md").read_bytes() == HAND + b"\xff"
+    log = await world.ask("log")
+    assert isinstance(log, SoulLog)
+    assert log.lines[0].actor == "owner"
+
+
+async def test_without_its_log_a_soul_is_not_begun_again(world: SoulWorld, tmp_path: Path) -> None:
+    await world.applied()
+    text = (await world.view()).text
+    world.log().unlink()
+    world.restart()
+    await world.souls.follow()
+    assert (await world.view()).text == text, "the state knows what was in force"
+    assert await world.ask("undo") == Refused("broken", detail="1")
+    assert world.souls.injected(CAT).endswith(f"- {GENTLE}\n")
+    world.state.write("DELETE FROM soul_head", [()])  # a state that knows nothing of it
+    for page in (world.page().read_bytes(), HAND, None):
+        world.page().unlink()
+        if page is not None:
+            world.page().write_bytes(page)
+        assert await world.ask("undo") == Refused("broken", detail="1")
+    for path in world.folder().rglob("*.md"):  # an owner who throws all of it away begins anew
+        path.unlink()
+    await begun(world)
+    assert (await world.view()).text == SEED.decode()
+
+
+async def test_no_first_version_where_the_state_could_not_keep_it(world: SoulWorld) -> None:
+    world.state.close()
+    world.state.open_in_memory()
+    assert (await world.ask("undo")).reason == "not_written"
+    assert not world.folder().exists()
+
+
+# People's hands, and the disk
+
+
+@pytest.mark.parametrize("old", [SEED, None])
+async def test_an_old_buffer_and_a_lost_file_are_put_right(
+    world: SoulWorld, old: bytes | None
+) -> None:
+    await world.applied()
+    await world.souls.follow()
+    raw, before = world.page().read_bytes(), world.log().read_bytes()
+    world.page().unlink()
+    if old is not None:
+        world.page().write_bytes(old)
+    await world.souls.follow()
+    assert (world.page().read_bytes(), world.log().read_bytes()) == (raw, before)
+
+
+async def test_a_hand_edit_stays_is_told_and_is_kept_when_it_is_discarded(
+    world: SoulWorld,
+) -> None:
+    await world.applied()
+    world.page().write_bytes(HAND + b"\xff")
+    for _ in range(2):
+        await world.souls.follow()
+        assert [one.code for one in world.notices.standing()] == ["soul_edited"]
+    assert world.page().read_bytes() == HAND + b"\xff"
+    assert world.souls.injected(CAT).endswith(f"- {GENTLE}\n")
+    await world.ask("discard")
+    (line, *_) = (await world.ask("log")).lines
+    assert line.text == HAND.decode() + "\\xff"
+    assert world.notices.standing() == ()
+
+
+@pytest.mark.parametrize("action", ["apply", "adopt", "discard"])
+async def test_a_save_meanwhile_stays(world: SoulWorld, action: SoulAction) -> None:
+    await (next_day if action == "apply" else edited)(world)
+    write = pages.replace_durably
+
+    def saved(path: Path, *rest: Any) -> None:
+        if path == world.log():
+            world.page().write_bytes(HAND + b"x")
+        write(path, *rest)
+
+    with mock.patch.object(pages, "replace_durably", saved):
+        await world.ask(action)
+    view = await world.view()
+    assert view.by_hand
+    assert world.page().read_bytes() == HAND + b"x"
+
+
+async def test_a_disk_that_fills_up_at_any_write_leaves_the_old_or_the_new(
+    world: SoulWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await next_day(world)
+    old = (await world.view()).text
+    write, left = pages.replace_durably, 0
+
+    def full(*rest: Any) -> None:
+        nonlocal left
+        if left == 0:
+            raise VaultWriteFailed(os.strerror(errno.ENOSPC))
+        left -= 1
+        write(*rest)
+
+    for left_now in range(3):
+        left = left_now
+        with monkeypatch.context() as patched:
+            patched.setattr(pages, "replace_durably", full)
+            outcome = await world.ask("apply")
+        view = await world.view()
+        if left_now < 2:
+            assert outcome.reason == "not_written"
+            assert (view.text, world.page().read_text("utf-8")) == (old, old)
+        else:
+            assert isinstance(outcome, SoulChanged)
+            assert view.rules == (GENTLE, SHORT)
+    await world.souls.follow()
+    assert world.page().read_text("utf-8") == (await world.view()).text
+    assert await world.ask("verify") == SoulVerified(0, "", 5)
+
+
+async def test_a_state_that_fails_loses_no_change(world: SoulWorld) -> None:
+    await next_day(world)
+    with mock.patch.object(SqliteFile, "write", side_effect=VaultWriteFailed("locked")):
+        assert isinstance(await world.ask("apply"), SoulChanged)
+    world.restart()
+    assert (await world.view()).rules == (GENTLE, SHORT)
+    assert await world.ask("verify") == SoulVerified(0, "", 5)
+
+
+@pytest.mark.parametrize(
+    "name", ["roles", f"roles/{CAT}", "soul", f"soul/{CAT}", "soul/猫娘/versions"]
+)
+async def test_nothing_is_written_through_a_link(
+    world: SoulWorld, name: str, tmp_path: Path
+) -> None:
+    elsewhere, link = tmp_path / "elsewhere", world.root / name
+    elsewhere.mkdir()
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(elsewhere, target_is_directory=True)
+    assert (await world.ask("undo")).reason == "not_written"
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["chain.jsonl", "versions/0001.md", "SOUL.md"])
+async def test_a_file_that_is_a_link_is_neither_read_nor_written(
+    world: SoulWorld, name: str, tmp_path: Path
+) -> None:
+    await world.applied()
+    path, other = world.folder() / name, tmp_path / "other"
+    path = world.page() if name == "SOUL.md" else path
+    path.rename(other)
+    path.symlink_to(other)
+    raw = other.read_bytes()
+    world.restart()
+    for action in ("adopt", "discard", "undo"):
+        outcome = await world.ask(action)
+    assert isinstance(outcome, SoulChanged) is (name == "SOUL.md")
+    assert other.read_bytes() == raw
+
+
+def test_roles_are_those_with_a_soul(world: SoulWorld) -> None:
+    for folder in ("roles/a", "roles/b", "soul/c", "soul/%none", "soul/%zz", "roles/con"):
+        (world.root / folder).mkdir(parents=True)
+    (world.root / "soul" / "d").symlink_to(world.root / "roles" / "a", target_is_directory=True)
+    (world.root / "soul" / "e").write_text("no folder", "utf-8")
+    assert world.store.roles() == ["%none", "c"]
+
+
+# The night
+
+
+@pytest.mark.parametrize("evolution", NIGHT)
+async def test_a_wish_waits_for_an_admin_whatever_a_model_says(
+    tmp_path: Path, evolution: SoulEvolution
+) -> None:
+    world = SoulWorld(tmp_path, evolution)
+    await world.ask("propose", wish="少用感叹号")
+    assert world.notices.standing() == ()
+    world.verdict = SoulEvaluation(passed=False, model="m")
+    for _ in range(2):
+        world.clock.forward(days=1)
+        await world.souls.night()
+    assert (world.souls.injected(CAT), world.evaluated) == ("", [])
+    assert [one.code for one in world.notices.standing()] == ["soul_waits"]
+    assert isinstance(await world.ask("apply"), SoulChanged)
+    assert (world.evaluated, world.notices.standing()) == ([], ())
+    world.state.close()
+
+
+PASSED, FAILED = SoulEvaluation(passed=True, model="m"), SoulEvaluation(passed=False, model="m")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "in_force", "notices"),
+    [
+        (PASSED, True, ["soul_applied"]),
+        (FAILED, False, []),
+        (Refused("budget"), False, ["soul_waits"]),
+    ],
+    ids=["passed", "failed", "no verdict"],
+)
+async def test_the_night_puts_in_force_what_was_counted_and_what_a_model_has_passed(
+    auto: SoulWorld, verdict: SoulEvaluation | Refused, in_force: bool, notices: list[str]
+) -> None:
+    auto.verdict = verdict
+    for _ in range(2):
+        await auto.souls.night()
+        auto.clock.forward(hours=1)
+    assert (COUNTED in auto.souls.injected(CAT)) is in_force
+    assert [one.code for one in auto.notices.standing()] == notices
+    assert len(auto.evaluated) == (1 if isinstance(verdict, SoulEvaluation) else 2)
+    assert auto.evaluated[0][0].aim == COUNTED
+    told = [line.event for line in (await auto.ask("log")).lines[:-2]]
+    assert told == (["applied"] if in_force else ["denied"] if verdict is FAILED else [])
+    assert auto.counts.wanted[CAT] == []
+    if verdict is FAILED:
+        assert await auto.ask("apply", 1) == Refused("no_such", detail="denied")
+    else:
+        assert isinstance(await auto.ask("veto", 1), SoulChanged)
+
+
+async def test_in_review_what_was_counted_waits_and_is_told(world: SoulWorld) -> None:
+    world.counts.wanted[CAT] = [("emoji", "less"), ("length", "less")]
+    await world.souls.night()
+    assert [one.code for one in world.notices.standing()] == ["soul_waits"]
+    assert (world.evaluated, len(world.counts.wanted[CAT])) == ([], 1)
+    assert isinstance(await world.ask("apply"), SoulChanged)
+    await world.souls.night()
+    assert (await world.view()).open is not None, "the next one"
+
+
+@pytest.mark.parametrize("action", ["veto", "undo"])
+async def test_what_an_admin_took_back_comes_by_no_night_again(
+    auto: SoulWorld, action: SoulAction
+) -> None:
+    await auto.souls.night()
+    assert COUNTED in auto.souls.injected(CAT)
+    await auto.ask(action, 1)
+    for _ in range(2):
+        auto.clock.forward(days=1)
+        auto.counts.wanted[CAT] = [("emoji", "less")]
+        await auto.souls.night()
+    assert COUNTED not in auto.souls.injected(CAT)
+    assert isinstance(await auto.ask("apply"), SoulChanged), "an admin may think again"
+
+
+async def test_what_was_vetoed_while_a_model_was_asked_stays_so(auto: SoulWorld) -> None:
+    async def slow(*_: object) -> SoulEvaluation:
+        await auto.ask("veto")
+        return PASSED
+
+    with mock.patch.object(auto.souls, "_evaluate", slow):
+        await auto.souls.night()
+    assert auto.souls.injected(CAT) == ""
+    assert [line.event for line in (await auto.ask("log")).lines] == [
+        "vetoed",
+        "proposed",
+        "seeded",
+    ]
+
+
+async def test_off_changes_nothing_but_what_an_admin_takes_back(tmp_path: Path) -> None:
+    world = SoulWorld(tmp_path)
+    await next_day(world)
+    world.state.close()
+    off = SoulWorld(tmp_path, SoulEvolution.OFF)
+    off.counts.wanted[CAT] = [("emoji", "less")]
+    before = off.tree()
+    for action in ("propose", "apply", "adopt"):
+        assert await off.ask(action, wish=SHORT) == Refused("soul_off")
+    await off.souls.follow()
+    await off.souls.night()
+    assert (off.tree(), off.souls.injected(CAT)) == (before, "")
+    assert isinstance(await off.ask("undo"), SoulChanged)
+    off.state.close()
