@@ -70,34 +70,15 @@ def test_nothing_waits_longer_than_it_says(
 
 
 STATING = [
-    *("我对猫毛过敏", "台灯还给小鹿了", "展览定在4月18号，地点图书馆一层", "记住我住302室"),
-    *("热水卡放在门后的鞋盒里，谁用完放回去", "我买了新的床帘，好看吗？", "I am vegan"),
-    *("Kofi paid me back the 45, we are even", "My number changed. Can you save it?"),
-]
+    "我对猫毛过敏", "台灯还给小鹿了", "展览定在4月18号，地点图书馆一层", "记住我住302室",
+    "热水卡放在门后的鞋盒里，谁用完放回去", "我买了新的床帘，好看吗？", "I am vegan",
+    "Kofi paid me back the 45, we are even", "My number changed. Can you save it?",
+]  # fmt: skip
 OTHERS = [
-    *(
-        "早",
-        "在吗",
-        "哈哈哈哈",
-        "好的收到",
-        "困死了",
-        "?",
-        "",
-        "🎉🎉",
-        "展览在哪天",
-        "明天几点开会？",
-    ),
-    *(
-        "明天几点开会？",
-        "讲个笑话呗",
-        "帮我查一下天气",
-        "你会不会下棋",
-        "hello",
-        "lol",
-        "thanks a lot",
-    ),
-    *("where is the key", "Can you tell me a joke?", "please translate this sentence"),
-]
+    "早", "在吗", "哈哈哈哈", "好的收到", "困死了", "?", "", "🎉🎉", "展览在哪天", "明天几点开会？",
+    "讲个笑话呗", "帮我查一下天气", "你会不会下棋", "hello", "lol", "thanks a lot",
+    "where is the key", "Can you tell me a joke?", "please translate this sentence",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", [*STATING, *OTHERS])
