@@ -21,6 +21,7 @@ from ..models.scope import QUARANTINE_NAME, Scope
 from ..models.status import Notice
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
+from ..runtime.shielded import shielded
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..vault.markdown_vault import MarkdownVault
@@ -67,7 +68,8 @@ class Night:
     """When the next run is due, by the scheduler."""
 
     def __post_init__(self) -> None:
-        self._running: asyncio.Task[SleepReport] | None = None
+        self._going = asyncio.Lock()
+        self._task: asyncio.Task[object] | None = None
         self._closed = False
         self._counted_from = self._clock()
         """When the last run ended; that of the first start, and where nothing is known of nights,
@@ -76,7 +78,7 @@ class Night:
     @property
     def sleeping(self) -> bool:
         """True during a run."""
-        return self._running is not None
+        return self._going.locked()
 
     @property
     def error(self) -> str:
@@ -122,21 +124,8 @@ class Night:
         postponed = self._postponed(patient=patient)
         if postponed:
             return SleepReport(reason=reason, postponed=postponed)
-        self._running = task = asyncio.create_task(self._run(reason), name="scoped-memory-sleep")
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            raise
-        finally:
-            self._running = None
-
-    async def over(self) -> None:
-        """Wait until no run goes on."""
-        while self._running is not None:
-            await asyncio.wait([self._running])
-            await asyncio.sleep(0)
+        async with self._going:
+            return await shielded(self._run(reason), on_cancel=self._cancel)
 
     def _postponed(self, *, patient: bool) -> Postponed:
         if self._closed:
@@ -146,14 +135,23 @@ class Night:
         busy = self._busy()
         return "" if busy == "building" and not patient else busy
 
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def over(self) -> None:
+        """Wait until no run goes on."""
+        async with self._going:
+            return
+
     async def close(self) -> None:
         """Stop a run after its current step. Idempotent."""
         self._closed = True
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        self._cancel()
+        await self.over()
 
     async def _run(self, reason: str) -> SleepReport:
+        self._task = asyncio.current_task()
         self.report = SleepReport(reason=reason, begun=self._clock())
         await self._step("backup", self._backup.run())
         # Each of the steps would wait for the same file.
@@ -164,8 +162,9 @@ class Night:
             await self._step("purge", self._purge.run())
             await self._step("souls", self._souls())
         self.report = replace(self.report, ended=self._clock())
-        ended = opened if opened.errors else await self._step("end", self._keep(self.report))
-        if ended.errors:  # it counts as no night: what could not be done is done in the next one
+        if not opened.errors:
+            opened = await self._step("end", self._keep(self.report))
+        if opened.errors:  # it counts as no night: what could not be done is done in the next one
             self.report = replace(self.report, postponed="unavailable")
         else:
             self._take(self.report)
@@ -207,6 +206,4 @@ class Night:
             self._notices.post(Notice("sleep_failed", params=params))
         else:
             self._notices.clear("sleep_failed")
-        done = self.report
-        counts = {"archived": done.archived, "merged": done.merged, "asked": done.asked}
-        logger.info("night_done", **counts, backup=done.backup or "-")
+        logger.info("night_done", backup=self.report.backup or "-")

@@ -1,0 +1,421 @@
+"""A night fades what was recalled in vain, merges what says the same, mixes no two scopes, and
+makes its backup whatever else fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    DeedKind,
+    Memory,
+    MemoryKind,
+    MigrationStatus,
+    StateUnavailable,
+    StoredMemory,
+    is_changed,
+)
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.leaving import weaker_of
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Outcome
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.nights import (
+    NIGHT,
+    OneDirection,
+    asleep,
+    entries,
+    find_useful,
+    find_useless,
+    loop_stores,
+    passive,
+    plant,
+    strengths,
+)
+from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
+
+pytestmark = pytest.mark.engine
+
+HERE = group(777)
+ADMIN = person(1, "管理员", admin=True)
+JOURNAL = "journal/2026-10-01.md"
+DAY = timedelta(days=1)
+
+
+@contextlib.asynccontextmanager
+async def merging(root: Path, words: str = "") -> AsyncIterator[Rig]:
+    """A bot whose embedder takes all texts with these words for one."""
+    async with running(root, embedder=OneDirection(words), clock=Ticker(NIGHT)) as rig:
+        await rig.until_indexed()
+        yield rig
+
+
+async def night(rig: Rig) -> dict[str, int]:
+    """A whole run: what is told of it, as far as it is not nothing."""
+    report = await rig.night("command")
+    assert report.postponed == ""
+    assert not report.errors
+    counts = ("faded", "raised", "archived", "merged")
+    told = {name: getattr(report, name) for name in counts}
+    return {name: count for name, count in told.items() if count}
+
+
+def useless(root: Path, *strengths: int, scope: str = "家人") -> list[Memory]:
+    """Memories that were recalled in vain."""
+    first = 100 * ord(scope[0])
+    made = [passive(first + n, f"第{n}件", strength=one) for n, one in enumerate(strengths)]
+    plant(root, scope, JOURNAL, made)
+    find_useless(root, scope, *made)
+    return made
+
+
+async def test_passive_memories_fade_by_tier_and_by_how_they_served_once(tmp_path: Path) -> None:
+    useless(tmp_path, 85, 60, 30)
+    kept = passive(10, "有意记住的", strength=30, active=True)
+    unasked = passive(11, "从没想起过", strength=5)
+    useful = passive(12, "有用的", strength=50)
+    plant(tmp_path, "家人", "patterns.md", [kept, unasked, useful])
+    find_useless(tmp_path, "家人", kept)
+    find_useful(tmp_path, "家人", useful, times=2)
+    async with asleep(tmp_path) as rig:
+        assert await night(rig) == {"faded": 2, "raised": 1}
+        assert await night(rig) == {}
+    assert [*strengths(tmp_path, "家人").values()] == [85, 57, 24, 30, 5, 54]
+    with loop_stores(tmp_path) as stores:
+        assert stores.book.evidence("家人") == []
+
+
+async def test_weak_memories_go_to_the_archive_a_quarter_at_a_time_and_can_be_brought_back(
+    tmp_path: Path,
+) -> None:
+    made = useless(tmp_path, *(10 + n % 2 for n in range(10)))
+    path = tmp_path / "memory/scopes/家人" / JOURNAL
+    async with asleep(tmp_path) as rig:
+        left = []
+        for _ in range(3):
+            assert "faded" not in await night(rig)
+            left.append(len(entries(tmp_path, "家人")))
+        assert left == [8, 6, 5]
+        gone = entries(tmp_path, "家人", archived=True)
+        assert set(gone) == {memory.memory_id for memory in made[::2]}  # the weakest
+        assert "忘记者：夜间整理：想起了总没用" in gone[made[0].memory_id][0].extra
+        back = await rig.restore(made[0].memory_id, HERE, ADMIN)
+        assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
+        # What a person makes of one that waits is what counts.
+        path.write_text(path.read_text("utf-8").replace("强度 11", "强度 90"), "utf-8")
+        await rig.engine.reconcile()
+        assert await night(rig) == {}
+        assert await rig.texts("第0件", HERE)
+
+
+TEA, ALSO = "小明喜欢喝乌龙茶", "小明爱喝乌龙茶"
+CHECKED = "小明做了体检"
+
+
+def event(number: int, text: str, days_ago: int = 0) -> Memory:
+    made = passive(number, text, strength=90, at=NIGHT - timedelta(days=days_ago))
+    return replace(made, kind=MemoryKind.EVENT)
+
+
+def tagged(memory: Memory, tag: str) -> Memory:
+    return replace(memory, tags=(tag,))
+
+
+PAIRS = [
+    (tagged(passive(1, TEA, strength=70), "饮料"), tagged(passive(2, ALSO), "口味"), 70),
+    (passive(1, TEA, strength=40, active=True), passive(2, ALSO, strength=90), 40),
+    (event(1, CHECKED, 2), event(2, f"{CHECKED}，一切正常"), 90),
+    # a denial, of another, vouched for, a quotation, both asked for, months later
+    (passive(1, TEA), passive(2, "小明不喜欢喝乌龙茶"), 0),
+    (passive(1, TEA), passive(2, TEA, person="aiocqhttp:9", who="小红"), 0),
+    (passive(1, TEA, trusted=True), passive(2, TEA), 0),
+    (passive(1, TEA), passive(2, TEA, quoted=True), 0),
+    (passive(1, TEA, active=True), passive(2, ALSO, active=True), 0),
+    (event(1, CHECKED, 150), event(2, f"{CHECKED}，一切正常"), 0),
+]
+"""Two memories that an embedder takes for one, and the strength of the one that they become."""
+
+
+async def test_near_duplicates_merge_and_no_word_lends_another_its_trust_day_or_speaker(
+    tmp_path: Path,
+) -> None:
+    for number, (one, other, _) in enumerate(PAIRS):
+        more = [passive(100 * number + n, f"第{n}件") for n in range(5, 12)]
+        pair = [replace(m, memory_id=f"{m.memory_id}{number}") for m in (one, other)]
+        plant(tmp_path, f"域{number}", "preferences.md", [*pair, *more])
+    async with asleep(tmp_path) as rig:  # without an index
+        report = await rig.night("command")
+        assert (report.merged, report.unmerged) == (0, len(PAIRS))
+    async with merging(tmp_path) as rig:
+        assert await night(rig) == {"merged": 3}
+        assert await night(rig) == {}
+    for number, (*_, strength) in enumerate(PAIRS):
+        there = entries(tmp_path, f"域{number}")
+        assert len(there) == (8 if strength else 9)
+        gone = entries(tmp_path, f"域{number}", archived=True)
+        kept = [name for name in there if name.startswith("m-night00000")]
+        assert not strength or strengths(tmp_path, f"域{number}")[kept[0]] == strength
+        assert all(f"忘记者：被 {kept[0]} 取代" in one.extra for (one,) in gone.values())
+    ((both,),) = [one for one in entries(tmp_path, "域0").values() if one[0].tags]
+    assert set(both.tags) == {"饮料", "口味"}
+
+
+async def test_what_fades_and_what_merges_in_one_night_is_a_quarter_together(
+    tmp_path: Path,
+) -> None:
+    useless(tmp_path, 10)
+    twice = [
+        passive(10 * n + k, f"{who}{verb}喝乌龙茶", person=f"aiocqhttp:{n}", who=who)
+        for n, who in ((1, "小明"), (2, "小红"), (3, "小刚"))
+        for k, verb in enumerate(("喜欢", "爱"))
+    ]
+    plant(tmp_path, "家人", "preferences.md", [*twice, passive(99, "别的一件事")])
+    async with merging(tmp_path, "乌龙茶") as rig:
+        left = []
+        for _ in range(3):
+            await night(rig)
+            left.append(len(entries(tmp_path, "家人")))
+    assert left == [6, 5, 4]
+
+
+SCOPES = (PUBLIC, Scope.parse("家人"), Scope.parse("公司"))
+
+
+@st.composite
+def stored(draw: st.DrawFn) -> StoredMemory:
+    memory = passive(
+        draw(st.integers(0, 10**5)),
+        draw(st.sampled_from([TEA, ALSO, "小明喜欢喝茶和咖啡", "小明不喜欢喝茶"])),
+        active=draw(st.booleans()),
+        strength=draw(st.integers(1, 100)),
+        person=draw(st.sampled_from(["a:1", "a:2"])),
+    )
+    return StoredMemory(draw(st.sampled_from(SCOPES)), "patterns.md", memory)
+
+
+@pytest.mark.property
+@given(stored(), st.lists(st.tuples(stored(), st.floats(0.0, 1.0)), max_size=8))
+def test_who_gives_way_does_so_in_his_own_scope_to_his_own_speaker_and_is_passive(
+    one: StoredMemory, near: list[tuple[StoredMemory, float]]
+) -> None:
+    """Whatever an index answers."""
+    around = [(other, s) for other, s in near if other.memory.memory_id != one.memory.memory_id]
+    for loser, winner in weaker_of(one, around, MergeThresholds(0.1, 0.1)):
+        assert loser.scope == winner.scope == one.scope
+        assert not loser.memory.active
+        assert loser.memory.provenance.person == winner.memory.provenance.person
+
+
+async def test_a_night_waits_for_another_for_an_index_and_for_what_comes_from_elsewhere(
+    tmp_path: Path,
+) -> None:
+    async with asleep(tmp_path) as rig:
+
+        async def postponed(**more: bool) -> str:
+            return (await rig.night(**more)).postponed
+
+        assert await asyncio.gather(postponed(), postponed()) == ["", "sleeping"]
+        rig.engine.parts.indexing.state = "building"
+        assert await postponed() == "building"
+        assert await postponed(patient=False) == ""
+        rig.engine.parts.indexing.state = "ready"
+        async with rig.engine.migrations.interrupted():  # a person undoes what was brought
+            assert await postponed() == "migrating"
+        for waiting, why in (("", "migrating"), ("unreachable", "")):  # it may never be back
+            status = MigrationStatus(state="running", waiting=waiting)  # type: ignore[arg-type]
+            rig.engine.migrations.status = lambda s=status: s  # type: ignore[method-assign, misc]
+            assert await postponed() == why
+        sleep = rig.engine.sleep
+    assert (await sleep.run_once("nightly")).postponed == "unready"
+
+
+class Arriving:
+    """Two records from elsewhere, as a migration walks over them."""
+
+    name = "arriving"
+
+    def __init__(self) -> None:
+        self.listed = asyncio.Event()
+        self.brought: list[str] = []
+
+    async def list(self) -> list[str]:
+        self.listed.set()
+        return ["a", "b"]
+
+    async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
+        self.brought += ids
+        return [Outcome(one, "adopted", patched=False) for one in ids]
+
+
+async def test_a_night_that_is_cut_off_ends_its_step_and_nothing_is_done_twice(
+    tmp_path: Path,
+) -> None:
+    """What comes from elsewhere waits until it is over."""
+    useless(tmp_path, *(60 for _ in range(30)))
+    async with asleep(tmp_path) as rig:
+        engine, begun, goes_on = rig.engine, asyncio.Event(), threading.Event()
+        loop, write = asyncio.get_running_loop(), engine.parts.vault.replace
+
+        def slow(stored: StoredMemory, changed: Memory) -> StoredMemory:
+            loop.call_soon_threadsafe(begun.set)
+            goes_on.wait(30)
+            return write(stored, changed)
+
+        engine.parts.vault.replace = slow  # type: ignore[method-assign]
+        task = asyncio.create_task(rig.night())
+        await begun.wait()
+        walk = Arriving()
+        await asyncio.to_thread(engine.parts.migration_store.open)
+        walking = asyncio.create_task(engine.migrations.walker.run(walk, though_paused=True))
+        await walk.listed.wait()
+        await engine.status()  # goes through a thread, as the walk does
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert walk.brought == []
+        task.cancel()
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(30):
+            await walking
+        assert walk.brought == ["a", "b"]
+        assert not engine.sleep.sleeping
+        half = [*strengths(tmp_path, "家人").values()]
+        assert half.count(57) % 10 == 0 < half.count(57) < 30
+    async with asleep(tmp_path) as rig:
+        await night(rig)
+    assert set(strengths(tmp_path, "家人").values()) == {57}
+
+
+async def test_a_night_that_is_closed_in_any_step_loses_nothing_and_is_made_again(
+    tmp_path: Path,
+) -> None:
+    (memory,) = useless(tmp_path, 60)
+    steps = ("backup", "state/loop.sqlite", "fade", "merge", "overview", "questions", "purge")
+    for number, name in enumerate((*steps, "souls", "end", "")):
+        async with asleep(tmp_path, later=number) as rig:
+            sleep, do = rig.engine.sleep, rig.engine.sleep._step
+
+            async def closed(step: str, work: Any, *scope: Scope) -> SleepReport:
+                done = await do(step, work, *scope)  # noqa: B023
+                if step == name:  # noqa: B023
+                    raise asyncio.CancelledError
+                return done
+
+            sleep._step = closed  # type: ignore[method-assign]
+            assert sleep.missed((4, 0)) == (number > 0)
+            if name:
+                with pytest.raises(asyncio.CancelledError):
+                    await rig.night()
+            else:
+                assert (await rig.night()).errors == ()
+                assert not sleep.missed((4, 0))
+    assert strengths(tmp_path, "家人") == {memory.memory_id: 57}
+    assert len(list((tmp_path / "backups/daily").iterdir())) == 7
+
+
+async def test_with_the_scope_filter_off_a_night_changes_no_memory(tmp_path: Path) -> None:
+    (memory,) = useless(tmp_path, 60)
+    settings = EngineSettings(scope_filter_enabled=False, pace=QUICK.pace)
+    async with running(tmp_path, MAP, settings=settings, clock=Ticker(NIGHT), follow=False) as rig:
+        assert (await rig.night()).backup
+    assert strengths(tmp_path, "家人") == {memory.memory_id: 60}
+    assert not (tmp_path / "memory/scopes/家人/MEMORY.md").exists()
+
+
+async def test_nights_are_counted_from_the_first_start_by_a_clock_that_may_be_wrong(
+    tmp_path: Path,
+) -> None:
+    clock = Ticker(NIGHT + timedelta(hours=8))
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        assert not rig.engine.sleep.missed((4, 0))
+    clock.now += timedelta(hours=14)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        assert not rig.engine.sleep.missed((4, 0))
+        clock.now += timedelta(hours=6)
+        assert rig.engine.sleep.missed((4, 0))
+        clock.now += 365 * DAY
+        await rig.night("missed")
+        assert not rig.engine.sleep.missed((4, 0))
+        clock.now -= 365 * DAY
+        assert not rig.engine.sleep.missed((4, 0))
+        clock.now += DAY
+        assert rig.engine.sleep.missed((4, 0))
+        status = (await rig.engine.status()).loop
+        assert status.slept_at is not None
+        assert not status.sleeping
+
+
+@pytest.mark.parametrize("how", ["locked in one scope", "locked", "garbage"])
+async def test_what_needs_no_locked_file_is_done_and_the_rest_when_it_is_free(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteLoopFile, "WAIT_SECONDS", 0.05)
+    scopes, path = ("家人", "公司"), tmp_path / "state" / "loop.sqlite"
+    for scope in scopes:
+        useless(tmp_path, 60, scope=scope)
+    async with asleep(tmp_path) as rig:
+        gone = await rig.stored_id("柜子的密码写在门背后", HERE, ADMIN)
+        await rig.forget(gone, HERE, ADMIN, for_good=True)
+        before = path.read_bytes()
+        with contextlib.ExitStack() as stack:
+            if how == "locked in one scope":
+                locked_in(rig, "家人", stack)
+            elif how == "locked":
+                other = stack.enter_context(contextlib.closing(sqlite3.connect(path)))
+                other.execute("BEGIN EXCLUSIVE")
+            else:
+                stack.callback(path.write_bytes, before)
+                path.write_bytes(b"garbage" * 2000)
+            for _ in range(3):
+                report = await rig.night()
+                assert (report.backup, bool(report.errors)) == (f"{rig.clock():%Y-%m-%d}.zip", True)
+                assert (report.postponed == "") == (how == "locked in one scope")
+                status = await rig.engine.status()
+                (told,) = [n for n in status.notices if n.code == "sleep_failed"]
+                assert all(error[:30] in told.params["detail"] for error in report.errors[:2])
+                rig.clock.now += DAY
+        assert not files_holding(tmp_path / "backups", gone)
+        if how == "locked in one scope":
+            assert set(strengths(tmp_path, "公司").values()) == {57}
+            assert all(":家人:" in error for error in report.errors)
+    async with asleep(tmp_path, later=3) as rig:
+        await night(rig)
+        assert "sleep_failed" not in {n.code for n in (await rig.engine.status()).notices}
+    assert [set(strengths(tmp_path, scope).values()) for scope in scopes] == [{57}, {57}]
+
+
+def locked_in(rig: Rig, scope: str, stack: contextlib.ExitStack) -> None:
+    """Another program locks the file while the night is in this scope."""
+    facts = rig.engine.parts.loop_book
+    read = facts.evidence
+
+    def evidence(name: str) -> object:
+        if name == scope:
+            raise StateUnavailable("database is locked")
+        return read(name)
+
+    facts.evidence = evidence  # type: ignore[method-assign, assignment]
+    stack.callback(delattr, facts, "evidence")
