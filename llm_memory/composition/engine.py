@@ -54,7 +54,6 @@ class Engine:
         self._behind = Supervisor(parts.notices, parts.settings.pace.retry)
         self._opening: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
-        parts.queue.follow_with(parts.reflection.heard)
 
     async def __aenter__(self) -> Self:
         """Opened, for a program that asks once; see ``open``."""

@@ -1,33 +1,45 @@
-"""Reads finished turns in passes: what is due is read, in the order of who used the least.
+"""Reads finished turns in passes: the turns of one conversation together, those that are due in the
+order of who used the least.
 
-An answer is on disk before it is applied, and the turns stay there until all of it is in the vault.
-So after a crash the next pass continues where it was.
+The model's answer is on disk before it is applied, and the turns stay there until all of it is in
+the vault: after a crash the next pass continues where it was. Where a service fails for a line, or
+refuses what it is asked, half as many turns are tried next, until the one that it refuses is alone:
+that one is put aside, and the others are learned. A service that refuses everything loses nothing:
+no turn is put aside before the model has answered in that pass, if only a greeting.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Collection
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Final
+from datetime import timedelta
+from functools import lru_cache, partial
+from typing import Final, Protocol
 
-from ..errors import ChatFailed, EngineClosed, StateUnavailable
+from ..errors import ChatFailed, EngineClosed, ScopedMemoryError, StateUnavailable
 from ..log import logger
-from ..models.loop import Batch, LineName, ReflectionReport, Resting, WaitingLine
+from ..models.data_models import Refused, StoredMemory, is_stored
+from ..models.loop import Batch, LineName, ReflectionReport, Resting, WaitingLine, group_of
 from ..models.settings import LoopSettings
-from ..models.turns import QueuedTurn
+from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
+from ..remember.deeds import Deeds
+from ..remember.exclusions import Exclusions
 from ..runtime.identifiers import Clock
 from ..scopes.paused_conversations import PausedConversations
 from ..storage.loop_facts import SqliteLoopFacts
-from .batch_reader import BatchReader
-from .model import Model, Purpose, Rests
+from ..text.normalising import derived_id
+from .chat_port import Completion
+from .feedback_applier import SCOPE_GONE, FeedbackApplier
+from .model import Model, Purpose, Rests, Schema
 from .rules.due import may_pay, seconds_until_due
 from .rules.fair_shares import Allowance
-from .rules.prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
+from .rules.forgiving_json import MOST_CHARS, Unreadable
+from .rules.grounding import grounded
+from .rules.prompt import MOST_TURNS, REPLY_TOKENS, Prompt, how_many_fit, reflection_prompt
+from .rules.reading import read_reply
+from .rules.reply import ReflectionReply, parse_reply
 from .rules.worth_reading import worth_of
 from .turn_store import SqliteTurnStore
 from .unread_follower import UnreadFollower
@@ -35,13 +47,20 @@ from .unread_follower import UnreadFollower
 _MINUTE: Final = 60.0
 _OFTEN: Final = 600.0
 """Seconds between two passes: at least, and at most."""
-_READS_NOTHING: Final = frozenset({"off", "learning_paused"})
-_LOOKS_SELDOM: Final = frozenset({"budget", "no_provider"}) | _READS_NOTHING
-_OFTEN_ENOUGH: Final = 2
-"""After so many failures of a line its words are suspected."""
 _REMEMBERED: Final = 1_000
 """Lines whose worth is remembered until something is said in them."""
 _ERROR: Final = "reader_error"
+_OF_PROMPT: Final = ("content", "empty")
+"""Codes of ``ChatFailed`` for which the words may be to blame, and not the service."""
+_GREETING: Final = "你好"
+
+
+class Apply(Protocol):
+    """``CognitiveService.feedback``."""
+
+    async def __call__(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
+        """Apply what was learned from the ticket's turns."""
+        ...
 
 
 class ReflectionService:
@@ -51,8 +70,11 @@ class ReflectionService:
         self,
         turns: SqliteTurnStore,
         model: Model,
-        reader: BatchReader,
+        applier: FeedbackApplier,
+        apply: Apply,
         unread_follower: UnreadFollower,
+        corrected: Deeds,
+        exclusions: Exclusions,
         paused_conversations: PausedConversations,
         loop_book: SqliteLoopFacts,
         clock: Clock,
@@ -63,23 +85,27 @@ class ReflectionService:
         """``learns``: False while the scope filter is switched off: nothing is read or stored."""
         self._turns = turns
         self._model = model
-        self._reader = reader
+        self._applier = applier
+        self._apply = apply
         self._follower = unread_follower
+        self._corrected = corrected
+        self._exclusions = exclusions
         self._paused = paused_conversations
         self._book = loop_book
         self._clock = clock
         self._settings = settings
         self._learns = learns
-        self._idle = timedelta(minutes=settings.idle_minutes)
         self._worth = lru_cache(_REMEMBERED)(self._worth_of)
         self._reading = asyncio.Lock()
         self._woken = asyncio.Event()
-        self._heard: Counter[LineName] = Counter()
-        """How many turns wait in a line, as far as it was counted."""
-        self._failing: Counter[LineName] = Counter()
-        """How often in a row the service failed for a line: others come first."""
+        self._suspects: dict[LineName, int] = {}
+        """How many of a line's first turns the service failed for or refused together."""
+        self._works = False
+        """The model has answered in this pass."""
+        self._passed: set[str | LineName] = set()
+        """Answered batches, and lines, that came to nothing in this pass."""
         self.last = ReflectionReport()
-        """The report of the last pass."""
+        """The report of the last pass, or so far of this one."""
         self.error: str | None = None
         """The last error, empty after a success, None before it was read from the file."""
 
@@ -101,16 +127,10 @@ class ReflectionService:
         """Have the next pass begin now."""
         self._woken.set()
 
-    def heard(self, turn: QueuedTurn) -> None:
-        """A turn was queued."""
-        name = (turn.scope, turn.conversation, turn.persona)
-        self._heard[name] += 1
-        if self._heard[name] >= self._settings.after_turns:
-            self.wake()
-
     async def run(self) -> None:
         """Read what is due, until cancelled or closed."""
         while True:
+            seconds = _OFTEN
             try:
                 await self.read_due()
                 seconds = await self.seconds_until_due()
@@ -118,22 +138,20 @@ class ReflectionService:
                 return
             except StateUnavailable as error:
                 logger.warning("queue_unread", error=error)
-                seconds = _OFTEN
             except Exception as error:  # noqa: BLE001  (an error in one pass must not end the loop)
                 logger.error("reading_failed", error=repr(error))
-                seconds = _OFTEN
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), seconds)
             self._woken.clear()
 
     async def read_due(self) -> ReflectionReport:
         """Read all turns that are due now, once. Raises EngineClosed, StateUnavailable."""
-        return await self._pass(None)
+        return await self._pass(None, "reading")
 
     async def reflect(self, *, conversation: str | None = None) -> ReflectionReport:
         """Read at once all waiting turns of a conversation; without one, what is due. Backoff is
         skipped, but not the budget. Raises EngineClosed, StateUnavailable."""
-        return await self._pass(conversation, urgent=True)
+        return await self._pass(conversation, "asked")
 
     async def follow(self) -> None:
         """Have exactly what waits be recallable. Raises StateUnavailable."""
@@ -141,130 +159,255 @@ class ReflectionService:
 
     async def retry(self) -> int:
         """Queue again what was put aside. Returns how many batches. Raises StateUnavailable."""
-        count = await asyncio.to_thread(self._turns.retry)
-        self.wake()
-        return count
+        return await asyncio.to_thread(self._turns.retry)
 
     async def seconds_until_due(self) -> float:
         """Returns how long to wait for the next pass. Raises StateUnavailable."""
-        due = await asyncio.to_thread(self._seconds_until_due)
-        if self.last.resting in _LOOKS_SELDOM:
+        if self.last.resting and self.last.resting != "backoff":
             return _OFTEN
-        return min(max(due, await self._model.seconds_to_wait(), _MINUTE), _OFTEN)
+        waits = await asyncio.to_thread(lambda: [self._wait(line) for line in self._lines()])
+        wait = max(min(waits, default=_OFTEN), await self._model.seconds_to_wait(), _MINUTE)
+        return min(wait, _OFTEN)
 
-    def _seconds_until_due(self) -> float:
-        lines, now = self._lines(), self._clock()
-        self._heard = Counter({line.name: line.count for line in lines})
-        waits = (self._seconds_until(line, now) for line in lines)
-        return 0.0 if self._answered() else min(waits, default=_OFTEN)
+    def _wait(self, line: WaitingLine) -> float:
+        """Returns the seconds until a line is due, 0 for now."""
+        idle = timedelta(minutes=self._settings.idle_minutes)
+        after, worth = self._settings.after_turns, self._worth(line)
+        return seconds_until_due(line, worth, self._clock(), after_turns=after, idle=idle)
 
-    def _seconds_until(self, line: WaitingLine, now: datetime) -> float:
-        after = self._settings.after_turns
-        return seconds_until_due(line, self._worth(line), now, after_turns=after, idle=self._idle)
+    def _worth_of(self, line: WaitingLine) -> float:
+        if not may_pay(line, after_turns=self._settings.after_turns):
+            return 0.0
+        return sum(map(worth_of, self._turns.waiting(line, MOST_TURNS)))
 
-    async def _pass(self, conversation: str | None, *, urgent: bool = False) -> ReflectionReport:
+    def _lines(self, *, addressed: bool = False) -> list[WaitingLine]:
+        """Returns the lines of conversations that are not paused."""
+        lines = self._turns.lines(addressed=addressed)
+        return [one for one in lines if not self._is_paused(one.conversation, one.map_key)]
+
+    def _is_paused(self, *keys: str) -> bool:
+        """Returns whether a conversation is off the record, by its own id, or the group's on
+        platforms that split a group by member."""
+        return any(map(self._paused.of, keys))
+
+    async def _pass(self, conversation: str | None, purpose: Purpose) -> ReflectionReport:
         await self.follow()
         async with self._reading:
             if self.error is None:
                 self.error = await asyncio.to_thread(self._book.fact, _ERROR)
-            report = ReflectionReport(resting=self._unavailable())
-            if report.resting not in _READS_NOTHING:
-                report = await self._read(conversation, "asked" if urgent else "reading")
-            if (report.error or report.read) and report.error != self.error:
-                self.error = report.error
+            resting, self.last = self._unavailable(), ReflectionReport()
+            self._works, self._passed = False, set()
+            if resting not in ("off", "learning_paused"):
+                resting = await self._read_all(conversation, purpose)
+                if not (resting or conversation):
+                    left = await asyncio.to_thread(self._next, None, None)
+                    resting = "budget" if left else ""
+            if (self.last.error or self.last.read) and self.last.error != self.error:
+                self.error = self.last.error
                 await asyncio.to_thread(self._book.put_fact, _ERROR, self.error)
             size = await asyncio.to_thread(self._turns.size, conversation)
-            self.last = replace(report, waiting=size.waiting)
+            self.last = replace(self.last, resting=resting, waiting=size.waiting)
             return self.last
 
-    async def _read(self, conversation: str | None, purpose: Purpose) -> ReflectionReport:
-        reader, passed = self._reader, set[object]()
+    async def _read_all(self, conversation: str | None, purpose: Purpose) -> Resting:
+        """Read one batch after the other. Returns why some that is due was not read."""
         resting: Resting = ""
-        reader.begin()
-        while True:
+        while resting != "backoff":
             # A request for a conversation means all its turns.
-            allowance = await self._model.allowance() if conversation is None else None
-            found = await asyncio.to_thread(self._next, conversation, allowance, passed)
+            allowance = None if conversation else await self._model.allowance()
+            found = await asyncio.to_thread(self._next, conversation, allowance)
             if found is None:
                 break
-            before, (batch, turns) = reader.report, found
-            line = (turns[0].scope, turns[0].conversation, turns[0].persona)
+            before, (batch, said) = self.last, found
+            line = (batch.scope, batch.conversation, said[0].persona)
+            place = batch.batch_id if batch.reply else line
+            self._passed.add(place)
             try:
-                if batch is None:
-                    doubtful = self._failing[line] >= _OFTEN_ENOUGH
-                    await reader.read(turns, purpose, doubtful=doubtful)
-                else:
-                    await reader.finish(batch, turns)
-                del self._failing[line]
+                await self._read(batch, said, purpose)
             except Rests as rests:
                 resting = rests.why
             except ChatFailed as failed:
-                logger.warning("model_silent", error=failed)
-                self._failing[line] += 1
-                return replace(reader.report, error=str(failed), resting="backoff")
-            if resting == "backoff":
-                break
-            if (reader.report.read, reader.report.dead) == (before.read, before.dead):
-                passed.add(line if batch is None else batch.batch_id)
-        if not resting and allowance is not None:
-            left = await asyncio.to_thread(self._next, None, None, passed)
-            resting = "" if left is None else "budget"
-        return replace(reader.report, resting=resting)
+                self._passed.discard(place)
+                if not await self._is_refused(line, said, failed, purpose):
+                    logger.warning("model_silent", error=failed)
+                    self.last = replace(self.last, error=str(failed))
+                    resting = "backoff"
+            if (self.last.read, self.last.dead) != (before.read, before.dead):
+                self._passed.discard(place)
+                self._suspects[line] = self._suspects.get(line, 0) - len(said)
+        return resting
+
+    async def _is_refused(
+        self, line: LineName, said: Sequence[QueuedTurn], failed: ChatFailed, purpose: Purpose
+    ) -> bool:
+        """Returns whether it is the words of a line that fail, and not the service. Fewer of its
+        turns are read together next; one that fails alone, and again, is put aside."""
+        again, of_prompt = self._suspects.get(line, 0) > 0, failed.code in _OF_PROMPT
+        self._suspects[line] = len(said)
+        if again and of_prompt and not self._works:
+            harmless = replace(said[0], user_text=_GREETING, reply_text="", recalled=(), who="")
+            with suppress(ChatFailed):
+                prompt = await self._prompt([harmless], [])
+                await self._ask(prompt, lambda _: True, said[0], purpose)
+        if again and self._works and len(said) == 1:
+            await self._put_aside(said, str(failed))
+            return True
+        return of_prompt and (self._works or not again)
 
     def _next(
-        self, conversation: str | None, allowance: Allowance | None, passed: Collection[object]
-    ) -> tuple[Batch | None, list[QueuedTurn]] | None:
+        self, conversation: str | None, allowance: Allowance | None
+    ) -> tuple[Batch, list[QueuedTurn]] | None:
         """Returns what to read next, with its answer if there is one already: of a conversation
         whatever waits; else what is due, of who used the least today, as far as the allowance
-        goes."""
-        for batch, turns in self._answered(conversation):
-            if batch.batch_id not in passed:
-                return batch, turns
-        now = self._clock()
+        goes. Lines that failed come last."""
+        for batch in self._turns.batches():
+            if batch.reply and conversation in (None, batch.conversation):
+                said = self._turns.of_batch(batch.batch_id)
+                if batch.batch_id not in self._passed and not self._is_off_the_record(said):
+                    return batch, said
         addressed = allowance is not None and not allowance.overhears
         lines = [
             line
-            for line in self._lines(conversation, addressed=addressed)
-            if line.name not in passed
-            and (conversation is not None or self._seconds_until(line, now) == 0)
+            for line in self._lines(addressed=addressed)
+            if line.name not in self._passed
+            and (line.conversation == conversation if conversation else self._wait(line) <= 0)
         ]
         if allowance is not None:
             lines = allowance.in_order(lines)
-        lines.sort(key=lambda line: self._failing[line.name] > 0)
-        if not lines:
+        line = next(iter(sorted(lines, key=lambda one: self._suspects.get(one.name, 0) > 0)), None)
+        if line is None:
             return None
         left = self._settings.daily_tokens
         if allowance is not None:
-            left = min(left, allowance.left_for(lines[0].group))
-        first = self._turns.waiting(lines[0], MOST_TURNS, addressed=addressed)
-        chosen = first[: how_many_fit(first, left - REPLY_TOKENS)]
-        return None, self._turns.turns([turn.ticket_id for turn in chosen])
+            left = min(left, allowance.left_for(line.group))
+        suspected = self._suspects.get(line.name, 0)
+        most = max(suspected // 2, 1) if suspected > 0 else MOST_TURNS
+        first = self._turns.waiting(line, most, addressed=addressed)
+        fitting = first[: how_many_fit(first, left - REPLY_TOKENS)]
+        said = self._turns.turns([turn.ticket_id for turn in fitting])
+        return (_batch(said), said) if said else None
 
-    def _lines(
-        self, conversation: str | None = None, *, addressed: bool = False
-    ) -> list[WaitingLine]:
-        """Returns the lines of conversations that are not paused: by their own id, or the group's
-        on platforms that split a group by member."""
-        return [
-            line
-            for line in self._turns.lines(addressed=addressed)
-            if conversation in (None, line.conversation)
-            and not any(map(self._paused.of, (line.conversation, line.map_key)))
-        ]
+    def _is_off_the_record(self, said: Sequence[QueuedTurn]) -> bool:
+        return self._is_paused(*{key for turn in said for key in (turn.conversation, turn.map_key)})
 
-    def _answered(self, conversation: str | None = None) -> list[tuple[Batch, list[QueuedTurn]]]:
-        """Returns what has an answer that is not applied yet, and may be."""
-        found = [
-            (batch, self._turns.of_batch(batch.batch_id))
-            for batch in self._turns.batches()
-            if batch.reply and conversation in (None, batch.conversation)
-        ]
-        return [
-            (batch, turns) for batch, turns in found if not self._reader.is_off_the_record(turns)
-        ]
+    async def _read(self, batch: Batch, said: Sequence[QueuedTurn], purpose: Purpose) -> None:
+        """Have the model read these turns, and apply what it answers, or has answered. Raises
+        ChatFailed, Rests; then they wait."""
+        scope = await self._applier.scope_of(batch.scope)
+        if scope is None:
+            await self._put_aside(said, SCOPE_GONE)
+            return
+        turns = await asyncio.to_thread(self._cleared, said)
+        if not any(one.user_text or (one.reply_text and one in said) for one in turns):
+            await self._learn(said, Feedback())
+            return
+        known = await self._applier.known(turns, scope)
+        prompt = await self._prompt(turns, known)
+        try:
+            reply = await self._reply(batch, said, prompt, purpose)
+        except ChatFailed as failed:
+            if failed.code != "unreadable":
+                raise
+            await self._put_aside(said, str(failed))
+            return
+        if reply is not None and not self._is_off_the_record(said):
+            read = partial(read_reply, reply, turns, proposes=self._settings.proposes)
+            await self._learn(said, await asyncio.to_thread(read))
 
-    def _worth_of(self, line: WaitingLine) -> float:
-        """Returns the worth of a line's turns, 0 if it does not matter."""
-        if not may_pay(line, after_turns=self._settings.after_turns):
-            return 0.0
-        return sum(map(worth_of, self._turns.waiting(line, MOST_TURNS)))
+    def _cleared(self, said: Sequence[QueuedTurn]) -> tuple[QueuedTurn, ...]:
+        """Returns the turns without what was corrected since, and what is never learned."""
+        cleared, learned = self._corrected.texts.cleared, self._exclusions.cleared
+        return tuple(cleared(learned(one)) for one in said)
+
+    async def _prompt(self, turns: Sequence[QueuedTurn], known: Sequence[StoredMemory]) -> Prompt:
+        settings = self._settings
+        return await asyncio.to_thread(
+            reflection_prompt,
+            turns,
+            known,
+            most_tokens=settings.daily_tokens - REPLY_TOKENS,
+            proposes=settings.proposes,
+            manner=settings.counts_manner,
+            spoken="en" if settings.english else "zh",
+        )
+
+    async def _reply(
+        self, batch: Batch, said: Sequence[QueuedTurn], prompt: Prompt, purpose: Purpose
+    ) -> ReflectionReply | None:
+        """Returns the answer that was kept, or the model's, kept now; None where the turns are no
+        longer all there, in their scope and words. Raises ChatFailed, Rests."""
+        texts = [batch.reply]
+
+        def understand(completion: Completion) -> ReflectionReply | Unreadable:
+            # With what was corrected since: that is not made up, and refused where it is stored.
+            texts.append(completion.text[: MOST_CHARS + 1])
+            reply = parse_reply(texts[-1])
+            if not isinstance(reply, Unreadable):
+                reply = grounded(reply, said, prompt)
+                if isinstance(reply, Unreadable):  # what comes from elsewhere is not shown again
+                    reply = replace(reply, shown=False)
+            if isinstance(reply, Unreadable) and self._is_off_the_record(said):
+                raise Rests("")  # nobody may be asked again now
+            return reply
+
+        if batch.reply:
+            kept = await asyncio.to_thread(understand, Completion(batch.reply))
+            if isinstance(kept, Unreadable):
+                raise ChatFailed("unreadable", kept.reason)
+            return kept
+        if await asyncio.to_thread(self._turns.take, batch, _tickets(said)) != [*said]:
+            return None
+        reply = await self._ask(prompt, understand, said[0], purpose)
+        if await asyncio.to_thread(self._turns.of_batch, batch.batch_id) != [*said]:
+            return None
+        answered = replace(batch, reply=texts[-1])
+        return reply if await asyncio.to_thread(self._turns.keep_reply, answered) else None
+
+    async def _ask[T](
+        self, prompt: Prompt, schema: Schema[T], turn: QueuedTurn, purpose: Purpose
+    ) -> T:
+        payer = {"conversation": turn.conversation, "group": group_of(turn.scope)}
+        found = await self._model.ask(prompt, schema, purpose=purpose, **payer)
+        self._works = True
+        return found
+
+    async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> None:
+        first, *also = _tickets(said)
+        try:
+            applied = await self._apply(feedback, ticket=Ticket(first, tuple(also)))
+        except ScopedMemoryError:
+            raise  # closed, or a disk error: it is tried again
+        except Exception as error:  # noqa: BLE001  (one answer must not stop the others)
+            logger.error("reading_not_applied", error=repr(error))
+            await self._put_aside(said, f"internal: {type(error).__name__}")
+            return
+        refused = {one.reason for one in applied.outcomes if isinstance(one, Refused)}
+        if "not_written" in refused:
+            self.last = replace(self.last, error="not_written")
+        elif applied.known and "learning_paused" not in refused:
+            stored = sum(is_stored(one, "stored", "replaced") for one in applied.outcomes)
+            if applied.dropped:
+                logger.info("commands_dropped", count=applied.dropped)
+            self.last = replace(
+                self.last,
+                read=self.last.read + len(said),
+                stored=self.last.stored + stored,
+                dropped=self.last.dropped + applied.dropped,
+                error="",
+            )
+
+    async def _put_aside(self, said: Sequence[QueuedTurn], error: str) -> None:
+        """They are kept, can be recalled, and an admin may have them read again."""
+        dead = replace(_batch(said), error=error)
+        await asyncio.to_thread(self._turns.take, dead, _tickets(said))
+        logger.warning("turns_set_aside", count=len(said), error=error)
+        self.last = replace(self.last, dead=self.last.dead + 1, error=error)
+
+
+def _tickets(turns: Sequence[QueuedTurn]) -> list[str]:
+    return [turn.ticket_id for turn in turns]
+
+
+def _batch(turns: Sequence[QueuedTurn]) -> Batch:
+    first = turns[0]
+    return Batch(derived_id("b", *_tickets(turns)), first.scope, first.conversation)

@@ -59,11 +59,6 @@ class TurnQueue:
         self._writing = asyncio.Lock()
         """One waits for the file at a time, or all threads would."""
         self._lost = 0
-        self._queued: Callable[[QueuedTurn], None] = lambda _: None
-
-    def follow_with(self, queued: Callable[[QueuedTurn], None]) -> None:
-        """Set what is told of each turn that was queued."""
-        self._queued = queued
 
     async def put(
         self, turn: Turn, scope: Scope | Refused, conversation_id: ConversationId
@@ -74,38 +69,36 @@ class TurnQueue:
             return scope
         if not self._settings.reads_turns:
             return Refused("learning_paused")
+        # What the bot only overhears takes no place from what is said to it.
+        addressed = bool(turn.reply_text) or conversation_id.kind is ConversationKind.PRIVATE
+        code = "queue_full" if addressed else "chatter_full"
+        most = self._settings.most_queued // (1 if addressed else 2)
         try:
             queued = await asyncio.to_thread(self._made, turn, scope, conversation_id)
             if isinstance(queued, Refused):
                 return queued
+            # The folder is where the scope is found again, also after a restart.
+            await asyncio.to_thread(self._vault.ensure, scope)
             async with self._writing:
-                # The folder is where the scope is found again, also after a restart.
-                await asyncio.to_thread(self._vault.ensure, scope)
-                dropped = await self._write(queued, conversation_id.kind)
+                put = partial(self._put, queued, most, may_replace=addressed)
+                dropped = await self._patiently(put)
         except (VaultWriteFailed, StateUnavailable, OSError, RuntimeError) as error:
             # RuntimeError: no thread can be started.
             self._lost += 1
             params = {"count": str(self._lost), "detail": str(error)}
             self._notices.post(Notice("turns_lost", params=params, error=True))
             return Refused("not_written", detail=str(error))
-        if dropped is None:
-            return Refused("full")
-        self._follower.let_go([dropped])
-        await self._follower.take_in(queued, scope)
-        self._queued(queued)
-        return Ticket(queued.ticket_id)
-
-    async def _write(self, turn: QueuedTurn, kind: ConversationKind) -> str | None:
-        # What the bot only overhears takes no place from what is said to it.
-        overheard = not turn.reply_text and kind is not ConversationKind.PRIVATE
-        code = "chatter_full" if overheard else "queue_full"
-        most = self._settings.most_queued // (2 if overheard else 1)
-        dropped = await self._patiently(partial(self._put, turn, most, may_replace=not overheard))
+        self._lost = 0
+        self._notices.clear("turns_lost")
         if dropped == "":
             self._notices.clear(code)
         else:
             self._notices.post(Notice(code, params={"count": str(most)}))
-        return dropped
+        if dropped is None:
+            return Refused("full")
+        self._follower.let_go([dropped])
+        await self._follower.take_in(queued, scope)
+        return Ticket(queued.ticket_id)
 
     async def _patiently[T](self, put: Callable[[], T]) -> T:
         clock = asyncio.get_running_loop().time

@@ -60,22 +60,24 @@ class UnreadFollower:
     async def follow(self) -> None:
         """Add what was queued, remove what no longer waits. Raises StateUnavailable."""
         known = self._unread.scopes()  # what is taken in from now on is not in the answer
-        waiting, scopes = await asyncio.to_thread(self._queue)
-        self.let_go([ticket for ticket, scope in known.items() if waiting.get(ticket) != scope])
-        held = self._unread.scopes()
-        self._uncorrected = {t: found for t, found in self._uncorrected.items() if t in held}
+        waiting = await asyncio.to_thread(self._waiting)
+        kept = {ticket for ticket, scope in waiting.items() if known.get(ticket) == scope.name}
+        self.let_go(known.keys() - kept)
+        held = self._unread.scopes().keys()
+        for ticket in self._uncorrected.keys() - held:
+            del self._uncorrected[ticket]
         self._silent &= waiting.keys()
-        new = waiting.keys() - held.keys() - self._silent
+        new = waiting.keys() - held - self._silent
         for turn in await asyncio.to_thread(self._turns.turns, new):
-            if turn.scope in scopes:
-                await self.take_in(turn, scopes[turn.scope])
+            if turn.scope == waiting[turn.ticket_id].name:
+                await self.take_in(turn, waiting[turn.ticket_id])
         await self._unread.review()
 
-    def _queue(self) -> tuple[dict[str, str], dict[str, Scope]]:
-        """Returns the waiting turns' scope names by ticket, and the scopes that have a folder."""
-        waiting = dict(self._turns.unread(_MOST))
-        scopes = {scope.name: scope for scope in self._vault.scopes()} if waiting else {}
-        return {ticket: name for ticket, name in waiting.items() if name in scopes}, scopes
+    def _waiting(self) -> dict[str, Scope]:
+        """Returns the scopes of the turns by ticket, as far as they have a folder."""
+        scopes = {scope.name: scope for scope in self._vault.scopes()}
+        unread = self._turns.unread(_MOST)
+        return {ticket: scopes[name] for ticket, name in unread if name in scopes}
 
     def let_go(self, tickets: Collection[str]) -> None:
         """These turns no longer wait."""
@@ -120,11 +122,9 @@ class UnreadFollower:
     async def _judge(self, turns: Sequence[Unread]) -> None:
         """Check which turns say what was corrected, until none is left that was not checked since
         the last change."""
-        while stale := [one for one in turns if self._is_stale(one)]:
-            self._uncorrected.update(await asyncio.to_thread(self._judged, stale))
-
-    def _is_stale(self, one: Unread) -> bool:
-        return self._uncorrected.get(one.ticket_id, (-1,))[0] != self._changes(one)
+        found = self._uncorrected
+        while stale := [t for t in turns if found.get(t.ticket_id, (-1,))[0] != self._changes(t)]:
+            found.update(await asyncio.to_thread(self._judged, stale))
 
     def _judged(self, turns: Sequence[Unread]) -> dict[str, tuple[int, bool]]:
         found = {}

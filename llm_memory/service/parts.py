@@ -50,7 +50,6 @@ from ..recall.embedder_trust import EmbedderTrust
 from ..recall.find import CandidateFinder
 from ..recall.memory_manager import MemoryManager, Reranker, Reranking
 from ..recall.weights import shipped
-from ..reflection.batch_reader import BatchReader
 from ..reflection.chat_port import ChatModel
 from ..reflection.feedback_applier import FeedbackApplier
 from ..reflection.model import Model
@@ -276,9 +275,9 @@ class Parts(Told):
     results = wired(ResultApplier)
     applier = wired(FeedbackApplier, count_manner=lambda p: p.style.count if p.style else None)
     model = wired(Model, book="loop_book", settings="settings.loop")
-    reader = wired(BatchReader, apply="service.feedback", settings="settings.loop")
     reflection = wired(
         ReflectionService,
+        apply="service.feedback",
         settings="settings.loop",
         learns="settings.scope_filter_enabled",
     )

@@ -230,7 +230,8 @@ class Story:
 
     async def recovered(self, bot: FaultyBot, *, restarted: bool = False) -> None:
         """Everything is there that was acknowledged, and nothing that was not."""
-        # A notice of a full disk goes with the next write.
+        # Notices of a full disk, and of turns that were lost, go with the next write.
+        assert await bot.observe(TURN)
         assert await bot.remember(next(self.later), HOME)
         seen = await bot.texts(HOME)
         assert (NEW in seen) is self.kept[NEW], self.kept
