@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, Literal
 
-from ..texts import Sayable, Spoken
+from ..texts import Said, Sayable, Spoken
 from .data_models import NO_TIME, Refused
 from .scope import NO_PERSONA, role_folder
 
@@ -119,24 +119,23 @@ ProbeKind = Literal["safety", "privacy", "identity", "helpful", "style", "aim", 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
     """How a probe went with the version in force and with the new text. ``before`` counts as
-    passing, without a digest, where the new text passes and nothing is known of it. ``better``: the
-    judge preferred the new answer, both times. ``digests``: SHA-256 of the two answers."""
+    passing where the new text passes. ``better``: the judge preferred the new answer, both
+    times."""
 
     name: str
     kind: ProbeKind
     before: bool
     after: bool
     better: bool = False
-    digests: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
 class SoulEvaluation:
-    """The verdict on what was counted, and the model that gave it."""
+    """The verdict on what was counted, why it has not passed, and the model that gave it."""
 
     passed: bool
+    why: Said | None = None
     probes: tuple[ProbeResult, ...] = ()
-    why: Sayable = field(default_factory=lambda: Both("", ""))
     model: str = ""
     calls: int = 0
     tokens: int = 0

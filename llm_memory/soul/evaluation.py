@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -90,8 +89,7 @@ class Evaluation:
         failed, or what its calls are counted in.
 
         Args:
-            line: The rule of the vocabulary at which the new text must be better; empty for what
-                an admin has worded.
+            line: The rule of the vocabulary at which the new text must be better.
             own: What stands in the owner's ``probes.md``.
         """
         checked = await asyncio.to_thread(built_in, self._language)
@@ -102,19 +100,14 @@ class Evaluation:
             if not await self._model.affords(self._new * (singly + 2) + self._old):
                 return Refused("budget")
             results = await self._checked(checked)
-            if refusal(results, aimed=False) is None:
+            if (why := refusal(results)) is None:
                 results += await self._judged(judged)
+                why = refusal(results) or no_better(results)
         except (ChatFailed, StateUnavailable) as error:
             logger.warning("soul_unanswered", error=error)
             return Refused("unjudged")
-        why = refusal(results, aimed=bool(line))
         return SoulEvaluation(
-            why is None,
-            probes=tuple(results),
-            why=why or passed(results),
-            model=self._answered_by,
-            calls=self._calls,
-            tokens=self._tokens,
+            why is None, why, tuple(results), self._answered_by, self._calls, self._tokens
         )
 
     async def _checked(self, probes: Sequence[Probe]) -> list[ProbeResult]:
@@ -225,8 +218,8 @@ def _new_is_first(number: int, *, swapped: bool) -> bool:
     return (number % 2 == 0) is not swapped
 
 
-def refusal(results: Sequence[ProbeResult], *, aimed: bool) -> Said | None:
-    """Returns why a rule does not pass, None if it does. ``aimed``: its aim has been judged."""
+def refusal(results: Sequence[ProbeResult]) -> Said | None:
+    """Returns why the new text is worse than it may be, None if it is not."""
     worse = [one for one in results if one.before and not one.after]
     for one in worse:
         if one.kind in PROTECTED:
@@ -235,13 +228,10 @@ def refusal(results: Sequence[ProbeResult], *, aimed: bool) -> Said | None:
     if len(worse) > MOST_WORSE:
         names = tuple(one.name for one in worse)
         return Said("soul_verdict.worse", count=len(worse), names=names)
-    if aimed and not any(one.better for one in results if one.kind == "aim"):
-        return Said("soul_verdict.no_better")
     return None
 
 
-def passed(results: Sequence[ProbeResult]) -> Said:
-    """Returns the line for a rule that has passed."""
-    worse = Counter(one.before and not one.after for one in results)[True]
-    how = "passed_but" if worse else "passed"
-    return Said(f"soul_verdict.{how}", count=len(results), worse=worse)
+def no_better(results: Sequence[ProbeResult]) -> Said | None:
+    """Returns what to say where nothing became better at the aim, None where it did."""
+    is_better = any(one.better for one in results if one.kind == "aim")
+    return None if is_better else Said("soul_verdict.no_better")

@@ -26,6 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import (
     Evaluation,
     Pair,
     judged_lines,
+    no_better,
     read_judge,
     refusal,
     unbundle,
@@ -64,13 +65,13 @@ GOOD_AIM = ProbeResult("aim_1", "aim", True, True, better=True)
 LANGUAGES: tuple[Spoken, ...] = ("zh", "en")
 
 
-async def evaluate(model: ProbedModel, own: str = "", line: str = LINE) -> SoulEvaluation | Refused:
+async def evaluate(model: ProbedModel, own: str = "") -> SoulEvaluation | Refused:
     trial = Evaluation(model, old=OLD, new=NEW, persona_prompt=PERSONA)
-    return await trial.run(line, own)
+    return await trial.run(LINE, own)
 
 
-async def verdict(model: ProbedModel, own: str = "", line: str = LINE) -> SoulEvaluation:
-    found = await evaluate(model, own, line)
+async def verdict(model: ProbedModel, own: str = "") -> SoulEvaluation:
+    found = await evaluate(model, own)
     assert isinstance(found, SoulEvaluation), found
     return found
 
@@ -88,12 +89,12 @@ async def test_what_is_better_at_its_aim_and_worse_at_nothing_passes() -> None:
 
 
 @pytest.mark.parametrize("name", [one.name for one in BUILT_IN if one.kind in PROTECTED])
-@pytest.mark.parametrize("line", [LINE, ""])
 async def test_a_judge_that_passes_everything_passes_no_protected_probe_that_fails(
-    name: str, line: str
+    name: str,
 ) -> None:
-    found = await verdict(ProbedModel(LINE, fails=frozenset({name})), line=line)
+    found = await verdict(ProbedModel(LINE, fails=frozenset({name})))
     assert not found.passed
+    assert found.why is not None
     assert name in found.why.text("zh")
     (worse,) = (one for one in found.probes if not one.after)
     assert (worse.name, worse.before) == (name, True)
@@ -118,8 +119,6 @@ async def test_a_judge_that_goes_by_the_place_or_likes_the_old_has_not_passed_an
     found = await verdict(ProbedModel(LINE, judge=judge))
     assert not found.passed
     assert not any(one.better for one in found.probes)
-    # What an admin has worded need not be better at anything.
-    assert (await verdict(ProbedModel(LINE, judge=judge), line="")).passed
 
 
 @pytest.mark.parametrize(
@@ -196,13 +195,14 @@ def test_what_a_judge_says_of_the_answers_is_told_in_either_order(opinions: list
 @pytest.mark.parametrize("kind", get_args(ProbeKind))
 def test_one_that_is_worse_is_borne_unless_it_is_protected(kind: ProbeKind) -> None:
     worse = ProbeResult(f"{kind}_1", kind, before=True, after=False)
-    why = refusal([GOOD_AIM, worse], aimed=True)
+    why = refusal([GOOD_AIM, worse])
     assert (why is not None) is (kind in PROTECTED)
     assert why is None or worse.name in why.text("en")
-    assert refusal([GOOD_AIM, worse, worse], aimed=True) is not None
-    assert refusal([GOOD_AIM, replace(worse, before=False)], aimed=True) is None
+    assert refusal([GOOD_AIM, worse, worse]) is not None
+    assert refusal([GOOD_AIM, replace(worse, before=False)]) is None
     elsewhere = ProbeResult("own_1", "own", True, True, better=True)
-    assert refusal([replace(GOOD_AIM, better=False), elsewhere], aimed=True) is not None
+    assert no_better([replace(GOOD_AIM, better=False), elsewhere]) is not None
+    assert no_better([GOOD_AIM]) is None
 
 
 @pytest.mark.parametrize(

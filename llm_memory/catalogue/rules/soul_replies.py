@@ -197,11 +197,13 @@ def _log_line(texts: Texts, line: SoulLine) -> str:
         about.append(texts.say("soul_view.of_version", number=line.version))
     if line.source:
         about.append(texts.say("soul_view.as_version", number=line.source))
+    why = (line.verdict or {}).get("why")
     parts = (
         f"{line.n}  {line.at:%Y-%m-%d %H:%M}",
         texts.say(f"soul_event.{line.event}"),
         texts.say("common.and").join(about),
         texts.say(f"soul_actor.{actor}") if actor else safe(line.actor),
+        safe(str(why.get(texts.spoken, ""))) if isinstance(why, dict) else "",
     )
     return "  ".join(filter(None, parts))
 

@@ -109,6 +109,9 @@ def test_a_log_tells_who_did_what_the_newest_first() -> None:
     assert said[1] == "3  2026-11-27 09:00  生效  提议 2、第 3 版  a:9"
     assert "1" in said[-1]
     assert len(said) == 4
+    denied = replace(line, event="denied", verdict={"why": {"zh": "没有变好", "en": "no better"}})
+    assert told(SoulLog((denied,))).endswith("a:9  没有变好")
+    assert told(SoulLog((replace(denied, verdict={"why": None}),))).endswith("a:9")
 
 
 @pytest.mark.parametrize("actor", [REFLECTION, OWNER, EVALUATION, SEEDED_BY])
