@@ -41,7 +41,7 @@ from ..models.data_models import (
 from ..models.passages import Key, place_name
 from ..models.scope import Scope
 from ..models.vault_layout import topic_of
-from ..remember.edit import MemoryEditor
+from ..remember.edit import REPLACED, MemoryEditor
 from ..remember.near_duplicates import NearDuplicates
 from ..remember.rules.gate import MAX_TAGS
 from ..runtime.cooperative import cooperative
@@ -60,7 +60,6 @@ MOST_COMPARED: Final = 300
 _REST_SECONDS: Final = 0.02
 """Pause between two of them: an embedder may use the bot's own processor."""
 FADED: Final = ("夜间整理：想起了总没用", "Nightly tidy-up: recalled, never of use")
-_REPLACED: Final = ("被 {} 取代", "Replaced by {}")
 """Who has forgotten it, as the archive says, in Chinese and in English."""
 
 
@@ -198,7 +197,7 @@ class Leaving:
         if any(self._catalogue.get(entry_key(one)) != one for one in (loser, into)):
             return False
         kept = await rewritten(self._editor, into, made)
-        return kept is not None and await self._archive([loser], _REPLACED, into) > 0
+        return kept is not None and await self._archive([loser], REPLACED, into) > 0
 
     async def _archive(
         self, found: Sequence[StoredMemory], why: tuple[str, str], *into: StoredMemory

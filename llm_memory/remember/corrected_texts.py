@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 EVER: Final = datetime.min.replace(tzinfo=UTC)
 """For a text whose time is unknown."""
-_REPEATED: Final = Actor("", "写着改过的话")
-"""Named in the archive as who has forgotten what repeats a correction."""
+_REPEATED: Final = ("写着改过的话", "It repeats what was corrected")
+"""Who has forgotten it, as the archive says, in Chinese and in English."""
 
 
 @dataclass(eq=False)
@@ -119,6 +119,7 @@ class CorrectionFollower:
     _editor: MemoryEditor
     _catalogue: Catalogue
     _vault: MarkdownVault
+    _english: bool
     _followed: int = -1
 
     async def follow(self) -> None:
@@ -142,7 +143,7 @@ class CorrectionFollower:
         for stored, made in settled:
             written = await self._editor.annotate(stored, made)
             failed |= isinstance(written, Refused) and not is_absent(written)
-        _, refused = await self._editor.archive(repeating, _REPEATED)
+        _, refused = await self._editor.archive(repeating, Actor("", _REPEATED[self._english]))
         return failed or refused is not None
 
     def _outdated(

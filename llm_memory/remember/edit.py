@@ -53,6 +53,9 @@ from .rules.gate import is_off_the_record, says_nothing, tidy, told_in_confidenc
 from .rules.private import protect
 from .vouching import HomeVouchers, as_vouched, quoted
 
+REPLACED: Final = ("被 {} 取代", "Replaced by {}")
+"""Who has forgotten it, as the archive says, in Chinese and in English."""
+
 type Made = Callable[[Memory], Memory]
 type Step = Callable[[StoredMemory], StoredMemory | None]
 """Given an entry as it stands now, writes and returns it. None, KeyError: a person was faster."""
@@ -110,6 +113,7 @@ class MemoryEditor:
     _deeds: Deeds
     _vouchers: HomeVouchers | None
     _clock: Clock
+    _english: bool
 
     async def edit(
         self, stored: StoredMemory, text: str, requester: Requester, *, own: bool
@@ -210,7 +214,8 @@ class MemoryEditor:
     async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
         """The same for who holds the lock and has looked."""
         memory = successor.memory
-        by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
+        why = REPLACED[self._english].format(memory.memory_id)
+        by = Actor(memory.provenance.person, why)
         try:
             kept = is_decided(former.memory)
             return not kept and await self._leave(former, by, memory.created_at)

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.leaving import weigh
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Ticker, running
@@ -37,16 +35,6 @@ TEA = ("Tom likes oolong tea", "Tom likes the oolong tea")
 )  # fmt: skip
 def test_the_table_of_the_docstring(strength: int, times: int, after: int) -> None:
     assert weigh(strength, times) == after
-
-
-@given(st.integers(1, 100), st.integers(-50, 50))
-def test_what_was_useful_grows_what_was_not_fades_and_no_night_takes_a_usual_one(
-    strength: int, times: int
-) -> None:
-    after = weigh(strength, times)
-    assert 1 <= after <= 100
-    assert (after - strength) * times >= 0
-    assert strength < 40 or after >= 10
 
 
 async def test_a_person_may_change_an_entry_before_it_is_weighed(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ class Removed:
         """A cheap prefilter: False if a text with these words cannot match. A match has all words
         of a part, or a clause with only words of the statement."""
         if not self.words:
-            return bool(self.deed.marks)
+            return False
         least = _LEAST_WORDS if self.counts_otherwise(person) else math.inf
         told = self.words[0]
         return any(part <= whole for part in self.words) or any(
@@ -138,8 +138,9 @@ def says(
     """Returns whether ``text``, as ``named`` returns it, says one of the removed statements, as a
     whole or in some clauses. ``said_at``: its relative dates are resolved from there. ``person``:
     who said it, empty if unknown; what that person had said counts in other words, too."""
-    said = statement(text, said_at)
-    return any(says_one(said, one, person) for one in _near(said, removed, person))
+    known, said = list(removed), statement(text, said_at)
+    says_sealed = _of_sealed(known)
+    return bool(says_sealed and says_sealed(said)) or _says_any(said, known, person)
 
 
 def without(
@@ -152,17 +153,38 @@ def without(
 ) -> str:
     """Returns ``text`` without the clauses that say one of the removed statements. ``as_named``
     returns a text with names in place of personal pronouns."""
-    near = list(_near(statement(as_named(text), said_at), removed, person))
-    if not near:
+    known = list(removed)
+    says_sealed = _of_sealed(known)
+    near = list(_near(statement(as_named(text), said_at), known, person))
+    if not (near or says_sealed):
         return text
     pieces = _PIECE.findall(text)
     kept = [True] * len(pieces)
     for length in range(1, _MOST_CLAUSES + 1):
         for first in range(len(pieces) - length + 1):
             some = slice(first, first + length)
-            if all(kept[some]) and says(as_named("".join(pieces[some])), said_at, near, person):
+            if not all(kept[some]):
+                continue
+            said = statement(as_named("".join(pieces[some])), said_at)
+            if (says_sealed and says_sealed(said)) or _says_any(said, near, person):
                 kept[some] = [False] * length
     return text if all(kept) else "".join(compress(pieces, kept)).strip()
+
+
+def _of_sealed(removed: Iterable[Removed]) -> Callable[[Statement], bool] | None:
+    """Returns what tells whether a text says a purged statement, None if there is none. Only hashes
+    are known of these: the text's runs are hashed once, however many there are."""
+    sealed = [one for one in removed if one.deed.marks]
+    marks = frozenset(mark for one in sealed for mark in one.deed.marks)
+
+    def says_sealed(said: Statement) -> bool:
+        return not marks.isdisjoint(sealed[0].mark(_plain(run)) for run in _runs(said))
+
+    return says_sealed if marks else None
+
+
+def _says_any(said: Statement, removed: Iterable[Removed], person: str | None) -> bool:
+    return any(says_one(said, one, person) for one in _near(said, removed, person))
 
 
 def _near(said: Statement, removed: Iterable[Removed], person: str | None) -> Iterator[Removed]:
@@ -173,10 +195,8 @@ def _near(said: Statement, removed: Iterable[Removed], person: str | None) -> It
 
 
 def says_one(said: Statement, removed: Removed, person: str | None) -> bool:
-    """Returns whether ``said`` says one removed statement."""
-    marks, runs = removed.deed.marks, list(_runs(said))
-    if marks and any(removed.mark(_plain(some)) in marks for some in runs):
-        return True
+    """Returns whether ``said`` says one removed statement, of which the words are known."""
+    runs = list(_runs(said))
     if not said.words or not removed.parts:
         return False
     if extends(removed.parts[0], said):

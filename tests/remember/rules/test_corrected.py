@@ -1,8 +1,9 @@
 """What a text says again of what a person has corrected, what it takes back, and what it only
-resembles; and a diary is told without it."""
+resembles."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules import corrected
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.contradiction import contradicts
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.corrected import (
     Removed,
+    marks_of,
     named,
     says,
     without,
@@ -157,3 +159,22 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 def test_what_contradicts_another_statement_for_certain(new: str, old: str, certain: bool) -> None:
     before = memory(old, at=NOW - timedelta(days=1))
     assert contradicts(memory(new, at=NOW), before) is certain
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_text_is_hashed_as_often_however_many_statements_are_purged(count: int) -> None:
+    hashed: list[str] = []
+
+    def sealed(words: str) -> Removed:
+        known = Removed(removed(words).deed, mark)
+        return Removed(replace(known.deed, words="", marks=marks_of(known)), mark)
+
+    def mark(text: str) -> str:
+        hashed.append(text)
+        return text
+
+    many = [sealed(f"小明有{number}号钥匙") for number in range(count)]
+    hashed.clear()
+    text = f"小明爱吃面，小明有{count - 1}号钥匙。小明周六去爬山"
+    assert without(text, SAID, many) == "小明爱吃面，小明周六去爬山"
+    assert len(hashed) < 20
