@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 from dataclasses import replace
 from functools import partial
@@ -52,6 +53,6 @@ class Owner:
         status = await self._engine.status()
         # A home has no scope map that could be wrong: each project has its scope by itself.
         notices = [one for one in status.notices if not one.code.startswith("map_")]
-        if await self._engine.parts.primer.rules_changed("owner"):
+        if await asyncio.to_thread(self._engine.parts.primer.rules_changed, "owner"):
             notices.append(Notice("constitution_changed", params={"path": CONSTITUTION}))
         return replace(status, notices=tuple(notices))

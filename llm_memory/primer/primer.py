@@ -17,7 +17,7 @@ from ..catalogue.rules.closing import is_over
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..index.passages import Passages
 from ..log import logger
-from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.conversation import Actor, ConversationKind
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import place_name
 from ..models.recall import Hit
@@ -26,6 +26,7 @@ from ..models.settings import LoopSettings
 from ..models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE, PRIMER_PAGE, topic_of
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
+from ..scopes.access import View
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import clean, content_hash, estimate_tokens
 from ..texts import Texts
@@ -94,13 +95,7 @@ class PrimerService:
     _talks: OrderedDict[str, _Talk] = field(default_factory=OrderedDict)
 
     async def prime(
-        self,
-        conversation: ConversationId,
-        scope_filter: ScopeFilter,
-        actor: Actor,
-        complete: Callable[[Hit], Hit],
-        *,
-        new_talk: bool = False,
+        self, view: View, complete: Callable[[Hit], Hit], *, new_talk: bool = False
     ) -> Primer:
         """Note that a turn begins. Returns the primer if it is the first after a pause; else the
         rules that the conversation has not been told of, and the constitution in its first turn
@@ -109,47 +104,41 @@ class PrimerService:
         Raises StateUnavailable if the time of the last turn cannot be read.
         """
         # With the filter switched off a primer would mix all scopes, instructions too.
-        if self._settings.prime_after_hours <= 0 or scope_filter.everything:
+        if self._settings.prime_after_hours <= 0 or view.seen.everything:
             return Primer()
-        now, umo, scope = self._clock(), conversation.umo, scope_filter.scopes[0]
-        talk = await self._talk(umo)
+        now, talk = self._clock(), await self._talk(view.where.umo)
         budget = self._settings.prime_tokens - frame_tokens(self._texts)
         away = now.astimezone(UTC) - talk.seen if talk.seen else None
         if away and away >= timedelta(hours=self._settings.prime_after_hours):
             if talk.given_up:  # once alone: it may never be there in time
-                await self._note_turn(umo, talk, scope, now)
+                await self._note_turn(view, talk, now)
             talk.given_up = True
-            made = await self.at_once(conversation, scope_filter, actor, budget, complete)
-            made, talk.given_up = replace(made, away=away), False
+            made = replace(await self.at_once(view, budget, complete), away=away)
+            talk.given_up = False
             if made.sections:
-                scopes = tuple(scope.name for scope in scope_filter.scopes)
+                scopes = tuple(scope.name for scope in view.seen.scopes)
                 talk.primed = Primed(now, away, scopes, len(made.shown))
         else:
             opens = new_talk or talk.seen is None
-            untold = {PrimerPart.RULES: self._untold(talk, scope_filter)}
-            chosen = sections_of(untold, scope.name, now.tzinfo)
-            rules = await self._constitutions(scope_filter) if opens else []
+            untold = {PrimerPart.RULES: self._untold(talk, view.seen)}
+            chosen = sections_of(untold, view.seen.scopes[0].name, now.tzinfo)
+            rules = await self._constitutions(view.seen) if opens else []
             made = self._fitted(chosen, rules, budget, complete)
-        await self._note_turn(umo, talk, scope, now)
-        await self._note_told(umo, talk, scope_filter, made)
+        await self._note_turn(view, talk, now)
+        await self._note_told(view, talk, made)
         return made
 
     async def at_once(
-        self,
-        conversation: ConversationId,
-        scope_filter: ScopeFilter,
-        actor: Actor,
-        token_budget: int,
-        complete: Callable[[Hit], Hit],
+        self, view: View, token_budget: int, complete: Callable[[Hit], Hit]
     ) -> Primer:
         """Returns where things stand now, whenever the last turn was, and notes no turn."""
-        if scope_filter.everything:
+        if view.seen.everything:
             return Primer()
-        choose = self._choosing(conversation, scope_filter, actor)
-        chosen = await asyncio.to_thread(choose)
-        rules = await self._constitutions(scope_filter)
-        if rules and await self.rules_changed("session"):
-            rules = [replace(one, changed=True) for one in rules]
+        chosen = await asyncio.to_thread(self._choosing(view))
+        rules = await self._constitutions(view.seen)
+        if rules:
+            changed = await asyncio.to_thread(self.rules_changed, "session")
+            rules = [replace(one, changed=changed) for one in rules]
         return self._fitted(chosen, rules, token_budget, complete)
 
     def _fitted(
@@ -190,13 +179,13 @@ class PrimerService:
             self._talks.popitem(last=False)
         return talk
 
-    async def _note_turn(self, umo: str, talk: _Talk, scope: Scope, now: datetime) -> None:
-        talk.seen = now = now.astimezone(UTC)
-        known, at = talk.written or ("", now)
-        if known != scope.name or not timedelta() <= now - at < WRITTEN_EVERY:
-            talk.written = scope.name, now
+    async def _note_turn(self, view: View, talk: _Talk, now: datetime) -> None:
+        talk.seen, scope = now.astimezone(UTC), view.seen.scopes[0].name
+        known, at = talk.written or ("", talk.seen)
+        if known != scope or not timedelta() <= talk.seen - at < WRITTEN_EVERY:
+            talk.written = scope, talk.seen
             with suppress(StateUnavailable):
-                await asyncio.to_thread(self._loop_book.see, umo, scope.name, at=now)
+                await asyncio.to_thread(self._loop_book.see, view.where.umo, scope, at=talk.seen)
 
     def _untold(self, talk: _Talk, scope_filter: ScopeFilter) -> list[StoredMemory]:
         """Returns the trusted instructions, which hold whoever takes part, that the conversation
@@ -204,18 +193,16 @@ class PrimerService:
         rules = filter(is_rule, self._catalogue.of_topics({Topic.INSTRUCTIONS}, scope_filter))
         return [rule for rule in rules if _digest(rule) not in talk.told]
 
-    async def _note_told(
-        self, umo: str, talk: _Talk, scope_filter: ScopeFilter, made: Primer
-    ) -> None:
+    async def _note_told(self, view: View, talk: _Talk, made: Primer) -> None:
         """Note which rules the conversation knows: in memory last, so that a turn that is given up
         leaves them to the next, as does one that had no room for them."""
         hits = [hit for section in made.sections for hit in section.hits]
         shown = {one.memory_id for hit in hits for one in (hit, *hit.also)}
-        news = [one for one in self._untold(talk, scope_filter) if one.memory.memory_id in shown]
+        news = [one for one in self._untold(talk, view.seen) if one.memory.memory_id in shown]
         if news:
-            told = " ".join([talk.told, *map(_digest, news)])
+            told, name = " ".join([talk.told, *map(_digest, news)]), _told_fact(view.where.umo)
             with suppress(StateUnavailable):
-                await asyncio.to_thread(self._loop_book.put_fact, _told_fact(umo), told)
+                await asyncio.to_thread(self._loop_book.put_fact, name, told)
             talk.told = told
 
     # What people wrote.
@@ -236,12 +223,11 @@ class PrimerService:
             found += [section] if section is not None else []
         return found
 
-    async def rules_changed(self, asker: str) -> bool:
+    def rules_changed(self, asker: str) -> bool:
         """Returns whether the constitution is another one than when the same asker was here before.
-        False where the owner writes it: what a checkout brings changes unseen."""
-        return self._at_home and await asyncio.to_thread(self._has_changed, asker)
-
-    def _has_changed(self, asker: str) -> bool:
+        False where the owner writes it: what a checkout brings changes unseen. Blocks."""
+        if not self._at_home:
+            return False
         name, digest = f"constitution {asker}", content_hash(self._text(SHARED, CONSTITUTION_PAGE))
         with suppress(StateUnavailable):
             met = self._loop_book.fact(name)
@@ -263,30 +249,27 @@ class PrimerService:
 
     # What is remembered.
 
-    def _choosing(
-        self, conversation: ConversationId, scope_filter: ScopeFilter, actor: Actor
-    ) -> Callable[[], list[PrimerSection]]:
+    def _choosing(self, view: View) -> Callable[[], list[PrimerSection]]:
         """Copies what the catalogue holds. Returns what goes through it and gives each section with
         all that may be shown unasked; that blocks."""
-        now, scope, of_topics = self._clock(), scope_filter.scopes[0], self._catalogue.of_topics
-        company = self._participants(scope, conversation.umo, actor)
-        today, own = now.date(), ScopeFilter((scope,))
-        days = today - _DAYS_BACK, today, scope_filter, now.tzinfo, READ
-        of_late = self._passages.of_days(*days)
-        days = today - _KNOWN_FOR, today, own, now.tzinfo, READ
-        half_a_year = self._catalogue.of_days(*days)
-        rules = filter(is_rule, of_topics({Topic.INSTRUCTIONS}, scope_filter))
-        about = of_topics((Topic.ENTITIES, Topic.PREFERENCES), scope_filter)
-        tasks = of_topics({Topic.TASKS}, scope_filter)
+        now, seen, umo, actor = self._clock(), view.seen, view.where.umo, view.who
+        scope, today, of_topics = seen.scopes[0], now.date(), self._catalogue.of_topics
+        company = self._participants(scope, umo, actor)
+        of_late = self._passages.of_days(today - _DAYS_BACK, today, seen, now.tzinfo, READ)
+        half_a_year = self._catalogue.of_days(
+            today - _KNOWN_FOR, today, ScopeFilter((scope,)), now.tzinfo, READ
+        )
+        rules = filter(is_rule, of_topics({Topic.INSTRUCTIONS}, seen))
+        about = of_topics((Topic.ENTITIES, Topic.PREFERENCES), seen)
+        tasks = of_topics({Topic.TASKS}, seen)
 
         def choose() -> list[PrimerSection]:
             heard = list(cooperative(half_a_year))
             if scope.is_public:  # whose people are strangers to each other
-                here = conversation.umo
-                heard = [one for one in heard if one.memory.provenance.conversation == here]
+                heard = [one for one in heard if one.memory.provenance.conversation == umo]
             familiar = familiar_people(cooperative(heard), now.tzinfo)
             people, ids = [actor], self._linked(actor.person)
-            if conversation.kind is not ConversationKind.PRIVATE:
+            if view.where.kind is not ConversationKind.PRIVATE:
                 people += latest_speakers(heard, familiar - {actor.person})
 
             def shown(entries: Iterable[StoredMemory]) -> list[StoredMemory]:

@@ -113,8 +113,8 @@ class CognitiveService(DecisionDesk, Turns):
         headings of ``shared/``. Notes no turn."""
         view, primer = await self.parts.gate.open(conversation_id, actor), Primer()
         if not view.silence:
-            ask, complete = self.parts.primer.at_once, Reader(self.parts, view).complete
-            primer = await ask(conversation_id, view.seen, actor, token_budget, complete)
+            complete = Reader(self.parts, view).complete
+            primer = await self.parts.primer.at_once(view, token_budget, complete)
         sessions = await asyncio.to_thread(self._last_sessions, view)
         return Overview(primer, self._shared_headings(view), sessions)
 

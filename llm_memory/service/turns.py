@@ -130,8 +130,9 @@ class Turns(Recalls, Corrections, ScopeAdmin):
         if not primed or view.silence:
             return Primer()
         await self.parts.life.ready()
-        complete, prime = Reader(self.parts, view).complete, self.parts.primer.prime
-        return await prime(view.where, view.seen, view.who, complete, new_talk=new_talk)
+        return await self.parts.primer.prime(
+            view, Reader(self.parts, view).complete, new_talk=new_talk
+        )
 
     async def last_primer(self, *, conversation_id: ConversationId) -> Primed | None:
         """That this conversation got one, as far as it may see what it was made of."""
