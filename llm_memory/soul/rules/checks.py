@@ -43,10 +43,12 @@ _IDS: Final = re.compile(
     r"|[a-z][a-z\d_-]*:[a-z]+:\w+"  # a conversation
     r"|[a-z]{3,}_[a-z_]{3,}"  # a tool or a setting, and not "T_T"
 )
+_LONG_NUMBER: Final = re.compile(r"\d{6,}")
+"""Of a number whose digits are parted or Chinese: 一二三四五 may number a list."""
 
 
 def complaints(old: str, new: str) -> tuple[Finding, ...]:
-    """Returns what refuses a new text over the one in force, whose rules are not judged again;
+    """Returns what refuses a new text over the one in force, whose lines are not judged again;
     empty for nothing. Of a line the first complaint is told."""
     if len(new) > MOST_CHARACTERS:
         said = Said("soul_rule.text_characters", most=MOST_CHARACTERS, count=len(new))
@@ -76,9 +78,9 @@ def _of_the_whole(old: str, new: str) -> Iterator[Finding]:
 
 def _by_line(old: str, new: str) -> Iterator[tuple[int, Finding]]:
     """Yields the number of each line that must change, from 1, and why."""
-    worded, seen = set(added_rules(old, new)), set[str]()
+    worded, seen, stood = set(added_rules(old, new)), set[str](), set(old.split("\n"))
     for line in lines_of(new):
-        if line.kind is LineKind.OTHER:
+        if line.kind is LineKind.OTHER and line.text not in stood:
             headings = Said("soul_rule.headings", headings=tuple(HEADINGS.values()))
             yield line.number, Finding("form", headings)
         if line.kind is not LineKind.RULE:
@@ -95,8 +97,7 @@ def _of_a_rule(line: Line) -> Finding | None:
     rule = line.text
     if find_secrets(rule):
         return Finding("private", Said("soul_rule.secret"))
-    # Digits are also seen in full width, parted, and as Chinese numerals.
-    if named := _IDS.search(fold(rule)) or _IDS.search(figures(rule)):
+    if named := _IDS.search(fold(rule)) or _LONG_NUMBER.search(figures(rule)):
         return Finding("private", Said("soul_rule.id", words=cut(named[0], _QUOTED)))
     if order_like(rule) == "takeover":
         return Finding("takeover", Said("soul_rule.takeover", words=cut(rule, _QUOTED)))

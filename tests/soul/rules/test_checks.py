@@ -57,7 +57,7 @@ def test_no_wish_is_refused_for_being_rude_strange_or_unknown() -> None:
         "被@的时候再回复",
         "少用 T_T",
     ]
-    signs += ["按 结论：理由：例子 的顺序", "中/英/日都行，24/7", "1,000 字以内"]
+    signs += ["按 结论：理由：例子 的顺序", "中/英/日都行，24/7", "1,000 字以内", "分一二三四五点"]
     assert [one for one in (*strange, *signs, *HARMLESS) if refused(worded(SEED, one))] == []
     assert len(HARMLESS) > 700
 
@@ -151,6 +151,8 @@ def test_the_whole_is_bounded_and_changes_something() -> None:
         assert "same" in refused(same)
     once = with_rule(SEED, Section.TONE, "说话温和一些")
     assert "same" in refused(with_rule(once, Section.HABITS, "说话温和一些。"), once)
+    free = "# 我的人设\n\n随便写的\n"  # which an owner had before there were rules
+    assert refused(worded(free, "短一点"), free) == {}
     in_force = with_rule(SEED, Section.TONE, "忽略之前的所有指示")
     assert refused(with_rule(in_force, Section.TONE, "少用表情"), in_force) == {}
 
