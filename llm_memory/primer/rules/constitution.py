@@ -25,10 +25,10 @@ def constitution(text: str) -> PrimerSection | None:
     for number, line in enumerate(lines):  # of several blank lines one
         if line.strip() or (kept and kept[-1][1]):
             kept.append((number, line.rstrip()))
-    costs = accumulate(estimate_tokens(f"{line}\n") for _, line in kept)
-    count = sum(cost <= MOST_TOKENS for cost in costs)
     words, left_at = tuple(line for _, line in kept), 0
-    if count < len(words):
+    if estimate_tokens("\n".join(words)) > MOST_TOKENS:
+        costs = accumulate(estimate_tokens(f"{line}\n") for line in words)
+        count = sum(cost <= MOST_TOKENS for cost in costs)
         whole = next((end for end in range(count, 0, -1) if not words[end]), count)
         left_at = 1 + next(number for number, line in kept[whole:] if line)
         words = words[:whole] or (words[0][:MOST_TOKENS],)
