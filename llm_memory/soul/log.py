@@ -70,6 +70,12 @@ class Soul:
         return self.versions[self._stacks[self.version][-1]].proposal if self.versions else 0
 
     @property
+    def texts(self) -> frozenset[str]:
+        """The hashes of what was in force, or written by hand and discarded: an editor that saves
+        its old buffer brings none of it back."""
+        return frozenset(line.sha256 for line in self.lines)
+
+    @property
     def open(self) -> SoulLine | None:
         """The proposal that waits. One that was made from another version than the one in force
         waits for nothing any more."""
@@ -122,9 +128,9 @@ class Soul:
             self.states[now] = "active"
 
 
-def _require(may_follow: bool) -> None:
-    if not may_follow:
-        raise ValueError("a line that cannot follow")
+def _require(is_so: bool) -> None:
+    if not is_so:
+        raise ValueError("no line of a log")
 
 
 def digest(raw: bytes) -> str:
@@ -153,8 +159,8 @@ def read(raw: bytes, role: str, head: SoulHead | None) -> Soul:
             soul.why = "prev"
         elif head and number == head.n and sha256 != head.sha256:
             soul.why = "head"
-        elif not soul.newer:
-            soul.why = _added(soul, piece, fields, (number, role))
+        elif not soul.newer and not _is_added(soul, piece, fields, (number, role)):
+            soul.why = "form"
         if soul.why:
             soul.broken = number
             return soul
@@ -164,20 +170,17 @@ def read(raw: bytes, role: str, head: SoulHead | None) -> Soul:
     return soul
 
 
-def _added(soul: Soul, piece: bytes, fields: dict[str, Any], name: tuple[int, str]) -> str:
-    """Returns why the line was not added, empty if it was."""
+def _is_added(soul: Soul, piece: bytes, fields: dict[str, Any], name: tuple[int, str]) -> bool:
+    """Takes the line, and returns False for one that is not as we write it, or cannot follow."""
     fields.pop("format", None)
     try:
         line = SoulLine(**fields | {"at": datetime.fromisoformat(fields["at"])})
-        if (line.n, line.role) != name or line.at.tzinfo is None or written(line) != piece:
-            return "form"
-    except (KeyError, TypeError, ValueError):
-        return "form"
-    try:
+        _require((line.n, line.role) == name and line.at.tzinfo is not None)
+        _require(written(line) == piece)
         soul.add(line)
-    except (KeyError, ValueError):
-        return "event"
-    return ""
+    except (KeyError, TypeError, ValueError):
+        return False
+    return True
 
 
 def _fields(piece: bytes) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
-from datetime import date, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -38,17 +38,21 @@ from ..models.soul import (
     SoulProposed,
     SoulRequest,
     SoulText,
+    SoulVerified,
     SoulView,
     soul_folder,
 )
 from ..models.status import Notice
+from ..models.vault_layout import SOUL_PAGE
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..storage.files import Stamp
+from ..text.normalising import one_line
 from ..texts import Said
+from .log import digest
 from .rules.soul_text import injected, language_of, rules_of
-from .rules.vocabulary import line_of, with_manner
+from .rules.vocabulary import line_of
 from .rules.wording import worded
 from .store import SoulStore, Standing, Stopped
 from .style_counts import SqliteStyleCounts
@@ -136,7 +140,8 @@ class Souls:
             return
         if self._style is not None:
             for role in await asyncio.to_thread(self._style.roles):
-                for manner in await asyncio.to_thread(self._style.agreed, role, self._today()):
+                agreed = await asyncio.to_thread(self._style.agreed, role, self._clock().date())
+                for manner in agreed:
                     if await self._do(role, partial(self._propose_counted, *manner)) is True:
                         await asyncio.to_thread(self._style.clear, role, manner[0])
         for role in await asyncio.to_thread(self._store.roles):
@@ -149,24 +154,23 @@ class Souls:
     def _answer(self, request: SoulRequest, role: str) -> SoulOutcome:
         """Changes nothing."""
         standing = self._store.read(role)
+        soul, page, number = standing.soul, standing.page, request.number
         match request.action:
             case "diff":
-                return self._diff(standing, request.number)
+                proposal = soul.proposals.get(number) if number else soul.open
+                if proposal is not None:
+                    return SoulText(_lines(standing.text, proposal.text))
+                if number or not standing.by_hand:
+                    raise Stopped("no_such" if number else "nothing_waits")
+                written = _by_hand(standing).decode(errors="replace")
+                return SoulText(_lines(standing.text, written))
             case "log":
-                return SoulLog(tuple(standing.soul.lines[::-1]), standing.soul.broken)
-            case "verify" if not standing.soul.newer:
-                return self._store.verify(standing)
+                return SoulLog(tuple(soul.lines[::-1]), soul.broken)
+            case "verify" if not soul.newer:
+                is_same = not soul.lines or (page is not None and page.raw == standing.raw)
+                why = soul.why or ("" if is_same else SOUL_PAGE)
+                return SoulVerified(soul.broken, why, len(soul.lines))
         return _view(standing)
-
-    def _diff(self, standing: Standing, number: int) -> SoulText:
-        """With 0 of the open proposal, else of what a person has written."""
-        soul = standing.soul
-        if proposal := soul.proposals.get(number) if number else soul.open:
-            raw = self._store.text(standing, proposal.version)
-            return SoulText(_lines(raw.decode(errors="replace"), proposal.text))
-        if number or not standing.by_hand or standing.page is None:
-            raise Stopped("no_such" if number else "nothing_waits")
-        return SoulText(_lines(standing.text, standing.page.raw.decode(errors="replace")))
 
     # What admins decide
 
@@ -179,14 +183,15 @@ class Souls:
     def _change(
         self, request: SoulRequest, by: str, refuse: Refuse, standing: Standing
     ) -> SoulOutcome:
+        standing.require_sound()
         match request.action:
             case "propose":
-                return self._propose(request.wish, by, refuse, standing)
+                return self._propose(standing, SoulLine("proposed", by, aim=request.wish), refuse)
             case "apply":
                 proposal = self._ready(request.number, standing)
                 _check(refuse(standing.text, proposal.text))
                 line = SoulLine("applied", by, proposal=proposal.proposal)
-                done = self._store.put(standing, line, proposal.text.encode())
+                done = self._store.write(standing, line, proposal.text.encode())
             case "adopt":
                 done = self._adopt(by, refuse, standing)
             case "veto":
@@ -194,20 +199,24 @@ class Souls:
             case "undo":
                 done = self._undo(request.number, by, standing)
             case _:  # discard
-                text = _by_hand(standing).decode(errors="backslashreplace")
-                done = self._store.write(standing, SoulLine("discarded", by, text=text))
-                self._store.write_over(standing)
+                raw = _by_hand(standing)
+                text = raw.decode(errors="backslashreplace")
+                line = SoulLine("discarded", by, sha256=digest(raw), text=text)
+                done = self._store.write(standing, line)
         line = done.soul.lines[-1]
         return SoulChanged(line.event, done.version, done.text, standing.text, line)
 
-    def _propose(self, wish: str, by: str, refuse: Refuse, standing: Standing) -> SoulProposed:
-        """Keep a wish, unless a rule refuses it: a soul is read in every scope, so of what is
-        refused no word is kept."""
-        wish = " ".join(wish.encode(errors="replace").decode().split())
-        new = worded(_over(standing), wish)
-        _check(refuse(standing.text, new))
-        done = self._store.write(standing, _proposed(standing, by, wish, new))
-        return SoulProposed(done.soul.lines[-1], _lines(standing.text, new))
+    def _propose(self, standing: Standing, line: SoulLine, refuse: Refuse) -> SoulProposed:
+        """Keep what a line aims at, unless a rule refuses it: a soul is read in every scope, so of
+        what is refused no word is kept."""
+        if (waits := standing.soul.open) is not None:
+            raise Stopped("open_proposal", str(waits.proposal))
+        aim = one_line(line.aim.encode(errors="replace").decode())
+        old, new = standing.text, worded(standing.text, aim)
+        _check(refuse(old, new))
+        number = len(standing.soul.proposals) + 1
+        line = replace(line, proposal=number, version=standing.version, aim=aim, text=new)
+        return SoulProposed(self._store.write(standing, line).soul.lines[-1], _lines(old, new))
 
     def _ready(self, number: int, standing: Standing) -> SoulLine:
         """Returns a proposal that may be applied now, the open one for 0."""
@@ -216,8 +225,8 @@ class Souls:
             raise Stopped("stale")
         if standing.by_hand:
             raise Stopped("conflict", standing.shut)
-        at = standing.soul.applied_at
-        if at is not None and at.astimezone(self._clock().tzinfo).date() == self._today():
+        at, now = standing.soul.applied_at, self._clock()
+        if at is not None and at.astimezone(now.tzinfo).date() == now.date():
             raise Stopped("once_a_day")
         return proposal
 
@@ -228,15 +237,16 @@ class Souls:
             _check(refuse(standing.text, raw.decode()), in_file=True)
         except UnicodeDecodeError:
             raise Stopped("denied", findings=(_NOT_TEXT,)) from None
-        return self._store.put(standing, SoulLine("adopted", by), raw)
+        return self._store.write(standing, SoulLine("adopted", by), raw)
 
     def _veto(self, number: int, by: str, standing: Standing) -> Standing:
         """End a proposal, the open one for 0. If its text is in force, the version before it is
         given back."""
-        if number and number == standing.soul.active:
-            target = standing.soul.target() or 1
-            line = SoulLine("vetoed", by, proposal=number, source=target)
-            return self._store.put(standing, line, self._store.text(standing, target))
+        soul = standing.soul
+        if number and number == soul.active:
+            return self._give_back(
+                standing, SoulLine("vetoed", by, proposal=number), soul.target() or 1
+            )
         number = _waiting(number, standing).proposal
         return self._store.write(standing, SoulLine("vetoed", by, proposal=number))
 
@@ -246,21 +256,22 @@ class Souls:
             raise Stopped("no_such")
         if not (target := standing.soul.target(version)):
             raise Stopped("no_target")
-        line = SoulLine("rolled_back", by, source=target)
-        return self._store.put(standing, line, self._store.text(standing, target))
+        return self._give_back(standing, SoulLine("rolled_back", by), target)
+
+    def _give_back(self, standing: Standing, line: SoulLine, version: int) -> Standing:
+        raw = self._store.text(standing.role, standing.soul.versions[version])
+        return self._store.write(standing, replace(line, source=version), raw)
 
     # The night
 
     def _propose_counted(self, axis: Axis, direction: Direction, standing: Standing) -> bool:
         """The rule that several people want, in the vocabulary's own words: of what anybody said
         no word comes here. Returns False for a rule that is in force."""
-        language = language_of(standing.text)
-        rule = line_of(axis, direction, language)
-        if rule in rules_of(_over(standing)):
+        rule = line_of(axis, direction, language_of(standing.text))
+        if rule in rules_of(standing.text):
             return False
-        new = with_manner(standing.text, axis, direction, language)
-        proposed = replace(_proposed(standing, REFLECTION, rule, new), counted=True)
-        self._store.write(standing, proposed)
+        line = SoulLine("proposed", REFLECTION, aim=rule, counted=True)
+        self._propose(standing, line, lambda *_: ())
         return True
 
     async def _apply_counted(self, role: str) -> None:
@@ -268,19 +279,14 @@ class Souls:
         found = await self._do(role, self._counted)
         if isinstance(found, Refused):
             return
-        proposal, old = found
-        verdict = await self._evaluate(role, proposal, old)
-        if isinstance(verdict, Refused):
-            return  # the next night asks again
-        told = json.loads(json.dumps(asdict(verdict), default=Said.both))
-        line = SoulLine("denied", EVALUATION, proposal=proposal.proposal, verdict=told)
-        if verdict.passed:
-            line = replace(line, event="applied", actor=REFLECTION)
-        await self._do(role, partial(self._settle, found, line))
+        verdict = await self._evaluate(role, *found)
+        if not isinstance(verdict, Refused):  # else the next night asks again
+            await self._do(role, partial(self._settle, found, verdict))
 
     def _counted(self, standing: Standing) -> tuple[SoulLine, str]:
         """Returns what the night may put in force, and the text in force. What an admin has vetoed
         or taken back before waits for one."""
+        standing.require_sound()
         proposal, soul = self._ready(0, standing), standing.soul
         alike = (one for one in soul.proposals.values() if one.aim == proposal.aim)
         ends = {soul.states[one.proposal] for one in alike}
@@ -288,20 +294,23 @@ class Souls:
             raise Stopped("not_allowed")
         return proposal, standing.text
 
-    def _settle(self, found: tuple[SoulLine, str], line: SoulLine, standing: Standing) -> None:
+    def _settle(
+        self, found: tuple[SoulLine, str], verdict: SoulEvaluation, standing: Standing
+    ) -> None:
         if self._counted(standing) != found:
             raise Stopped("stale")
-        if line.event == "applied":
-            self._store.put(standing, line, found[0].text.encode())
-        else:
-            self._store.write(standing, line)
+        told = json.loads(json.dumps(asdict(verdict), default=Said.both))
+        line = SoulLine("denied", EVALUATION, proposal=found[0].proposal, verdict=told)
+        if verdict.passed:
+            line = replace(line, event="applied", actor=REFLECTION)
+        self._store.write(standing, line, found[0].text.encode() if verdict.passed else None)
 
     # Underneath
 
     async def _look(self, role: str) -> bool:
         """Begin or mend what has to be, and tell the admins what they have to decide. Returns
         False where that could not be seen."""
-        view = await self._do(role, _view, writes=False)
+        view = await self._do(role, _view)
         if isinstance(view, Refused):
             logger.warning("soul_not_followed", role=role, why=f"{view.reason} {view.detail}")
             return False
@@ -321,18 +330,13 @@ class Souls:
             self._notices.post(Notice(code, role, params, error=code == "soul_broken"))
         return True
 
-    async def _do[R](
-        self, role: str, work: Callable[[Standing], R], *, writes: bool = True
-    ) -> R | Refused:
+    async def _do[R](self, role: str, work: Callable[[Standing], R]) -> R | Refused:
         """Do work on how a soul stands, after it was begun or mended where it had to be."""
 
         def look_and_work() -> R:
             standing = self._store.look(role)
             if standing.raw is not None:
                 self._injected[role] = injected(standing.text)
-            if writes and not standing.is_sound:
-                number = standing.soul.broken
-                raise Stopped("broken", str(number)) if number else Stopped("newer")
             return work(standing)
 
         return await asyncio.to_thread(self._guarded, look_and_work)
@@ -345,9 +349,6 @@ class Souls:
                 return error.told
             except (StateUnavailable, VaultWriteFailed) as error:
                 return Refused("not_written", detail=str(error))
-
-    def _today(self) -> date:
-        return self._clock().date()
 
 
 def _view(standing: Standing) -> SoulView:
@@ -390,19 +391,6 @@ def _waiting(number: int, standing: Standing) -> SoulLine:
     if (state := soul.states[proposal.proposal]) != "proposed":
         raise Stopped("no_such", state)
     return proposal
-
-
-def _over(standing: Standing) -> str:
-    """Returns the text in force, over which nothing else is proposed."""
-    if (waits := standing.soul.open) is not None:
-        raise Stopped("open_proposal", str(waits.proposal))
-    return standing.text
-
-
-def _proposed(standing: Standing, by: str, aim: str, new: str) -> SoulLine:
-    number = len(standing.soul.proposals) + 1
-    line = SoulLine("proposed", by, version=standing.version)
-    return replace(line, proposal=number, aim=aim, text=new)
 
 
 def _by_hand(standing: Standing) -> bytes:

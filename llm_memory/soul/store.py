@@ -15,7 +15,7 @@ from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Refused
 from ..models.scope import ROLES_FOLDER, SOUL_FOLDER, Place
-from ..models.soul import OWNER, SEEDED_BY, Finding, SoulDenied, SoulLine, SoulVerified
+from ..models.soul import OWNER, SEEDED_BY, Finding, SoulDenied, SoulLine
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, Stamp, is_link, stamp_of
@@ -66,16 +66,18 @@ class Standing:
         return (self.raw or b"").decode(errors="replace")
 
     @property
-    def is_sound(self) -> bool:
-        return not (self.soul.broken or self.soul.newer)
-
-    @property
     def by_hand(self) -> bool:
         """SOUL.md holds what no version has. Before the first version it is a note."""
         if self.page is None or not self.version:
             return bool(self.shut and self.version)
-        known = {line.sha256 for line in self.soul.versions.values()}
-        return self.page.raw != self.raw and digest(self.page.raw) not in known
+        return self.page.raw != self.raw and digest(self.page.raw) not in self.soul.texts
+
+    def require_sound(self) -> None:
+        """Raises Stopped where the log, or a version's file, is not as it was written."""
+        if self.soul.broken:
+            raise Stopped("broken", str(self.soul.broken))
+        if self.soul.newer:
+            raise Stopped("newer")
 
 
 class SoulStore:
@@ -110,7 +112,7 @@ class SoulStore:
     def own_probes(self, role: str) -> str:
         """Returns what the owner wrote into ``probes.md``, empty where it cannot be read."""
         try:
-            page = self._pages.read(_places(role)[1], _PROBES)
+            page = self._pages.read(_folder(role), _PROBES)
         except VaultWriteFailed as error:
             logger.warning("soul_unread", role=role, file=_PROBES, error=error)
             return ""
@@ -118,10 +120,10 @@ class SoulStore:
 
     def read(self, role: str) -> Standing:
         """Returns how it stands. Changes nothing."""
-        file = self._pages.read(_places(role)[1], SOUL_CHAIN, most=_LONGEST_LOG)
+        file = self._pages.read(_folder(role), SOUL_CHAIN, most=_LONGEST_LOG)
         page, shut = None, ""
         try:
-            page = self._pages.read(_places(role)[0], SOUL_PAGE)
+            page = self._pages.read(_shelf(role), SOUL_PAGE)
         except VaultWriteFailed as error:
             shut = str(error)
         # Where all is gone, and not the log's end alone, it is begun anew.
@@ -134,37 +136,28 @@ class SoulStore:
         raw = self._bytes(role, version, sha256)
         if raw is None and page is not None and digest(page.raw) == sha256:
             raw = page.raw
-        if raw is None and soul.versions and not soul.broken:
-            soul.broken, soul.why = soul.versions[version].n, version_name(version)
+        for number, line in soul.versions.items():
+            if self._bytes(role, number, line.sha256) is None:
+                soul.broken, soul.why = line.n, version_name(number)
+                break
         return Standing(role, soul, file, version, raw, page, shut, head)
 
-    def text(self, standing: Standing, version: int) -> bytes:
-        """Returns the bytes of a version that there is."""
-        line = standing.soul.versions[version]
-        if (raw := self._bytes(standing.role, version, line.sha256)) is None:
+    def text(self, role: str, line: SoulLine) -> bytes:
+        """Returns the bytes of the version that a line put in force."""
+        if (raw := self._bytes(role, line.version, line.sha256)) is None:
             raise Stopped("broken", str(line.n))
         return raw
-
-    def verify(self, standing: Standing) -> SoulVerified:
-        """Returns the first line of the log that is wrong, or whose version's file is."""
-        soul, page = standing.soul, standing.page
-        for number, line in soul.versions.items():
-            if self._bytes(standing.role, number, line.sha256) is None:
-                return SoulVerified(line.n, version_name(number), len(soul.lines))
-        is_same = page is not None and page.raw == standing.raw
-        why = soul.why or (SOUL_PAGE if soul.lines and not is_same else "")
-        return SoulVerified(soul.broken, why, len(soul.lines))
 
     def _bytes(self, role: str, version: int, sha256: str) -> bytes | None:
         """A version's, if they have this hash."""
         try:
-            page = self._pages.read(_places(role)[1], version_name(version))
+            page = self._pages.read(_folder(role), version_name(version))
         except VaultWriteFailed:  # a link, say
             return None
         return page.raw if page is not None and digest(page.raw) == sha256 else None
 
     def _versions(self, role: str) -> list[str]:
-        names = self._pages.names(_places(role)[1])
+        names = self._pages.names(_folder(role))
         return [name for name in names if name.startswith(f"{SOUL_VERSIONS}/")]
 
     # What changes it
@@ -172,34 +165,28 @@ class SoulStore:
     def look(self, role: str) -> Standing:
         """Returns how it stands, after it was begun or mended where it had to be."""
         standing = self.read(role)
-        if not standing.is_sound:
+        if standing.soul.broken or standing.soul.newer:
             return standing
         return self._mend(standing) if standing.soul.lines else self._begin(standing)
 
-    def put(self, standing: Standing, line: SoulLine, raw: bytes) -> Standing:
-        """Put a text in force as a new version. What a person has written into SOUL.md stays
-        there; what a kill has left of this version's number without a line is replaced."""
-        number = standing.soul.version + 1
-        place, name = _places(standing.role)[1], version_name(number)
-        if not self._pages.write(place, name, raw, self._pages.read(place, name)):
-            raise VaultWriteFailed(f"{name}: written meanwhile")
-        return self.write(standing, replace(line, version=number, sha256=digest(raw)))
-
-    def write(self, standing: Standing, line: SoulLine) -> Standing:
-        """Add a line to the log, at its end and now. Returns how it stands then."""
+    def write(self, standing: Standing, line: SoulLine, raw: bytes | None = None) -> Standing:
+        """Add a line to the log, at its end and now, and ``raw`` as a new version. What a person
+        has written into SOUL.md stays there; what a kill has left of this version's number without
+        a line is replaced. Returns how it stands then."""
         role, soul, file = standing.role, standing.soul, standing.file
+        if raw is not None:
+            line = replace(line, version=soul.version + 1, sha256=digest(raw))
+            name = version_name(line.version)
+            self._write(role, name, raw, self._pages.read(_folder(role), name))
         number, now = len(soul.lines) + 1, self._clock().replace(microsecond=0)
         added = written(replace(line, n=number, at=now, role=role, prev=soul.end))
         before = file.raw[: file.raw.rfind(b"\n") + 1] if file else b""
-        if not self._pages.write(_places(role)[1], SOUL_CHAIN, before + added + b"\n", file):
-            raise VaultWriteFailed(f"{SOUL_CHAIN}: written meanwhile")
+        self._write(role, SOUL_CHAIN, before + added + b"\n", file)
         return self._mend(self.read(role))
 
-    def write_over(self, standing: Standing) -> None:
-        """Write the version in force over what a person has written into SOUL.md."""
-        page, raw = standing.page, standing.raw or b""
-        if not self._pages.write(_places(standing.role)[0], SOUL_PAGE, raw, page):
-            raise Stopped("conflict")  # a person has saved again, and that stays
+    def _write(self, role: str, name: str, raw: bytes, read: Page | None) -> None:
+        if not self._pages.write(_folder(role), name, raw, read):
+            raise VaultWriteFailed(f"{name}: written meanwhile")
 
     def _begin(self, standing: Standing) -> Standing:
         """Make the first version: of what a person has written, else the seed."""
@@ -211,7 +198,7 @@ class SoulStore:
         versions = self._versions(role)
         if versions and (versions != [version_name(1)] or not self._bytes(role, 1, digest(raw))):
             return replace(standing, soul=Soul(broken=1, why="missing"))  # their log is lost
-        return self.put(standing, SoulLine("seeded", actor), raw)
+        return self.write(standing, SoulLine("seeded", actor), raw)
 
     def _mend(self, standing: Standing) -> Standing:
         """Bring SOUL.md and the log's end in the state to where the log is."""
@@ -221,8 +208,8 @@ class SoulStore:
             return standing
         try:
             if not standing.by_hand and (page is None or page.raw != raw):
-                self._pages.write(_places(role)[0], SOUL_PAGE, raw, page)
-                standing = replace(standing, page=self._pages.read(_places(role)[0], SOUL_PAGE))
+                self._pages.write(_shelf(role), SOUL_PAGE, raw, page)
+                standing = replace(standing, page=self._pages.read(_shelf(role), SOUL_PAGE))
             if head != standing.head:
                 self._heads.put(role, head)
         except (StateUnavailable, VaultWriteFailed) as error:
@@ -235,9 +222,15 @@ def version_name(number: int) -> str:
     return f"{SOUL_VERSIONS}/{number:04d}.md"
 
 
-def _places(role: str) -> tuple[Place, Place]:
-    """Returns the shelf that SOUL.md stands on, and where the log and the versions stand."""
+def _shelf(role: str) -> Place:
+    """Where SOUL.md stands."""
     shelf = Place.of_folder(role)
-    if shelf is None or shelf.soul is None or shelf.folder != f"{ROLES_FOLDER}/{role}":
+    if shelf is None or shelf.folder != f"{ROLES_FOLDER}/{role}":
         raise VaultWriteFailed(f"{role}: no folder of a persona")
-    return shelf, shelf.soul
+    return shelf
+
+
+def _folder(role: str) -> Place:
+    """Where the log and the versions stand."""
+    shelf = _shelf(role)
+    return shelf.soul or shelf  # a role's shelf has one

@@ -72,18 +72,18 @@ def test_a_line_is_written_as_it_ever_was() -> None:
 @pytest.mark.parametrize(
     ("lines", "broken", "why"),
     [
-        ([SEEDED, SEEDED], 2, "event"),
-        ([WISH], 1, "event"),
-        ([SoulLine("seeded", "x", version="1")], 1, "event"),  # type: ignore[arg-type]
-        ([SoulLine("seeded", "x", version=2)], 1, "event"),
+        ([SEEDED, SEEDED], 2, "form"),
+        ([WISH], 1, "form"),
+        ([SoulLine("seeded", "x", version="1")], 1, "form"),  # type: ignore[arg-type]
+        ([SoulLine("seeded", "x", version=2)], 1, "form"),
         ([SoulLine("seeded", "x", version=1, role="dog")], 1, "form"),
         ([SoulLine("seeded", "x", version=1, n=2)], 1, "form"),
         ([SoulLine("seeded", "x", version=1, at=AT.replace(tzinfo=None))], 1, "form"),
-        ([SEEDED, SoulLine("applied", "x", proposal=1, version=2)], 2, "event"),
-        ([SEEDED, SoulLine("rolled_back", "x", version=2, source=7)], 2, "event"),
-        ([SEEDED, WISH, SoulLine("proposed", "x", proposal=3, version=1)], 3, "event"),
-        ([SEEDED, WISH, SoulLine("adopted", "x", version=3)], 3, "event"),
-        ([SEEDED, SoulLine("denied", "x", proposal=1)], 2, "event"),
+        ([SEEDED, SoulLine("applied", "x", proposal=1, version=2)], 2, "form"),
+        ([SEEDED, SoulLine("rolled_back", "x", version=2, source=7)], 2, "form"),
+        ([SEEDED, WISH, SoulLine("proposed", "x", proposal=3, version=1)], 3, "form"),
+        ([SEEDED, WISH, SoulLine("adopted", "x", version=3)], 3, "form"),
+        ([SEEDED, SoulLine("denied", "x", proposal=1)], 2, "form"),
         ([SEEDED, SoulLine("discarded", "x", prev="0")], 2, "prev"),
     ],
 )

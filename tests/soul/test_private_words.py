@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.private_words import (
     repeated,
     told_anywhere,
 )
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import Section, seed, with_rule
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import TONE, seed, with_rule
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import LINES
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
@@ -41,7 +41,7 @@ def public(text: str = "", *names: str) -> Told:
 
 
 def refused(rule: str, *told: Told, old: str = SEED) -> bool:
-    return repeated(old, with_rule(old, Section.TONE, rule), told) != ()
+    return repeated(old, with_rule(old, TONE, rule), told) != ()
 
 
 @given(HAN, st.text(max_size=20), st.text(max_size=20), BETWEEN)
@@ -86,8 +86,8 @@ def test_a_private_name_is_refused_and_the_other_characters_are_the_same(
 
 
 def test_memories_that_are_not_all_known_refuse_and_no_finding_has_words() -> None:
-    assert repeated(SEED, with_rule(SEED, Section.TONE, "温和一些"), None)
-    new = with_rule(SEED, Section.TONE, "对小明好")
+    assert repeated(SEED, with_rule(SEED, TONE, "温和一些"), None)
+    new = with_rule(SEED, TONE, "对小明好")
     (finding,) = repeated(SEED, new, [private("", "小明")])
     assert "小明" not in str(finding)
 
@@ -95,7 +95,7 @@ def test_memories_that_are_not_all_known_refuse_and_no_finding_has_words() -> No
 def test_rules_in_force_and_those_of_the_vocabulary_are_not_asked_about() -> None:
     told = private("\n".join([*LINES, "说话的时候温和一些"]))
     assert not any(refused(line, told) for line in LINES)
-    old = with_rule(SEED, Section.TONE, "说话的时候温和一些")
+    old = with_rule(SEED, TONE, "说话的时候温和一些")
     assert not refused(sorted(LINES)[0], told, old=old)
     assert refused("说话的时候温和一些", told)
 

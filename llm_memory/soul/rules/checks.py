@@ -22,10 +22,8 @@ from .soul_text import (
     HEADINGS,
     MOST_TOKENS,
     Line,
-    LineKind,
     injected,
     lines_of,
-    protected_blocks,
     rules_of,
 )
 from .vocabulary import LINES
@@ -70,31 +68,30 @@ def added_rules(old: str, new: str) -> tuple[str, ...]:
 def _of_the_whole(old: str, new: str) -> Iterator[Finding]:
     if " ".join(fold(old).split()) == " ".join(fold(new).split()):
         yield Finding("same", Said("soul_rule.same"))
-    if protected_blocks(old) != protected_blocks(new):
-        yield Finding("form", Said("soul_rule.protected"))
     if injected(new).count("\n- ") < len(rules_of(new)):
         yield Finding("size", Said("soul_rule.prompt_tokens", most=MOST_TOKENS))
 
 
 def _by_line(old: str, new: str) -> Iterator[tuple[int, Finding]]:
     """Yields the number of each line that must change, from 1, and why."""
-    worded, seen, stood = set(added_rules(old, new)), set[str](), set(old.split("\n"))
+    worded, seen = set(added_rules(old, new)), set[str]()
+    written, stood = new.split("\n"), set(old.split("\n"))
     for line in lines_of(new):
-        if line.kind is LineKind.OTHER and line.text not in stood:
-            headings = Said("soul_rule.headings", headings=tuple(HEADINGS.values()))
+        if line.is_odd and written[line.number - 1] not in stood:
+            headings = Said("soul_rule.headings", headings=HEADINGS)
             yield line.number, Finding("form", headings)
-        if line.kind is not LineKind.RULE:
+        if not line.rule:
             continue
-        said = normalise(line.text)
+        said = normalise(line.rule)
         if said in seen:
             yield line.number, Finding("same", Said("soul_rule.rule_twice"))
-        elif line.text in worded and (finding := _of_a_rule(line)) is not None:
+        elif line.rule in worded and (finding := _of_a_rule(line)) is not None:
             yield line.number, finding
         seen.add(said)
 
 
 def _of_a_rule(line: Line) -> Finding | None:
-    rule = line.text
+    rule = line.rule
     if find_secrets(rule):
         return Finding("private", Said("soul_rule.secret"))
     if named := _IDS.search(fold(rule)) or _LONG_NUMBER.search(figures(rule)):

@@ -1,22 +1,26 @@
-"""The form of SOUL.md: a title, four headings with list lines, and protected blocks."""
+"""The form of SOUL.md: four headings, and a rule on each list line below them.
+
+What stands before the first heading is the owner's, and is told to nobody.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from ...models.soul import Both
 from ...text.normalising import estimate_tokens
 from ...texts import Spoken
 
-PROTECTED: Final = "<!-- soul:protected -->"
-END: Final = "<!-- /soul:protected -->"
 MOST_TOKENS: Final = 600
 """What the rules may cost in a prompt."""
-_TITLE: Final = "# SOUL"
+TONE: Final = Both("语气", "Tone")
+LENGTH: Final = Both("长短", "Length")
+HABITS: Final = Both("习惯", "Habits")
+HEADINGS: Final = (TONE, LENGTH, HABITS, Both("边界", "Boundaries"))
+_BY_LINE: Final = {f"## {name}": said for said in HEADINGS for name in (said.zh, said.en)}
 _RULE: Final = re.compile(r"[-*] +(\S.*)")
 _INJECTED: Final = Both("# 学到的说话习惯", "# Learned manner")
 _SEED: Final = Both(
@@ -27,103 +31,43 @@ _SEED: Final = Both(
 )
 
 
-class Section(StrEnum):
-    """What stands under a heading."""
-
-    TONE = "tone"
-    LENGTH = "length"
-    HABITS = "habits"
-    BOUNDARIES = "boundaries"
-
-
-HEADINGS: Final = {
-    Section.TONE: Both("语气", "Tone"),
-    Section.LENGTH: Both("长短", "Length"),
-    Section.HABITS: Both("习惯", "Habits"),
-    Section.BOUNDARIES: Both("边界", "Boundaries"),
-}
-_BY_HEADING: Final = {
-    f"## {name}": section for section, said in HEADINGS.items() for name in (said.zh, said.en)
-}
-
-
-class LineKind(StrEnum):
-    """What a line of SOUL.md is."""
-
-    TITLE = "title"
-    BLANK = "blank"
-    HEADING = "heading"
-    RULE = "rule"
-    PROTECTED = "protected"
-    OTHER = "other"
-    """Nothing that SOUL.md may hold: it is not injected, and refused."""
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line: its number from 1, and the section that it is in, None before the first heading.
-    ``text`` is a rule without its mark, and any other line as it stands."""
+    """A line, from 1. ``heading``: the one that it stands below, or is, None before the first.
+    ``rule``: what it says without its mark, empty for no rule. ``is_odd``: below a heading, and
+    nothing that SOUL.md may hold there: it is not injected, and refused."""
 
     number: int
-    kind: LineKind
-    text: str
-    section: Section | None
+    heading: Both | None
+    rule: str
+    is_odd: bool
 
 
 def seed(language: Spoken) -> str:
     """Returns the text of the first version. It has no rules, and injects nothing."""
-    headings = "\n\n".join(f"## {said.text(language)}" for said in HEADINGS.values())
-    block = f"{PROTECTED}\n{_SEED.text(language)}\n{END}"
-    return f"{_TITLE}\n\n{block}\n\n{headings}\n"
+    headings = "\n\n".join(f"## {said.text(language)}" for said in HEADINGS)
+    return f"# SOUL\n\n{_SEED.text(language)}\n\n{headings}\n"
 
 
 def lines_of(text: str) -> Iterator[Line]:
     """Yields the lines of any text."""
-    section: Section | None = None
-    written_lines = text.split("\n")
-    blocks = {place for block in _blocks(written_lines) for place in block}
-    for number, written in enumerate(written_lines, 1):
+    heading: Both | None = None
+    for number, written in enumerate(text.split("\n"), 1):
         line = written.rstrip(" ")
-        if number - 1 in blocks:
-            yield Line(number, LineKind.PROTECTED, written, section)
-        elif not line:
-            yield Line(number, LineKind.BLANK, written, section)
-        elif line == _TITLE and section is None:
-            yield Line(number, LineKind.TITLE, written, section)
-        elif line in _BY_HEADING:
-            section = _BY_HEADING[line]
-            yield Line(number, LineKind.HEADING, written, section)
-        elif section is not None and (rule := _RULE.fullmatch(line)):
-            yield Line(number, LineKind.RULE, rule[1], section)
-        else:
-            yield Line(number, LineKind.OTHER, written, section)
+        heading = _BY_LINE.get(line, heading)
+        found = _RULE.fullmatch(line) if heading else None
+        is_odd = bool(heading and line and not found and line not in _BY_LINE)
+        yield Line(number, heading, found[1] if found else "", is_odd)
 
 
 def rules_of(text: str) -> tuple[str, ...]:
     """Returns the rules of any text, without their marks."""
-    return tuple(line.text for line in lines_of(text) if line.kind is LineKind.RULE)
-
-
-def protected_blocks(text: str) -> tuple[str, ...]:
-    """Returns the protected blocks, with their marks."""
-    lines = text.split("\n")
-    return tuple("\n".join(lines[block.start : block.stop]) for block in _blocks(lines))
-
-
-def _blocks(lines: Sequence[str]) -> Iterator[range]:
-    """Yields the places of each protected block. A mark without its end begins none."""
-    begun: int | None = None
-    for place, line in enumerate(lines):
-        if begun is None and line == PROTECTED:
-            begun = place
-        elif begun is not None and line == END:
-            yield range(begun, place + 1)
-            begun = None
+    return tuple(line.rule for line in lines_of(text) if line.rule)
 
 
 def language_of(text: str) -> Spoken:
     """Returns the language of the first heading; Chinese without one."""
-    first = next((line.text for line in lines_of(text) if line.kind is LineKind.HEADING), "")
+    first = next((line for line in text.split("\n") if line.rstrip(" ") in _BY_LINE), "")
     return "en" if first.isascii() and first else "zh"
 
 
@@ -139,19 +83,18 @@ def injected(text: str) -> str:
     return "" if block == head else block
 
 
-def with_rule(text: str, section: Section, rule: str, replaced: str = "") -> str:
-    """Returns the text with one more rule at the end of its section, and without the rule
-    ``replaced``. A section that is not there is added at the end."""
-    parts = (LineKind.HEADING, LineKind.RULE)
-    found = [one.number for one in lines_of(text) if one.section is section and one.kind in parts]
-    if not found:
-        heading = HEADINGS[section].text(language_of(text))
+def with_rule(text: str, heading: Both, rule: str, replaced: str = "") -> str:
+    """Returns the text with one more rule at the end of what stands below a heading, and without
+    the rule ``replaced``. A heading that is not there is added at the end."""
+    if heading not in (line.heading for line in lines_of(text)):
         body = text.rstrip("\n")
-        return with_rule(f"{body}\n\n## {heading}\n", section, rule, replaced)
-    written: list[str] = []
-    for line, as_it_stands in zip(lines_of(text), text.split("\n"), strict=True):
-        if not (replaced and line.kind is LineKind.RULE and line.text == replaced):
-            written.append(as_it_stands)
-        if line.number == found[-1]:
-            written.append(f"- {rule}")
-    return "\n".join(written)
+        text = f"{body}\n\n## {heading.text(language_of(text))}\n"
+    pairs = list(zip(lines_of(text), text.split("\n"), strict=True))
+    last = max(
+        line.number for line, written in pairs if line.heading == heading and written.strip()
+    )
+    kept = [
+        (line.number, written) for line, written in pairs if not replaced or line.rule != replaced
+    ]
+    behind = [written for number, written in kept if number > last]
+    return "\n".join([*(one for number, one in kept if number <= last), f"- {rule}", *behind])

@@ -6,7 +6,7 @@ from typing import Final
 
 from ...models.soul import OPPOSITE, Axis, Both, Direction
 from ...texts import Spoken
-from .soul_text import Section, rules_of, with_rule
+from .soul_text import HABITS, LENGTH, TONE, rules_of, with_rule
 
 type Manner = tuple[Axis, Direction]
 
@@ -43,13 +43,13 @@ _LINES: Final[dict[Manner, Both]] = {
     ),
 }
 _SECTIONS: Final = {
-    "length": Section.LENGTH,
-    "formality": Section.TONE,
-    "humour": Section.TONE,
-    "directness": Section.TONE,
-    "emoji": Section.HABITS,
-    "language_mix": Section.HABITS,
-    "initiative": Section.HABITS,
+    "length": LENGTH,
+    "formality": TONE,
+    "humour": TONE,
+    "directness": TONE,
+    "emoji": HABITS,
+    "language_mix": HABITS,
+    "initiative": HABITS,
 }
 _BY_LINE: Final = {line: manner for manner, said in _LINES.items() for line in (said.zh, said.en)}
 LINES: Final = frozenset(_BY_LINE)

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from ...text.normalising import clean, one_line
-from .soul_text import Section, with_rule
+from .soul_text import HABITS, with_rule
 from .vocabulary import manner_of, with_manner
 
 _MARK: Final = re.compile(r"^(?:[-*•·]|\d{1,2}[.)、])\s+")
@@ -21,4 +21,4 @@ def worded(text: str, wish: str) -> str:
         return text
     if (manner := manner_of(rule)) is not None:
         return with_manner(text, *manner, "en" if rule.isascii() else "zh")
-    return with_rule(text, Section.HABITS, rule)
+    return with_rule(text, HABITS, rule)
