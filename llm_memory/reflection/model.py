@@ -23,7 +23,7 @@ from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import estimate_tokens
 from .chat_port import ChatModel, Completion
-from .rules.fair_shares import Allowance
+from .rules.due import Allowance
 from .rules.forgiving_json import Unreadable
 from .rules.prompt import REPLY_TOKENS, Prompt
 

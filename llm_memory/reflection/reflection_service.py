@@ -33,14 +33,12 @@ from ..text.normalising import derived_id
 from .chat_port import Completion
 from .feedback_applier import SCOPE_GONE, FeedbackApplier
 from .model import Model, Purpose, Rests, Schema
-from .rules.due import may_pay, seconds_until_due
-from .rules.fair_shares import Allowance
+from .rules.due import Allowance, may_pay, seconds_until_due, worth_of
 from .rules.forgiving_json import MOST_CHARS, Unreadable
 from .rules.grounding import grounded
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, Prompt, how_many_fit, reflection_prompt
 from .rules.reading import read_reply
 from .rules.reply import ReflectionReply, parse_reply
-from .rules.worth_reading import worth_of
 from .turn_store import SqliteTurnStore
 from .unread_follower import UnreadFollower
 
@@ -343,6 +341,8 @@ class ReflectionService:
             texts.append(completion.text[: MOST_CHARS + 1])
             reply = parse_reply(texts[-1])
             if not isinstance(reply, Unreadable):
+                if reply.dropped:
+                    logger.info("items_dropped", items=", ".join(reply.dropped))
                 reply = grounded(reply, said, prompt)
                 if isinstance(reply, Unreadable):  # what comes from elsewhere is not shown again
                     reply = replace(reply, shown=False)

@@ -21,7 +21,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..text.normalising import embedded_text, preview
 from ..text.scripts import fold
 from ..vault.markdown_vault import MarkdownVault
-from .rules.worth_reading import tells_something
+from .rules.due import tells_something
 from .turn_store import SqliteTurnStore
 
 _MOST: Final = 2_000

@@ -1,16 +1,29 @@
-"""Decides when turns are read. Pure.
+"""Which turns are read next, and when. Pure.
 
 A call costs about the same for one turn as for ten, and waiting turns are not missing in answers:
 AstrBot has them in the conversation's context, and recall finds their words. So turns are read when
-that pays: enough was said that is worth reading, and the conversation is idle.
+that pays: enough was said that is worth reading, and the conversation is idle. What a turn is worth
+is told by its words alone, and rather too high than too low.
+
+The group (a mapped scope, or all unmapped conversations together) that used the fewest tokens today
+is read first. Strangers may use half of the day, and the night a fifth: a flood of theirs leaves
+some for those who speak later.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from ...models.loop import WaitingLine
+from ...models.loop import UNMAPPED, WaitingLine
+from ...models.turns import QueuedTurn
+from ...remember.rules.gate import says_nothing
+from ...text.scripts import WIDE
+from ...text.stated import asks
+from .prompt import LEAST_TOKENS, REPLY_TOKENS
 
 MIN_TURNS: Final = 7
 """So many turns pay for a call: the rest of its prompt costs as much as they do."""
@@ -22,6 +35,63 @@ LONGEST_WAIT: Final = timedelta(days=14)
 """No turn waits longer."""
 MOST_CHARS: Final = 6_000
 """Characters of messages and replies: about what fits into a prompt without being cut."""
+_LEAST_CALL: Final = LEAST_TOKENS + REPLY_TOKENS
+"""Tokens of the smallest prompt with its answer."""
+_OF_NIGHT: Final = 5
+_LITTLE: Final = 0.2
+_LEAST_HAN, _LEAST_WORDS = 4, 3
+"""The least length of a clause that states something: to miss one costs more than to read it."""
+_TOLD_HAN, _TOLD_WORDS = 6, 5
+"""The least length of clauses that are recalled verbatim: remarks on the weather are shorter."""
+_CLAUSE_ENDS = re.compile(r"(?<=[?？])|[，,。!！;；…~～\n]|\.(?!\w)")
+_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+|\d+")
+_ORDERS = re.compile(
+    r"^\s*(?:请|帮我|给我|讲个|来个|查一下|翻译|(?:please|give me|translate)\b)", re.IGNORECASE
+)
+_INSIDE = re.compile(r"(?<=\w )(?:wh(?:at|en|ere|ich|o|ose|y)|how)\b", re.IGNORECASE)
+"""Inside an English clause such a word joins two parts of a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Which of the day's tokens may be used now.
+
+    Attributes:
+        daily: Tokens of the whole day.
+        spent: All tokens spent today.
+        used: Those that each group used. The night, and a soul's evaluation, used the rest.
+    """
+
+    daily: int
+    spent: int
+    used: Mapping[str, int]
+
+    @property
+    def left(self) -> int:
+        """Returns the tokens of the day that nobody has used."""
+        return max(self.daily - self.spent, 0)
+
+    @property
+    def left_for_night(self) -> int:
+        """Returns the tokens that calls may use now which no group pays for."""
+        return min(self.left, self.daily // _OF_NIGHT - (self.spent - sum(self.used.values())))
+
+    @property
+    def overhears(self) -> bool:
+        """Returns whether overheard turns may be read: until half of the tokens are spent."""
+        return self.spent * 2 < self.daily
+
+    def left_for(self, group: str) -> int:
+        """Returns the tokens that a group may use now."""
+        if group != UNMAPPED:
+            return self.left
+        return max(min(self.left, self.daily // 2 - self.used.get(UNMAPPED, 0)), 0)
+
+    def in_order(self, lines: Sequence[WaitingLine]) -> list[WaitingLine]:
+        """Returns the lines that may be read now: those of the group that used the fewest tokens
+        first, of one group in the order in which they came."""
+        allowed = [line for line in lines if self.left_for(line.group) >= _LEAST_CALL]
+        return sorted(allowed, key=lambda line: self.used.get(line.group, 0))
 
 
 def may_pay(line: WaitingLine, *, after_turns: int) -> bool:
@@ -46,3 +116,29 @@ def seconds_until_due(
     if not may_pay(line, after_turns=after_turns) or worth < min(MIN_WORTH, after_turns):
         wait = max(wait, min(ENDED - quiet, LONGEST_WAIT - abs(now - line.oldest)))
     return max(wait.total_seconds(), 0.0)
+
+
+def worth_of(turn: QueuedTurn) -> float:
+    """Returns 1 for a turn that states something, a fifth for any other."""
+    return 1.0 if says_something(turn.user_text) else _LITTLE
+
+
+def says_something(text: str) -> bool:
+    """Returns whether some clause of a text states something that may be worth a memory."""
+    return any(map(_is_statement, _CLAUSE_ENDS.split(text)))
+
+
+def tells_something(text: str) -> bool:
+    """Returns whether a text states enough to be recalled verbatim before reflection read it."""
+    stated = " ".join(filter(_is_statement, _CLAUSE_ENDS.split(text)))
+    return _is_as_long(stated, _TOLD_HAN, _TOLD_WORDS)
+
+
+def _is_statement(clause: str) -> bool:
+    long_enough = _is_as_long(clause, _LEAST_HAN, _LEAST_WORDS)
+    wants = asks(_INSIDE.sub("", clause)) or _ORDERS.search(clause) is not None
+    return long_enough and not wants and not says_nothing(clause)
+
+
+def _is_as_long(text: str, han: int, words: int) -> bool:
+    return len(WIDE.findall(text)) >= han or len(_WORD.findall(text)) >= words

@@ -94,7 +94,8 @@ def reflection_prompt(
         prompt = Prompt(system, _data(turns, lines, told, texts), spoken)
         if estimate_tokens("\n".join(lines)) <= MOST_TURN_TOKENS and prompt.tokens <= most_tokens:
             return prompt
-    return replace(prompt, user=_data(turns, lines, [], texts))
+    lines = _turn_lines(turns, _TURN_CHARS[-1], texts)
+    return Prompt(system, _data(turns, lines, [], texts), spoken)
 
 
 def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:

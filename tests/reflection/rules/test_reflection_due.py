@@ -18,8 +18,8 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import (
     MIN_WORTH,
     MOST_CHARS,
     seconds_until_due,
+    worth_of,
 )
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.worth_reading import worth_of
 from astrbot_plugin_scoped_memory.tests.support.memories import turn
 
 pytestmark = pytest.mark.unit
