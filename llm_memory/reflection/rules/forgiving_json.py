@@ -78,7 +78,7 @@ def find_answer(
         is_json = values and is_whole
         return Unreadable("no_field: no known field" if is_json else "no_json: no complete object")
     *before, last = answers
-    if thinks_aloud or all(_texts(one) <= _texts(last) for one in before):
+    if (thinks_aloud and last) or all(_texts(one) <= _texts(last) for one in before):
         return last
     return Unreadable("several: more than one JSON object")
 

@@ -1,7 +1,7 @@
 """Reads what the reflection model says it learned, item by item. Pure.
 
 ``{}`` says that nothing was learned. What is wrong in one item costs that item alone. An answer
-that says nothing in fields we know, and something in others, is none: its turns are not read.
+without memories that says something in fields we do not know is none: its turns are not read.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
     for key, value in given.items():
         field = _FIELDS.get(name_of(key)) or _field_of_shape(value)
         (fields[field] if field else unknown).extend(as_list(value))
-    if any(isinstance(one, str | list | dict) for one in unknown) and not any(fields.values()):
+    is_told = any(isinstance(one, str | list | dict) for one in unknown)
+    if is_told and not (fields["memories"] or fields["corrections"]):
         return Unreadable("no_field: something stands in an unknown field alone")
     memories = [_memory(one) for one in fields["memories"][:_MOST_ITEMS]]
     corrections = [_correction(one) for one in fields["corrections"][:_MOST_ITEMS]]

@@ -144,17 +144,18 @@ def test_what_is_wrong_in_one_item_costs_that_item_alone(bad: str) -> None:
 AGAIN = {
     "no_json": [
         "", "抱歉，我不能处理这段对话。", "timeout", "null", "12", LEARNED[:-1], LEARNED[:-20],
-        LEARNED[:-1] + "]", f'{{"memories": "{chr(92)}{chr(34) * 30_000}',
+        LEARNED[:-1] + "]", '{"memories": "' + '\\"' * 30_000,
         "{" * 60_000, '{"a":' * 10_000, f"{LEARNED}</think>", "见 {占位}",
         '{"contradictions": [{"old_id": "m-1", "new": {}}',
     ],
     "no_field": [
         '{"memory_scope": "public"}', '{"answer": "奶奶对花生过敏"}', '{"learned": ["奶奶不吃鱼"]}',
         '{"useful_ids": [], "useless_ids": [], "facts": ["奶奶不吃鱼"]}',
-        '{"answer": null, "x": {}}',
+        '{"answer": null, "x": {}}', '{"useful_ids": ["m-1"], "note": "奶奶不吃鱼"}',
         '{"note": "奶奶不吃鱼", "more": []}',
     ],
-    "several": [LEARNED + SKETCH, f"{SKETCH} 不对：{LEARNED}", f"{LEARNED} 没有就写 {{}}"],
+    "several": [LEARNED + SKETCH, f"{SKETCH} 不对：{LEARNED}", f"{LEARNED} 没有就写 {{}}",
+        f"<think>{LEARNED} 没有就写 {{}}"],
     "wrong_type": [
         '{"new_memories": [{"reasoning": "x"}]}', '{"useful_ids": ["m-1"], "new_memories": [3]}',
         '{"contradictions": [{"new": {"judgment": "a"}}]}',
