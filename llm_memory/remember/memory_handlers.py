@@ -197,7 +197,8 @@ class MemoryHandlers(MemoryEditor):
         stands, by its present words or by those that it had. Blocks."""
         for deed in self._deeds.changed_since(said_at):
             stored = self._catalogue.get(Key(scope.name, deed.memory_id))
-            for words in filter(None, (stored and stored.memory.judgment, deed.words)):
+            present = stored.memory.judgment if stored else ""
+            for words in filter(None, (present, deed.words)):
                 known = stored and replace(stored.memory, judgment=words)
                 if known and tells_of_the_same(memory, known, self._newer):
                     return True

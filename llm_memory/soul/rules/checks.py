@@ -62,7 +62,8 @@ def complaints(old: str, new: str) -> tuple[Finding, ...]:
 
 def added_rules(old: str, new: str) -> tuple[str, ...]:
     """Returns the rules that somebody has worded and that are not in force."""
-    return tuple(rule for rule in rules_of(new) if rule not in {*rules_of(old), *LINES})
+    known = {*rules_of(old), *LINES}
+    return tuple(rule for rule in rules_of(new) if rule not in known)
 
 
 def _of_the_whole(old: str, new: str) -> Iterator[Finding]:
