@@ -127,9 +127,7 @@ class Leaving:
             changes += await shielded(self._weigh(some))
         for some in batched(weak[:room], AT_ONCE):
             archived += await shielded(self._leave(some))
-        faded, raised = (sum(sign * change > 0 for change in changes) for sign in (-1, 1))
-        waiting = len(weak[room:])
-        return SleepReport(faded=faded, raised=raised, archived=archived, waiting=waiting)
+        return SleepReport(faded=sum(change < 0 for change in changes), archived=archived)
 
     async def merge(self, scope: Scope, room: int) -> SleepReport:
         """Compare texts that were written while there was no index, by hand, or imported: each once

@@ -39,6 +39,7 @@ from ..storage.loop_file import SqliteLoopFile
 from ..storage.state_store import SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..text.normalising import preview, same_words
+from ..vault.archive import any_of
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.note_book import NoteBook
 from .backup import Backup
@@ -186,7 +187,7 @@ class Purge:
         texts.extend(f"{turn.user_text}\n{turn.reply_text}" for turn in since)
         others = [one for one in kept if not is_digest(one)]
         tells = partial(self._corrected.texts.says, purged=purged)
-        return Traces(purged, gone, others, texts, tells)
+        return Traces(purged, any_of(gone), others, texts, tells)
 
     async def _searched(self, traces: Traces, gone: Collection[str]) -> dict[str, set[int]]:
         """Returns by path the statements that are left in our files, when those that hold ids were

@@ -23,13 +23,11 @@ class SleepReport:
         reason: Who asked for it: ``nightly``, ``command``; empty where nothing ran.
         ended: None while it goes on.
         faded: Memories that are weaker now.
-        raised: Memories that are stronger now, because they were useful.
         archived: Weak ones that went to ``archive/``.
-        waiting: Weak ones that stay one night more: no run takes more than a quarter of a scope.
         merged: Memories that another one said as well, and that went to ``archive/``.
         unmerged: Scopes in which nothing could be compared: no index, or no embedder.
         asked: Memories that got the questions that they had none of.
-        pages: MEMORY.md and PRIMER.md files that were written.
+        pages: MEMORY.md files that were written.
         left: Such files that were left alone, for their markers are damaged or they are no text.
         purged: Memories of which nothing is left in our files, as a person had asked for.
         backup: The new backup's name, empty for none.
@@ -41,9 +39,7 @@ class SleepReport:
     ended: datetime | None = None
     postponed: Postponed = ""
     faded: int = 0
-    raised: int = 0
     archived: int = 0
-    waiting: int = 0
     merged: int = 0
     unmerged: int = 0
     asked: int = 0

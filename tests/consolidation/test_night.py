@@ -77,7 +77,7 @@ async def night(rig: Rig) -> dict[str, int]:
     report = await rig.night("command")
     assert report.postponed == ""
     assert not report.errors
-    counts = ("faded", "raised", "archived", "merged")
+    counts = ("faded", "archived", "merged")
     told = {name: getattr(report, name) for name in counts}
     return {name: count for name, count in told.items() if count}
 
@@ -100,7 +100,7 @@ async def test_passive_memories_fade_by_tier_and_by_how_they_served_once(tmp_pat
     find_useless(tmp_path, "家人", kept)
     find_useful(tmp_path, "家人", useful, times=2)
     async with asleep(tmp_path) as rig:
-        assert await night(rig) == {"faded": 2, "raised": 1}
+        assert await night(rig) == {"faded": 2}
         assert await night(rig) == {}
     assert [*strengths(tmp_path, "家人").values()] == [85, 57, 24, 30, 5, 54]
     with loop_stores(tmp_path) as stores:

@@ -142,7 +142,7 @@ BANS: dict[str, Ban] = {
             "llm_memory/soul/store.py": "what an admin applied, or a night, is put in force",
             "llm_memory/home/making.py": "a person runs init: files that are not there yet",
             "llm_memory/transfer/store_writer.py": "the owner restores: files not there yet",
-            "llm_memory/consolidation/backup_files.py": "copies of them, in a backup's stage",
+            "llm_memory/transfer/store_zip.py": "copies of them, where a zip is unpacked",
             "llm_memory/vault/vault_tree.py": "makes the folder of a place, and never shared/",
         },
     ),

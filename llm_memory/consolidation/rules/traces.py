@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from ...catalogue.rules.timeline import is_digest
@@ -10,7 +11,6 @@ from ...models.data_models import Memory
 from ...models.deeds import Deed
 from ...models.vault_layout import is_other_version, is_page
 from ...text.normalising import same_words
-from ...vault.archive import any_of
 from ...vault.markdown.entry import render
 from ...vault.markdown.escaping import escape_body, escape_inline
 from ...vault.markdown.topic_file import parse_file
@@ -23,7 +23,7 @@ class Traces:
     another entry that says them, or such a line of a text: others are asked only then.
 
     Args:
-        gone: The ids that no entry has any more.
+        named: Finds the ids that no entry has any more.
         others: The other entries.
         texts: What else may say the same: notes, and turns since.
         tells: True for a text that repeats a purged statement.
@@ -32,7 +32,7 @@ class Traces:
     def __init__(
         self,
         purged: Sequence[Deed],
-        gone: Collection[str],
+        named: re.Pattern[bytes],
         others: Iterable[Memory],
         texts: Iterable[str],
         tells: Callable[[str], bool],
@@ -40,7 +40,7 @@ class Traces:
         self._purged = {one.number: one for one in purged}
         self._said = {(one.memory_id, same_words(one.words)) for one in purged}
         self._forms = {one.number: _forms(one.words) for one in purged}
-        self._named = any_of(gone)
+        self._named = named
         self._others = others
         self._texts = texts
         self._tells = tells
