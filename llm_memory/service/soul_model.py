@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -71,6 +72,7 @@ class SoulTrials:
         if self._model.unavailable_reason(""):
             return Refused("unjudged")
         prompt = await self._persona_prompt(role)
+        own = await asyncio.to_thread(self._own_probes, role)
         model = ProbedByReader(self._model, self._life)
         trial = Evaluation(model, old=old, new=proposal.text, persona_prompt=prompt)
-        return await trial.run(proposal.aim, self._own_probes(role))
+        return await trial.run(proposal.aim, own)

@@ -93,7 +93,8 @@ class Evaluation:
             own: What stands in the owner's ``probes.md``.
         """
         checked = await asyncio.to_thread(built_in, self._language)
-        judged = [*aims_of(line, self._language), *own_probes(own)]
+        asked = await asyncio.to_thread(own_probes, own)
+        judged = [*aims_of(line, self._language), *asked]
         singly = sum(probe.kind in PROTECTED for probe in checked)
         try:
             # What is begun and not ended costs the same again in the next night.
