@@ -130,7 +130,7 @@ def as_texts(value: object) -> tuple[str, ...]:
 
 def as_number(value: object) -> int | None:
     """Returns the whole number that a value says: 80 for 80.0, ``80`` and ``80%``; else None."""
-    found = re.fullmatch(r"\D{0,3}(-?\d{1,9})(?:\.0+)?\D{0,3}", as_text(value), re.ASCII)
+    found = re.fullmatch(r"[^\d-]{0,3}(-?\d{1,9})(?:\.0+)?\D{0,3}", as_text(value), re.ASCII)
     return int(found[1]) if found else None
 
 
@@ -168,7 +168,7 @@ def _memory(given: object) -> NewMemory | None:
         reasoning=as_text(item.get("reasoning")),
         tags=as_texts(item.get("tag")),
         asks=as_texts(item.get("ask")),
-        kind=as_text(item.get("kind")),
+        kind=as_text(item.get("kind")).lower(),
         strength=as_number(item.get("strength")),
         turn=as_number(item.get("turn")),
         who=f"s{who}" if who.isdecimal() else who,

@@ -108,6 +108,7 @@ SAID = {
     item(turn="1", who=1): memory(turn=1, who="s1"),
     item(turn="第3轮", who=["s2"]): memory(turn=3, who="s2"),
     item(turn=1.5, tags=None, when=None): memory(),
+    item(turn=-1, kind="Event"): memory(turn=-1, kind="event"),
     item(tags="健康", asks="谁过敏，花生呢"): memory(tags=("健康",), asks=("谁过敏，花生呢",)),
     item(tags=["健康", None, 3, {}]): memory(tags=("健康",)),
     item(decision={"accept": True}): memory(decision={"accept": True}),
