@@ -14,7 +14,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     TOLD,
-    Bot,
     StandingClock,
     learned,
     reading,
@@ -29,14 +28,11 @@ COUNTING = with_loop(counts_manner=True)
 SECRET = "木星计划"
 HOSTILE = [
     ["length", "less", SECRET],
-    ["length", SECRET, "s1"],
     [SECRET, "less", "s1"],
     ["length", "less", "s1", SECRET],
     ["LENGTH", "less", "s1"],
-    ["length", "less", "s7"],
     {"axis": "length", "direction": "less", "note": SECRET},
     [["length", "less"], SECRET],
-    None,
     7,
 ]
 
@@ -79,9 +75,7 @@ async def test_anything_else_under_the_key_is_dropped_and_stands_nowhere(tmp_pat
     for path in tmp_path.rglob("*"):
         if path.is_file() and path.suffix != ".jsonl":
             assert SECRET.encode() not in path.read_bytes(), path
-
-
-async def test_where_nothing_is_counted_the_reader_is_not_asked(bot: Bot) -> None:
-    await bot.hears("短一点", style=[["length", "less", "s1"]])
-    assert TOLD["manner"] not in bot.chat.calls[0].system
-    assert rows(bot.root) == []
+    async with reading(tmp_path) as rig:  # where nothing is counted, nobody is asked
+        await rig.hears("短一点", style=[["length", "less", "s1"]])
+        assert TOLD["manner"] not in rig.chat.calls[0].system
+    assert rows(tmp_path) == []
