@@ -24,8 +24,9 @@ from ..errors import (
 from ..index.indexing_service import IndexingService
 from ..index.lexical_service import LexicalService
 from ..log import logger
-from ..models.data_models import Memory
+from ..models.data_models import Memory, StoredMemory
 from ..models.deeds import Deed
+from ..models.passages import Key
 from ..models.status import Notice
 from ..models.turns import QueuedTurn
 from ..reflection.turn_store import SqliteTurnStore
@@ -86,11 +87,13 @@ class Purge:
         """Returns how many statements are in none of our files any more. A notice tells what is
         left."""
         self._left, done = [], 0
-        await self._keep_what_is_back()
+        for name, memory_id in self._corrected.unsealed():
+            if self._catalogue.get(Key(name, memory_id)):  # a person has put it back
+                await self._corrected.not_purged(name, memory_id)
+        asked, living = self._corrected.all_in_words(), list(self._catalogue.all())
         waits = bool(self._corrected.unsealed())
-        living = [stored.memory for stored in self._catalogue.all()]
         try:
-            purged, kept = await asyncio.to_thread(self._purged, living)
+            purged, kept = await asyncio.to_thread(self._purged, asked, living)
             if waits := waits or bool(purged):
                 await self._take_out(purged, kept)
             else:
@@ -110,16 +113,12 @@ class Purge:
             self._notices.clear("purge_unfinished")
         return SleepReport(purged=done)
 
-    async def _keep_what_is_back(self) -> None:
-        living = {(s.scope.name, s.memory.memory_id) for s in self._catalogue.all()}
-        for name, memory_id in self._corrected.unsealed():
-            if (name, memory_id) in living:  # a person has put it back
-                await self._corrected.not_purged(name, memory_id)
-
-    def _purged(self, living: Sequence[Memory]) -> tuple[list[Deed], list[Memory]]:
+    def _purged(
+        self, asked: Sequence[Deed], living: Sequence[StoredMemory]
+    ) -> tuple[list[Deed], list[Memory]]:
         """Returns the statements that no entry needs any more, and the entries that stay. Raises
         VaultFileBroken for an archive that may hold any."""
-        asked, kept, folders = self._corrected.all_in_words(), [*living], set[str]()
+        kept, folders = [stored.memory for stored in living], set[str]()
         for_good = set(self._corrected.unsealed())
         for scope in self._vault.scopes() if asked or for_good else ():
             archived = self._vault.all_archived(scope)
@@ -163,7 +162,7 @@ class Purge:
         await asyncio.to_thread(self._clear_queue, purged, gone)
         self._left += await self._backup.rewrite(cut)
         async with self._living.writing:
-            await asyncio.to_thread(self._clear_ledger, purged, gone)
+            await asyncio.to_thread(self._clear_ledger, [*purged, *filter(is_digest, kept)], gone)
         await asyncio.to_thread(self._loop_book.forget_evidence, gone)
         await asyncio.to_thread(self._state.drop_uses, gone)
         await self._clear_logs()
@@ -260,11 +259,9 @@ class Purge:
                     # Without its reply it is read again, as its turns are now.
                     self._turns.keep_reply(replace(batch, reply=""))
 
-    def _clear_ledger(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
+    def _clear_ledger(self, told: Sequence[Deed | Memory], gone: Collection[str]) -> None:
         """The ledger keeps how an entry was before the bot rewrote it."""
-        ids = {one.memory_id for one in purged}
-        ids |= {s.memory.memory_id for s in self._catalogue.all() if is_digest(s.memory)}
-        ledger = self._vault.ledger
+        ledger, ids = self._vault.ledger, {one.memory_id for one in told}
         named = [entry for entry in ledger.entries_named(ids) if entry.prior is not None]
         cleared = [replace(one, prior=None, prior_digest="", rewritten_at=0.0) for one in named]
         ledger.record(entries=cleared)
