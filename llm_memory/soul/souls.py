@@ -52,8 +52,7 @@ from ..text.normalising import one_line
 from ..texts import Said
 from .log import digest
 from .rules.soul_text import injected, language_of, rules_of
-from .rules.vocabulary import line_of
-from .rules.wording import worded
+from .rules.vocabulary import line_of, worded
 from .store import SoulStore, Standing, Stopped
 from .style_counts import SqliteStyleCounts
 

@@ -33,7 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import complaints
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import worded
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import HAN
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call

@@ -40,7 +40,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.probes import (
     own_probes,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of, with_manner
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of, worded
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 from astrbot_plugin_scoped_memory.tests.support.soul_models import (
     BAD,
@@ -54,8 +54,8 @@ from astrbot_plugin_scoped_memory.tests.support.soul_models import (
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 LINE = line_of("length", "less", "zh")
-OLD = with_manner(seed("zh"), "emoji", "less", "zh")
-NEW = with_manner(OLD, "length", "less", "zh")
+OLD = worded(seed("zh"), "少用表情")
+NEW = worded(OLD, LINE)
 PERSONA = "你是小柔，说话温柔，喜欢用短句。You are Rou, and you speak gently in short sentences."
 OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))
 BUILT_IN = built_in("zh")

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulProposed,
     SoulRequest,
 )
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import worded
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import HOSTILE
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import passive, plant

@@ -1,10 +1,13 @@
-"""The rule that each axis and direction of manner becomes. No other words come from counting."""
+"""The rule that each axis and direction of manner becomes, of which alone counting has words; and a
+wish as a rule."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ...models.soul import OPPOSITE, Axis, Both, Direction
+from ...text.normalising import clean, one_line
 from ...texts import Spoken
 from .soul_text import HABITS, LENGTH, TONE, rules_of, with_rule
 
@@ -54,6 +57,7 @@ _SECTIONS: Final = {
 _BY_LINE: Final = {line: manner for manner, said in _LINES.items() for line in (said.zh, said.en)}
 LINES: Final = frozenset(_BY_LINE)
 """Every rule that counting can propose, in both languages."""
+_MARK: Final = re.compile(r"^(?:[-*•·]|\d{1,2}[.)、])\s+")
 
 
 def line_of(axis: Axis, direction: Direction, language: Spoken) -> str:
@@ -66,11 +70,15 @@ def manner_of(rule: str) -> Manner | None:
     return _BY_LINE.get(rule)
 
 
-def with_manner(text: str, axis: Axis, direction: Direction, language: Spoken) -> str:
-    """Returns the text of SOUL.md with the rule for a direction, in the place of the rule for the
-    opposite one; unchanged where the rule stands."""
-    rules = {manner_of(rule): rule for rule in rules_of(text)}
-    if (axis, direction) in rules:
+def worded(text: str, wish: str) -> str:
+    """Returns the text of SOUL.md with a wish as one more rule, as it was typed; unchanged for an
+    empty wish, and for a direction that stands. A rule of this vocabulary takes the place of the
+    opposite one. Whether the rule is allowed is for ``checks``."""
+    rule = _MARK.sub("", one_line(clean(wish)))
+    if (manner := manner_of(rule)) is None:
+        return with_rule(text, HABITS, rule) if rule else text
+    axis, direction = manner
+    rules = {manner_of(one): one for one in rules_of(text)}
+    if manner in rules:
         return text
-    replaced = rules.get((axis, OPPOSITE[direction]), "")
-    return with_rule(text, _SECTIONS[axis], line_of(axis, direction, language), replaced)
+    return with_rule(text, _SECTIONS[axis], rule, rules.get((axis, OPPOSITE[direction]), ""))

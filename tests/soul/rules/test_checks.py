@@ -23,9 +23,8 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import (
     LINES,
     line_of,
     manner_of,
-    with_manner,
+    worded,
 )
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import HARMLESS
 
@@ -115,12 +114,12 @@ def test_what_counting_proposes_passes_and_takes_the_place_of_its_opposite(
     axis: Axis, direction: Direction, language: Spoken
 ) -> None:
     line, old = line_of(axis, direction, language), seed(language)
-    text = with_manner(old, axis, OPPOSITE[direction], language)
+    text = worded(old, line_of(axis, OPPOSITE[direction], language))
     assert refused(text, old) == {}
-    turned = with_manner(text, axis, direction, language)
+    turned = worded(text, line)
     assert refused(turned, text) == {}
     assert (rules_of(turned), manner_of(line)) == ((line,), (axis, direction))
-    assert with_manner(turned, axis, direction, language) == turned == worded(text, line)
+    assert worded(turned, line) == turned
     assert len(LINES) == len(DIRECTIONS)
 
 
