@@ -286,7 +286,7 @@ class Engine:
             counted = await asyncio.to_thread(self._counted)
         return replace(
             counted,
-            provider=reflection.label,
+            provider=parts.model.label,
             resting=reflection.resting,
             error=reflection.error or sleep.error,
             budget=parts.settings.loop.daily_tokens,

@@ -11,12 +11,13 @@ no turn is put aside before the model has answered in that pass, if only a greet
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache, partial
-from typing import Final, Protocol
+from typing import Final
 
 from ..errors import ChatFailed, EngineClosed, ScopedMemoryError, StateUnavailable
 from ..log import logger
@@ -51,14 +52,8 @@ _ERROR: Final = "reader_error"
 _OF_PROMPT: Final = ("content", "empty")
 """Codes of ``ChatFailed`` for which the words may be to blame, and not the service."""
 _GREETING: Final = "你好"
-
-
-class Apply(Protocol):
-    """``CognitiveService.feedback``."""
-
-    async def __call__(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
-        """Apply what was learned from the ticket's turns."""
-        ...
+type Apply = Callable[..., Awaitable[FeedbackReport]]
+"""``CognitiveService.feedback``."""
 
 
 class ReflectionService:
@@ -96,7 +91,7 @@ class ReflectionService:
         self._worth = lru_cache(_REMEMBERED)(self._worth_of)
         self._reading = asyncio.Lock()
         self._woken = asyncio.Event()
-        self._suspects: dict[LineName, int] = {}
+        self._suspects: Counter[LineName] = Counter()
         """How many of a line's first turns the service failed for or refused together."""
         self._works = False
         """The model has answered in this pass."""
@@ -106,11 +101,6 @@ class ReflectionService:
         """The report of the last pass, or so far of this one."""
         self.error: str | None = None
         """The last error, empty after a success, None before it was read from the file."""
-
-    @property
-    def label(self) -> str:
-        """Returns the model's label, empty without a model."""
-        return self._model.label
 
     @property
     def resting(self) -> Resting:
@@ -161,17 +151,13 @@ class ReflectionService:
 
     async def seconds_until_due(self) -> float:
         """Returns how long to wait for the next pass. Raises StateUnavailable."""
-        if self.last.resting and self.last.resting != "backoff":
-            return _OFTEN
-        waits = await asyncio.to_thread(lambda: [self._wait(line) for line in self._lines()])
-        wait = max(min(waits, default=_OFTEN), await self._model.seconds_to_wait(), _MINUTE)
-        return min(wait, _OFTEN)
+        backoff = await self._model.seconds_to_wait()
+        return min(max(backoff, _MINUTE), _OFTEN) if backoff else _OFTEN
 
-    def _wait(self, line: WaitingLine) -> float:
-        """Returns the seconds until a line is due, 0 for now."""
-        idle = timedelta(minutes=self._settings.idle_minutes)
-        after, worth = self._settings.after_turns, self._worth(line)
-        return seconds_until_due(line, worth, self._clock(), after_turns=after, idle=idle)
+    def _is_due(self, line: WaitingLine) -> bool:
+        idle, after = timedelta(minutes=self._settings.idle_minutes), self._settings.after_turns
+        worth, now = self._worth(line), self._clock()
+        return seconds_until_due(line, worth, now, after_turns=after, idle=idle) <= 0
 
     def _worth_of(self, line: WaitingLine) -> float:
         if not may_pay(line, after_turns=self._settings.after_turns):
@@ -232,7 +218,8 @@ class ReflectionService:
                     resting = "backoff"
             if (self.last.read, self.last.dead) != (before.read, before.dead):
                 self._passed.discard(place)
-                self._suspects[line] = self._suspects.get(line, 0) - len(said)
+                self._suspects[line] -= len(said)
+                self._suspects = +self._suspects
         return resting
 
     async def _is_refused(
@@ -240,7 +227,7 @@ class ReflectionService:
     ) -> bool:
         """Returns whether it is the words of a line that fail, and not the service. Fewer of its
         turns are read together next; one that fails alone, and again, is put aside."""
-        again, of_prompt = self._suspects.get(line, 0) > 0, failed.code in _OF_PROMPT
+        again, of_prompt = self._suspects[line] > 0, failed.code in _OF_PROMPT
         self._suspects[line] = len(said)
         if again and of_prompt and not self._works:
             harmless = replace(said[0], user_text=_GREETING, reply_text="", recalled=(), who="")
@@ -268,18 +255,18 @@ class ReflectionService:
             line
             for line in self._lines(addressed=addressed)
             if line.name not in self._passed
-            and (line.conversation == conversation if conversation else self._wait(line) <= 0)
+            and (line.conversation == conversation if conversation else self._is_due(line))
         ]
         if allowance is not None:
             lines = allowance.in_order(lines)
-        line = next(iter(sorted(lines, key=lambda one: self._suspects.get(one.name, 0) > 0)), None)
+        line = next(iter(sorted(lines, key=lambda one: self._suspects[one.name] > 0)), None)
         if line is None:
             return None
         left = self._settings.daily_tokens
         if allowance is not None:
             left = min(left, allowance.left_for(line.group))
-        suspected = self._suspects.get(line.name, 0)
-        most = max(suspected // 2, 1) if suspected > 0 else MOST_TURNS
+        suspected = self._suspects[line.name]
+        most = max(suspected // 2, 1) if suspected else MOST_TURNS
         first = self._turns.waiting(line, most, addressed=addressed)
         fitting = first[: how_many_fit(first, left - REPLY_TOKENS)]
         said = self._turns.turns([turn.ticket_id for turn in fitting])
@@ -295,7 +282,8 @@ class ReflectionService:
         if scope is None:
             await self._put_aside(said, SCOPE_GONE)
             return
-        turns = await asyncio.to_thread(self._cleared, said)
+        cleared, learned = self._corrected.texts.cleared, self._exclusions.cleared
+        turns = await asyncio.to_thread(lambda: tuple(cleared(learned(one)) for one in said))
         if not any(one.user_text or (one.reply_text and one in said) for one in turns):
             await self._learn(said, Feedback())
             return
@@ -311,11 +299,6 @@ class ReflectionService:
         if reply is not None and not self._is_off_the_record(said):
             read = partial(read_reply, reply, turns, proposes=self._settings.proposes)
             await self._learn(said, await asyncio.to_thread(read))
-
-    def _cleared(self, said: Sequence[QueuedTurn]) -> tuple[QueuedTurn, ...]:
-        """Returns the turns without what was corrected since, and what is never learned."""
-        cleared, learned = self._corrected.texts.cleared, self._exclusions.cleared
-        return tuple(cleared(learned(one)) for one in said)
 
     async def _prompt(self, turns: Sequence[QueuedTurn], known: Sequence[StoredMemory]) -> Prompt:
         settings = self._settings

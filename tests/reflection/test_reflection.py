@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,6 @@ import pytest
 from astrbot_plugin_scoped_memory.core.commands.look_commands import why_lines
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
-    MemoryDraft,
     MemoryKind,
     Source,
     StoredMemory,
@@ -21,32 +17,24 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed_by
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.leaving import FADED
-from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.llm_memory.remember.memory_handlers import MemoryHandlers
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
-    QUICK,
     group,
     person,
     private,
-    running,
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     Bot,
-    StandingClock,
     answer,
-    dead_letters,
     learned,
     reading,
     reflect,
     say,
     texts_of,
-    with_loop,
 )
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
@@ -103,48 +91,6 @@ async def test_tomorrow_is_the_day_after_it_was_said(timed_bot: Bot) -> None:
     await reflect(timed_bot)
     assert "2026-11-22" in timed_bot.only().memory.judgment
     assert timed_bot.only().memory.created_at.day == 21
-
-
-async def test_a_conversation_is_read_when_that_pays_and_nothing_waits_for_ever(
-    tmp_path: Path,
-) -> None:
-    clock, chat = StandingClock(), ScriptedChat()
-    settings = with_loop(after_turns=10, idle_minutes=10)
-    async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
-        reader = rig.engine.reflection
-        for _ in range(7):
-            await say(rig, "今天说了一句话")
-        await reader.read_due()
-        assert chat.calls == []  # they may go on talking
-        clock.forward(minutes=10)
-        assert (await reader.read_due()).read == 7
-        for _ in range(10):
-            await say(rig, "哈哈")
-            clock.forward(minutes=30)
-        await reader.read_due()
-        assert len(chat.calls) == 2  # as many as are read together
-        await say(rig, "又说了一句话")
-        clock.forward(days=6)
-        await reader.read_due()
-        assert len(chat.calls) == 2
-        clock.forward(days=1)
-        assert (await reader.read_due()).read == 1
-        clock.forward(days=9)
-        await reader.read_due()
-        assert len(chat.calls) == 3
-
-
-async def test_one_call_reads_one_conversation_one_scope_and_one_persona(tmp_path: Path) -> None:
-    chat = ScriptedChat(*(answer(learned(f"第{one}处说好了周日去爬山")) for one in range(5)))
-    places = [FAMILY, private(1002), group(777, persona="海盗"), group(888), group(999)]
-    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
-        for number, where in enumerate(places):
-            await say(rig, f"第{number}处说好了周日去爬山", where=where)
-        assert (await rig.engine.reflection.read_due()).read == 5
-        assert [call.prompt.count('"turn": ') for call in chat.calls] == [1] * 5
-        assert {call.conversation for call in chat.calls} == {where.umo for where in places}
-        roles = {stored.memory.role for stored in rig.living()}
-        assert "海盗" in roles
 
 
 async def test_what_the_bot_was_told_to_remember_meanwhile_is_known_to_the_reader(bot: Bot) -> None:
@@ -350,96 +296,6 @@ async def test_a_conversation_that_is_read_late_does_not_bring_back_what_was_so_
     assert texts_of(bot) == {"家人": ["小明住在上海", "小明住在北京"]}
     older = next(s for s in bot.living() if "北京" in s.memory.judgment)
     assert older.memory.created_at < newer.created_at
-
-
-async def test_a_scope_whose_folder_is_gone_costs_no_call_and_its_turns_wait(bot: Bot) -> None:
-    folder, aside = bot.root / "memory" / "scopes" / "家人", bot.root / "aside"
-    bot.chat.add(answer(learned(PEANUTS)))
-    await say(bot, "奶奶对花生过敏")
-    shutil.move(folder, aside)
-    report = await reflect(bot)
-    assert (report.dead, bot.chat.calls) == (1, [])
-    (letter,) = dead_letters(bot)
-    assert (letter.error, letter.conversation) == ("scope_gone", FAMILY.umo)
-    assert texts_of(bot) == {}
-    shutil.move(aside, folder)
-    assert await bot.engine.reflection.retry() == 1
-    assert (await reflect(bot)).read == 1
-    assert texts_of(bot) == {"家人": [PEANUTS]}
-
-
-async def test_what_was_begun_waits_while_a_conversation_is_off_the_record(tmp_path: Path) -> None:
-    admin, settings = person(9, admin=True), with_loop(after_turns=1, retry_seconds=(0.0,))
-    async with reading(tmp_path, settings=settings) as bot:
-        reader, service = bot.engine.reflection, bot.engine.service
-        bot.chat.add(ChatFailed("failed"), answer(learned(PEANUTS)))
-        await say(bot, "奶奶对花生过敏")
-        await reader.read_due()
-        await service.pause(conversation_id=FAMILY, actor=admin)
-        assert (await reader.read_due()).read == 0
-        assert (await reflect(bot)).read == 0
-        assert len(bot.chat.calls) == 1
-        await service.resume(conversation_id=FAMILY, actor=admin)
-        assert (await reader.read_due()).read == 1
-
-
-@pytest.mark.parametrize("first", [answer(learned(PEANUTS)), "不是 JSON"])
-async def test_an_answer_that_comes_after_the_pause_is_stored_after_the_resume(
-    tmp_path: Path, first: str
-) -> None:
-    admin = person(9, admin=True)
-    async with reading(tmp_path, settings=with_loop(after_turns=1)) as rig:
-        chat, reader, service = rig.chat, rig.engine.reflection, rig.engine.service
-        chat.add(first, answer(learned(PEANUTS)))
-        chat.release.clear()
-        await say(rig, "奶奶对花生过敏")
-        begun = asyncio.create_task(reader.read_due())
-        await chat.asked.wait()
-        await service.pause(conversation_id=FAMILY, actor=admin)
-        chat.release.set()
-        report = await begun
-        assert (report.read, report.waiting, texts_of(rig)) == (0, 1, {})
-        assert (await reader.read_due()).read == 0
-        assert len(chat.calls) == 1
-        await service.resume(conversation_id=FAMILY, actor=admin)
-        assert (await reader.read_due()).read == 1
-        assert texts_of(rig) == {"家人": [PEANUTS]}
-        assert len(chat.calls) == (1 if first.startswith("{") else 2)
-
-
-async def test_nothing_is_read_while_the_scope_filter_is_off(tmp_path: Path) -> None:
-    async with reading(tmp_path) as bot:
-        await say(bot, "奶奶对花生过敏")
-    async with reading(tmp_path, settings=replace(QUICK, scope_filter_enabled=False)) as bot:
-        report = await reflect(bot)
-        assert (report.resting, report.waiting) == ("learning_paused", 1)
-        assert bot.chat.calls == []
-    async with reading(tmp_path) as bot:
-        assert (await reflect(bot)).read == 1
-
-
-async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chat = ScriptedChat(answer(learned("坏掉的一条")), answer(learned(PEANUTS)))
-    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
-        write = MemoryHandlers.write
-
-        async def breaks(
-            handlers: MemoryHandlers, draft: MemoryDraft, *rest: object, **more: object
-        ) -> object:
-            if draft.judgment == "坏掉的一条":
-                raise RuntimeError("a fault of ours")
-            return await write(handlers, draft, *rest, **more)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(MemoryHandlers, "write", breaks)
-        await say(rig, "说了坏掉的一句话")
-        await say(rig, "奶奶对花生过敏", where=group(888))
-        report = await rig.engine.reflection.read_due()
-        assert (report.dead, report.read) == (1, 1)
-        assert texts_of(rig) == {"公司": [PEANUTS]}
-        (letter,) = dead_letters(rig)
-        assert letter.error == "internal: RuntimeError"
 
 
 async def test_a_reader_is_shown_what_the_same_person_said_of_it_before_in_this_scope_alone(

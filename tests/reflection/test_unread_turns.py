@@ -3,7 +3,10 @@ by its vector."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
@@ -67,6 +72,51 @@ async def by_vectors(rig: Rig, where: ConversationId) -> list[str]:
     """What answers a question in other words."""
     await rig.until_indexed()
     return await rig.texts(OTHERWISE, where)
+
+
+@pytest.mark.parametrize("reads", [Bot.read_due, reflect])
+async def test_what_is_said_while_the_reader_is_at_work_is_found_at_once(
+    bot: Bot, reads: Callable[[Bot], Coroutine[None, None, object]]
+) -> None:
+    for number in range(10):
+        await say(bot, f"第{number}件事要办", where=FAMILY)
+    bot.chat.release.clear()
+    begun = asyncio.create_task(reads(bot))
+    await bot.chat.asked.wait()
+    await say(bot, SAID, where=CHAT)
+    assert SAID in await bot.texts(ASKED, FAMILY)
+    assert await bot.texts(ASKED, OUTSIDE) == []
+    bot.chat.release.set()
+    await begun
+    assert SAID in await bot.texts(ASKED, FAMILY)
+
+
+async def test_a_turn_costs_no_look_at_the_whole_queue(
+    bot: Bot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor at the folders, also while the reader runs."""
+    asked: list[str] = []
+    rows, scopes = SqliteLoopFile.rows, MarkdownVault.scopes
+
+    def noted(file: SqliteLoopFile, question: str, values: Sequence[object] = ()) -> Any:
+        asked.append(question)
+        return rows(file, question, values)
+
+    def listed(vault: MarkdownVault) -> Any:
+        asked.append("GROUP BY folder")
+        return scopes(vault)
+
+    running = asyncio.create_task(bot.engine.reflection.run())
+    await say(bot, "还有一件事")
+    await asyncio.sleep(0.2)
+    monkeypatch.setattr(SqliteLoopFile, "rows", noted)
+    monkeypatch.setattr(MarkdownVault, "scopes", listed)
+    for number in range(5):
+        await say(bot, f"第{number}件事要办")
+    await asyncio.sleep(0.2)
+    running.cancel()
+    assert asked
+    assert not [one for one in asked if "GROUP BY" in one]
 
 
 async def test_it_is_found_in_other_words_in_its_scope_alone(tmp_path: Path) -> None:

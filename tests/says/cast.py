@@ -213,6 +213,7 @@ class BotCast:
         if self._turn is not None:
             event, self._turn = self._turn, None
             await self.bot.finished(event, LLMResponse("assistant", completion_text="好的"))
+            await self._settle()
 
     async def _settle(self) -> None:
         """What a line is answered must not hang on how far the index is."""
