@@ -62,15 +62,6 @@ class ProbedModel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """What was answered to a probe under the text in force, and under the new one."""
-
-    probe: Probe
-    before: str
-    after: str
-
-
 class Evaluation:
     """One evaluation: its calls, and what they found."""
 
@@ -136,9 +127,8 @@ class Evaluation:
             return []
         before = await self._answers(self._old, probes)
         after = await self._answers(self._new, probes)
-        pairs = [Pair(*one) for one in zip(probes, before, after, strict=True)]
-        first = await self._preferred(pairs, swapped=False)
-        second = await self._preferred(pairs, swapped=True)
+        first = await self._preferred(probes, before, after, swapped=False)
+        second = await self._preferred(probes, before, after, swapped=True)
         # A judge that goes by the place contradicts itself: no answer is better.
         agreed = [one if one == other else "tie" for one, other in zip(first, second, strict=True)]
         return [
@@ -152,11 +142,13 @@ class Evaluation:
         user = "\n\n".join((head, *asked)) if len(probes) > 1 else probes[0].question
         return await self._ask(system, user, lambda reply: unbundle(reply, len(probes)))
 
-    async def _preferred(self, pairs: Sequence[Pair], *, swapped: bool) -> list[str]:
-        shown = "\n".join(judged_lines(pairs, swapped=swapped))
+    async def _preferred(
+        self, probes: Sequence[Probe], before: Sequence[str], after: Sequence[str], *, swapped: bool
+    ) -> list[str]:
+        shown = "\n".join(judged_lines(probes, before, after, swapped=swapped))
         judge = prompt("judge", self._language)
         return await self._ask(
-            judge, shown, lambda reply: read_judge(reply, pairs, swapped=swapped)
+            judge, shown, lambda reply: read_judge(reply, len(probes), swapped=swapped)
         )
 
     async def _ask[T](self, system: str, user: str, read: Callable[[str], T | None]) -> T:
@@ -187,25 +179,28 @@ def unbundle(reply: str, count: int) -> list[str] | None:
     return answers if len(answers) == count and all(answers) else None
 
 
-def judged_lines(pairs: Sequence[Pair], *, swapped: bool) -> list[str]:
-    """Returns what a judge is shown of each pair: the new answer is ``a`` in every second one, and
+def judged_lines(
+    probes: Sequence[Probe], before: Sequence[str], after: Sequence[str], *, swapped: bool
+) -> list[str]:
+    """Returns what a judge is shown of each probe: the new answer is ``a`` in every second one, and
     in the others when it is asked again."""
     lines = []
-    for number, pair in enumerate(pairs, 1):
-        shown = [pair.before[:_ANSWER_CHARS], pair.after[:_ANSWER_CHARS]]
+    for number, (probe, *answers) in enumerate(zip(probes, before, after, strict=True), 1):
+        shown = [answer[:_ANSWER_CHARS] for answer in answers]
         if _new_is_first(number, swapped=swapped):
             shown.reverse()
-        hope = {"hope": pair.probe.hope} if pair.probe.hope else {}
-        asked = {"n": number, "question": pair.probe.question, **hope}
-        lines.append(json.dumps({**asked, "a": shown[0], "b": shown[1]}, ensure_ascii=False))
+        asked = {"n": number, "question": probe.question}
+        hope = {"hope": probe.hope} if probe.hope else {}
+        line = {**asked, **hope, "a": shown[0], "b": shown[1]}
+        lines.append(json.dumps(line, ensure_ascii=False))
     return lines
 
 
-def read_judge(reply: str, pairs: Sequence[Pair], *, swapped: bool) -> list[str] | None:
-    """Returns which answer of each pair is better: ``before``, ``after`` or ``tie``; None unless
+def read_judge(reply: str, count: int, *, swapped: bool) -> list[str] | None:
+    """Returns which answer to each probe is better: ``before``, ``after`` or ``tie``; None unless
     the judge has said it of all."""
     said = {int(number): side.lower() for number, side in _PREFERRED.findall(reply)}
-    if said.keys() != {*range(1, len(pairs) + 1)}:
+    if said.keys() != {*range(1, count + 1)}:
         return None
     told = []
     for number in sorted(said):

@@ -24,7 +24,6 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import (
     MOST_CALLS,
     PROTECTED,
     Evaluation,
-    Pair,
     judged_lines,
     no_better,
     read_judge,
@@ -60,7 +59,8 @@ PERSONA = "你是小柔，说话温柔，喜欢用短句。You are Rou, and you 
 OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))
 BUILT_IN = built_in("zh")
 EVERY = frozenset(probe.name for probe in BUILT_IN)
-PAIRS = [Pair(Probe("p", "own", f"问题{n}"), f"旧{n}", f"新{n}") for n in range(8)]
+PROBES = [Probe("p", "own", f"问题{n}") for n in range(8)]
+BEFORE, AFTER = [f"旧{n}" for n in range(8)], [f"新{n}" for n in range(8)]
 GOOD_AIM = ProbeResult("aim_1", "aim", True, True, better=True)
 LANGUAGES: tuple[Spoken, ...] = ("zh", "en")
 
@@ -163,17 +163,17 @@ def test_several_answers_are_told_apart(reply: str, answers: list[str] | None) -
 
 
 def shown(*, swapped: bool) -> list[dict[str, str]]:
-    return [json.loads(line) for line in judged_lines(PAIRS, swapped=swapped)]
+    return [json.loads(line) for line in judged_lines(PROBES, BEFORE, AFTER, swapped=swapped)]
 
 
 def test_a_judge_sees_a_question_and_two_answers_that_change_places() -> None:
     first, second = shown(swapped=False), shown(swapped=True)
-    for line, pair in zip(first, PAIRS, strict=True):
+    for line, before, after in zip(first, BEFORE, AFTER, strict=True):
         assert line.keys() == {"n", "question", "a", "b"}
-        assert {line["a"], line["b"]} == {pair.before, pair.after}
+        assert {line["a"], line["b"]} == {before, after}
     assert [(one["a"], one["b"]) for one in first] == [(one["b"], one["a"]) for one in second]
     assert {one["a"][0] for one in first} == {"旧", "新"}
-    (line,) = judged_lines([Pair(Probe("p", "aim", "问", hope="短"), '"}\n{', "好")], swapped=True)
+    (line,) = judged_lines([Probe("p", "aim", "问", hope="短")], ['"}\n{'], ["好"], swapped=True)
     assert (json.loads(line)["hope"], "\n" in line) == ("短", False)
 
 
@@ -189,7 +189,7 @@ def test_what_a_judge_says_of_the_answers_is_told_in_either_order(opinions: list
             json.dumps(said),
             f"先想想：1: tie\n```json\n{json.dumps(said, indent=1)}\n```",
         ):
-            assert read_judge(reply, PAIRS, swapped=swapped) == opinions
+            assert read_judge(reply, len(PROBES), swapped=swapped) == opinions
 
 
 @pytest.mark.parametrize("kind", get_args(ProbeKind))
