@@ -122,12 +122,11 @@ class Leaving:
         """
         counted = await asyncio.to_thread(self._loop_book.evidence, scope.name)
         weak = sorted(filter(self._is_weak, counted), key=self._after)
-        changes, archived = list[int](), 0
-        for some in batched((one for one in counted if not self._is_weak(one)), AT_ONCE):
-            changes += await shielded(self._weigh(some))
-        for some in batched(weak[:room], AT_ONCE):
-            archived += await shielded(self._leave(some))
-        return SleepReport(faded=sum(change < 0 for change in changes), archived=archived)
+        staying = [one for one in counted if not self._is_weak(one)]
+        fading = (self._weigh(some) for some in batched(staying, AT_ONCE))
+        leaving = (self._leave(some) for some in batched(weak[:room], AT_ONCE))
+        faded = sum([await shielded(step) for step in fading])
+        return SleepReport(faded=faded, archived=sum([await shielded(step) for step in leaving]))
 
     async def merge(self, scope: Scope, room: int) -> SleepReport:
         """Compare texts that were written while there was no index, by hand, or imported: each once
@@ -162,19 +161,19 @@ class Leaving:
     def _is_weak(self, one: Evidence) -> bool:
         return one.useless > one.useful and self._after(one) < _WEAK
 
-    async def _weigh(self, some: Sequence[Evidence]) -> list[int]:
-        """Returns by how much each strength was changed."""
+    async def _weigh(self, some: Sequence[Evidence]) -> int:
+        """Returns how many are weaker now."""
         await asyncio.to_thread(self._loop_book.take_off, some)
-        return [await self._write(one) for one in some]
+        return sum([await self._write(one) for one in some])
 
-    async def _write(self, one: Evidence) -> int:
+    async def _write(self, one: Evidence) -> bool:
         def made(memory: Memory) -> Memory:
             after = weigh(memory.strength, one.useful - one.useless)
             return memory if memory.active else replace(memory, strength=after)
 
         stored = self._passive(one)
         written = await rewritten(self._editor, stored, made) if stored else None
-        return written.memory.strength - stored.memory.strength if written and stored else 0
+        return bool(written and stored and written.memory.strength < stored.memory.strength)
 
     async def _leave(self, some: Sequence[Evidence]) -> int:
         gone = await self._archive(list(filter(None, map(self._passive, some))), FADED)

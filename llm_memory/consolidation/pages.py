@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import nsmallest
@@ -19,7 +19,7 @@ from ..catalogue.rules.closing import holding
 from ..catalogue.rules.event_day import told_day
 from ..catalogue.rules.proposals import accepted_as, is_proposed
 from ..catalogue.rules.timeline import is_digest, written_day
-from ..models.data_models import UNDATED, Memory, StoredMemory, Topic, shown_day
+from ..models.data_models import Memory, StoredMemory, Topic, shown_day
 from ..models.decisions import record_name
 from ..models.scope import Scope, ScopeFilter
 from ..models.status import Notice
@@ -30,30 +30,20 @@ from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..text.normalising import clean, preview
 from ..text.safe_text import shown_name
+from ..texts import Texts
 from ..vault.markdown.entry import ID_PATTERN
 from ..vault.marked_page import KEPT, rewrite
 from ..vault.pages import PagesOnDisk, text_of
 from .report import SleepReport
 
 _ID: Final = re.compile(ID_PATTERN)
-_TITLE: Final = ("记忆概览", "What is remembered")
-"""In Chinese and in English."""
-
-
 _LISTED: Final = 8
 """Of each topic the strongest, of the journal the last."""
 _PREVIEW: Final = 80
-_HEADINGS: Final[Mapping[Topic | None, tuple[str, str]]] = {
-    Topic.INSTRUCTIONS: ("长期指示", "Standing instructions"),
-    Topic.PREFERENCES: ("偏好", "Preferences"),
-    Topic.ENTITIES: ("人和事物", "People and things"),
-    Topic.DECISIONS: ("决定", "Decisions"),
-    Topic.PATTERNS: ("规律和经验", "Patterns"),
-    Topic.TASKS: ("任务", "Tasks"),
-    Topic.JOURNAL: ("日志", "Journal"),
-    None: ("其他", "Others"),
-}
-"""In Chinese and in English."""
+_HEADINGS: Final = (
+    *("instructions", "preferences", "entities", "decisions", "patterns", "tasks", "journal"),
+    "others",
+)
 
 
 @dataclass(eq=False)
@@ -64,7 +54,7 @@ class MemoryPages:
     _catalogue: Catalogue
     _corrected: Deeds
     _notices: NoticeBoard
-    _english: bool
+    _texts: Texts
     _cleared: dict[str, int] = field(default_factory=dict, init=False)
     """By scope, how many corrections there were when its former texts were last looked through."""
 
@@ -74,7 +64,7 @@ class MemoryPages:
             await asyncio.to_thread(self._pages.open)
         living = list(self._catalogue.visible(ScopeFilter((scope,))))
         entries = (one for one in cooperative(living) if not is_digest(one.memory))
-        told = await asyncio.to_thread(memory_page, entries, english=self._english)
+        told = await asyncio.to_thread(memory_page, entries, self._texts)
         done = await self._write(scope, MEMORY_PAGE, told)
         # What earlier versions wrote there goes: that page is a person's.
         done = done.plus(await self._write(scope, PRIMER_PAGE, ""))
@@ -85,8 +75,8 @@ class MemoryPages:
         return done
 
     async def _write(self, scope: Scope, name: str, text: str) -> SleepReport:
-        english, subject = self._english, f"{scope.name}/{name}"
-        write = partial(rewrite, title=_TITLE[english], english=english)
+        subject, english = f"{scope.name}/{name}", self._texts.spoken == "en"
+        write = partial(rewrite, title=self._texts.say("page.title"), english=english)
         step = asyncio.to_thread(write, self._pages, scope, name, lambda _: text)
         if (written := await shielded(step)) is None:
             params = {"scope": scope.name, "path": name}
@@ -113,43 +103,38 @@ class MemoryPages:
                 self._pages.write(scope, path, left.encode(), page)
 
 
-def memory_page(entries: Iterable[StoredMemory], *, english: bool = False) -> str:
+def memory_page(entries: Iterable[StoredMemory], texts: Texts) -> str:
     """The lines between the bot's marks, from all living entries of one scope. What something has
     settled is not told."""
-    by_heading: dict[Topic | None, list[StoredMemory]] = {}
+    found: dict[str, list[StoredMemory]] = {name: [] for name in _HEADINGS}
     for stored in holding(entries):
         topic = topic_of(stored.path)
         obeyed = topic is not Topic.INSTRUCTIONS or _is_vouched_for(stored.memory)
-        by_heading.setdefault(topic if obeyed else None, []).append(stored)
-    order = {topic: said[english] for topic, said in _HEADINGS.items() if topic in by_heading}
-    counts = " · ".join(f"{name} {len(by_heading[topic])}" for topic, name in order.items())
-    total = sum(map(len, by_heading.values()))
-    lines = [f"{total} memories: {counts}" if english else f"共 {total} 条记忆：{counts}"]
-    for topic, name in order.items():
-        rank = _last_first if topic is Topic.JOURNAL else _strongest_first
-        shown = nsmallest(_LISTED, by_heading[topic], key=rank)
-        lines += ["", f"### {name}", "", *(line_of(one, english=english) for one in shown)]
-        if more := len(by_heading[topic]) - len(shown):
-            lines.append(f"- … {more} more" if english else f"- ……还有 {more} 条")
-    return "\n".join(lines) + "\n" if order else ""
+        found[topic.value.lower() if topic and obeyed else "others"].append(stored)
+    told = {name: some for name, some in found.items() if some}
+    counts = " · ".join(f"{texts.say(f'page.{name}')} {len(told[name])}" for name in told)
+    lines = [texts.say("page.total", total=sum(map(len, told.values())), counts=counts)]
+    for name, some in told.items():
+        rank = _last_first if name == Topic.JOURNAL.value else _strongest_first
+        shown = nsmallest(_LISTED, some, key=rank)
+        lines += ["", f"### {texts.say(f'page.{name}')}", "", *(line_of(s, texts) for s in shown)]
+        lines += [texts.say("page.more", count=len(some) - _LISTED)] if some[_LISTED:] else []
+    return "\n".join(lines) + "\n" if told else ""
 
 
-def line_of(stored: StoredMemory, *, english: bool = False) -> str:
+def line_of(stored: StoredMemory, texts: Texts) -> str:
     """One entry on one line of a page, and of a proposal what became of it."""
     memory, who = stored.memory, shown_name(stored.memory.who)
     words = inert(memory.judgment)
-    if _is_vouched_for(memory):
-        said = f"{who}{': ' if english else '：'}{words}" if who else words
-    else:
-        said = (
-            f'{who or "somebody"} said: "{words}"' if english else f"{who or '有人'}说：“{words}”"
-        )
-    if is_proposed(memory):
-        said += " (not decided)" if english else "（未决）"
-    elif number := accepted_as(memory):
-        said += f" ({record_name(number)})" if english else f"（{record_name(number)}）"
-    date = shown_day(told_day(memory), "undated" if english else UNDATED)
-    return f"- {date} {said} ({stored.pointer})"
+    if not _is_vouched_for(memory):
+        words = texts.say("page.said", who=who or texts.say("page.somebody"), words=words)
+    elif who:
+        words = texts.say("page.vouched", who=who, words=words)
+    number = accepted_as(memory)
+    if is_proposed(memory) or number:
+        state = record_name(number) if number else texts.say("page.undecided")
+        words += texts.say("page.state", state=state)
+    return f"- {shown_day(told_day(memory), texts.say('page.undated'))} {words} ({stored.pointer})"
 
 
 def inert(text: str) -> str:

@@ -38,7 +38,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import is_digest
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
@@ -101,7 +100,6 @@ class Found:
     words: str
     account: str
     is_done: bool
-    is_journal: bool
     path: Path
 
 
@@ -468,7 +466,6 @@ class LivingBot:
                         memory.judgment,
                         memory.provenance.person,
                         task_of(memory).done,
-                        is_digest(memory),
                         path,
                     )
                 )

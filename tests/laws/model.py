@@ -91,7 +91,6 @@ class Model:
         names: What the files call a scope that a policy derives.
         folders: The scopes that have one.
         pages: What the pages of a scope may say: they are written at night.
-        undone: What an edit had said, or a move had brought, before it was undone.
     """
 
     scope_map: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +104,6 @@ class Model:
     recorded: set[str] = field(default_factory=set)
     rules: dict[str, str] = field(default_factory=dict)
     purged: set[str] = field(default_factory=set)
-    undone: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=lambda: {PUBLIC})
     pages: dict[str, set[str]] = field(default_factory=dict)
@@ -376,7 +374,6 @@ class Model:
     def _back(self, deed: Deed) -> str:
         self.deeds.remove(deed)
         self._withdraw(deed.kind, deed.source, deed.entry)
-        self.undone.add(deed.entry.words)
         match deed.kind:
             case "forget":
                 deed.entry.state = "alive"
@@ -543,7 +540,6 @@ class Model:
             waits = deed.entry.state == "waiting"
             if waits or (deed.entry.state == "alive" and stands(deed.source, deed.entry)):
                 deed.entry.scope = deed.source
-                self.undone.add(deed.entry.words)
 
     def sleep(self) -> None:
         """The night writes the pages of each scope, of what all of its readers see."""

@@ -144,11 +144,7 @@ class Life(RuleBasedStateMachine):
                     one.state = "waiting" if one in read else "gone"
 
     def _facts(self) -> set[tuple[str, ...]]:
-        return {
-            (one.scope, one.words, one.account, str(one.is_done))
-            for one in self.bot.files()
-            if not one.is_journal
-        }
+        return {(one.scope, one.words, one.account, str(one.is_done)) for one in self.bot.files()}
 
     def _facts_of(self, model: Model) -> set[tuple[str, ...]]:
         return {self._fact(model, one) for one in model.alive()}
@@ -193,8 +189,8 @@ class Life(RuleBasedStateMachine):
             assert [key for key, value in names.items() if value == name] == [own]
 
     def learn_ids(self) -> None:
-        """The files hold what lives, each under its id, and nothing else but journals."""
-        found = [one for one in self.bot.files() if not one.is_journal]
+        """The files hold what lives, each under its id, and nothing else."""
+        found = self.bot.files()
         known = {(self.model.name(o.scope), o.memory_id): o for o in self.model.alive()}
         left: list[Found] = []
         for one in found:
@@ -240,8 +236,7 @@ class Life(RuleBasedStateMachine):
             expected = set() if quiet and door in SILENT_ON_PAUSE else seen
             assert shown <= expected, (door, place, shown - expected)
             assert door in SOME_IDS or expected - shown <= shadowed, (door, place, expected - shown)
-        # The journal of a day keeps what an undone edit had said until it is a view.
-        may = self.model.words(place) | self.model.undone
+        may = self.model.words(place)
         for door, telling in TELLING.items():
             shown = words_in(repr(await telling(at)))
             allowed = may | self.model.on_pages(place) if door == "read" else may
