@@ -126,15 +126,6 @@ async def test_what_is_known_or_forgotten_comes_into_no_soul(tmp_path: Path) -> 
         assert injected(rig) == ""
 
 
-async def test_an_archive_that_cannot_be_read_refuses_a_wish_in_words(tmp_path: Path) -> None:
-    file = tmp_path / "memory" / "scopes" / "家人" / "archive" / "patterns.md"
-    file.parent.mkdir(parents=True)
-    file.write_bytes("暗号".encode("gbk"))
-    async with engine(tmp_path) as rig:
-        (finding,) = (await ask(rig, "propose", GENTLE)).findings
-        assert "有文件打不开" in finding.said.text("zh")
-
-
 async def test_a_hand_edit_is_told_while_the_bot_runs(tmp_path: Path) -> None:
     watcher = FakeWatcher()
     async with engine(tmp_path, watcher=watcher) as rig, following(rig):

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    OPPOSITE,
-    Axis,
-    Direction,
-    MannerWish,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import OPPOSITE, Direction, MannerWish
 from astrbot_plugin_scoped_memory.llm_memory.soul.style_counts import WEEKS, SqliteStyleCounts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
     ForgetfulLoopFile,
@@ -26,9 +21,10 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
 
 pytestmark = pytest.mark.engine
 
-NOW = datetime(2026, 11, 27, 19, 5, 11, tzinfo=UTC)
+NOW = datetime(2026, 11, 27, 19, 5, 11, tzinfo=UTC)  # a Friday
 TODAY = NOW.date()
 SHORT = ("length", "less")
+WAYS: tuple[Direction, ...] = ("less", "more")
 
 
 def hashed(person: str) -> str:
@@ -43,108 +39,62 @@ def file(tmp_path: Path) -> Iterator[SqliteLoopFile]:
     opened.close()
 
 
-@pytest.fixture
-def counts(file: SqliteLoopFile) -> SqliteStyleCounts:
-    return SqliteStyleCounts(file, hashed)
-
-
-def wish(
-    counts: SqliteStyleCounts,
-    person: str,
-    scope: str = "家人",
-    *,
-    persona: str = "小柔",
-    days: int = 0,
-    manner: tuple[Axis, Direction] = SHORT,
+def test_a_row_holds_a_scope_a_week_two_known_words_and_a_hash_for_eight_weeks(
+    file: SqliteLoopFile,
 ) -> None:
-    at = NOW - timedelta(days=days)
-    counts.count(scope, persona, at, [MannerWish(*manner, person)])
-
-
-def test_what_is_wanted_of_a_persona_is_not_wanted_of_another(counts: SqliteStyleCounts) -> None:
-    for number in range(3):
-        wish(counts, f"qq:{number}", persona="小柔" if number else "")
-        wish(counts, f"qq:{number}", persona="")
-    assert counts.agreed("小柔", TODAY) == ()
-    assert counts.agreed("%none", TODAY) == (SHORT,)
-
-
-def test_what_is_older_than_eight_weeks_does_not_count_and_is_deleted(
-    counts: SqliteStyleCounts, file: SqliteLoopFile
-) -> None:
-    for number in range(3):
-        wish(counts, f"qq:{number}", days=7 * (WEEKS - 1))
-    assert counts.agreed("小柔", TODAY) == (SHORT,)
-    assert counts.agreed("小柔", TODAY + timedelta(days=7)) == ()
-    counts.count("家人", "小柔", NOW + timedelta(days=7), [])
-    assert not file.rows("SELECT 1 FROM style")
-
-
-def test_what_was_proposed_is_counted_anew(counts: SqliteStyleCounts) -> None:
-    more = ("emoji", "more")
-    for number in range(3):
-        wish(counts, f"qq:{number}")
-        wish(counts, f"qq:{number}", manner=more)
-        wish(counts, f"qq:{number}", persona="小刚")
+    counts = SqliteStyleCounts(file, hashed)
+    for persona in ("小柔", "小刚", "小刚"):
+        counts.count("家人", persona, NOW, [MannerWish("length", "less", "qq:1")])
+    rows = file.rows("SELECT scope, role, week, axis, direction, person FROM style")
+    assert sorted(rows) == [
+        ("家人", role, "2026-11-23", "length", "less", hashed("qq:1")) for role in ("小刚", "小柔")
+    ]
     counts.clear("小柔", "length")
-    assert counts.agreed("小柔", TODAY) == (more,)
-    assert counts.agreed("小刚", TODAY) == (SHORT,)
-
-
-def test_a_row_holds_a_scope_a_week_two_known_words_and_a_hash(
-    counts: SqliteStyleCounts, file: SqliteLoopFile
-) -> None:
-    wish(counts, "qq:1")
-    (row,) = file.rows("SELECT scope, role, week, axis, direction, person FROM style")
-    assert row == ("家人", "小柔", "2026-11-23", "length", "less", hashed("qq:1"))
+    assert counts.roles() == ["小刚"]
+    counts.count("家人", "小柔", NOW + timedelta(weeks=WEEKS - 1), [])
+    assert counts.roles() == ["小刚"]
+    counts.count("家人", "小柔", NOW + timedelta(weeks=WEEKS), [])
+    assert counts.roles() == []
 
 
 WISHES = st.tuples(
     st.sampled_from(["家人", "公司"]),
     st.sampled_from(["qq:1", "qq:2", "qq:3", ""]),
-    st.sampled_from(get_args(Axis)[:2]),
-    st.sampled_from(get_args(Direction)),
-    st.integers(0, 70),
+    st.sampled_from(WAYS),
+    st.integers(0, WEEKS),
 )
 
 
-def of(scope: str, person: str, days: int = 0, way: Direction = "less") -> Any:
-    """A wish as the property draws it."""
-    return scope, person, "length", way, days
+def three(way: Direction = "less") -> list[Any]:
+    return [("家人", f"qq:{number}", way, 0) for number in (1, 2, 3)]
 
 
-@example([of("家人", "qq:1"), of("家人", "qq:2"), of("家人", "qq:2")])
-@example([of("家人", "qq:1"), of("家人", "qq:2"), of("家人", "qq:3")])
-@example([of("家人", "qq:1"), of("公司", "qq:1")])
-@example([of("家人", "qq:1"), of("公司", "qq:2")])
-@example([of("家人", ""), of("家人", ""), of("公司", "")])
-@example([*[of("家人", f"qq:{n}") for n in (1, 2, 3)], of("公司", "", 7, "more")])
-@example([*[of("家人", f"qq:{n}") for n in (1, 2, 3)], of("公司", "", 14, "more")])
+@example(three()[:2])
+@example(three())
+@example([("家人", "qq:1", "less", 0), ("公司", "qq:1", "less", 0)])
+@example([("家人", "qq:1", "less", 0), ("公司", "qq:2", "less", 0)])
+@example([("家人", "", "less", 0), ("家人", "", "less", 0), ("公司", "", "less", 0)])
+@example([*three(), ("公司", "", "more", 1)])
+@example([*three(), ("公司", "", "more", 2)])
+@example([(*one[:3], WEEKS - 1) for one in three()])
 @given(st.lists(WISHES, max_size=12))
 def test_whatever_was_counted_the_threshold_holds(
-    wishes: list[tuple[str, str, Axis, Direction, int]],
+    wishes: list[tuple[str, str, Direction, int]],
 ) -> None:
+    """The last of a wish: how many weeks ago."""
     file = ForgetfulLoopFile(Path("nowhere"))
     file.open()
     counts = SqliteStyleCounts(file, hashed)
-    for scope, person, axis, direction, days in sorted(wishes, key=lambda one: -one[-1]):
-        wish(counts, person, scope, days=days, manner=(axis, direction))
-    monday = TODAY - timedelta(days=TODAY.weekday())
-
-    def week(days: int) -> date:
-        day = TODAY - timedelta(days=days)
-        return day - timedelta(days=day.weekday())
-
-    found = counts.agreed("小柔", TODAY)
-    for axis in get_args(Axis)[:2]:
-        for way in get_args(Direction):
-            mine = [one for one in wishes if one[2:4] == (axis, way)]
-            mine = [one for one in mine if week(one[4]) > monday - timedelta(weeks=WEEKS)]
-            scopes = {one[0] for one in mine}
-            people = {one[1] for one in mine if one[1]}
-            several = {one[1] or one[0] for one in mine}
-            against = [one for one in wishes if one[2:4] == (axis, OPPOSITE[way])]
-            blocked = any(week(one[4]) >= monday - timedelta(weeks=1) for one in against)
-            enough = len(people) >= 3 or (len(scopes) >= 2 and len(several) >= 2)
-            assert ((axis, way) in found) == (enough and not blocked)
+    for scope, person, way, weeks in sorted(wishes, key=lambda one: -one[-1]):
+        at = NOW - timedelta(weeks=weeks)
+        counts.count(scope, "", at, [MannerWish("length", way, person)])
+    counts.count("家人", "小柔", NOW, [MannerWish("length", "less", f"qq:{n}") for n in range(3)])
+    found = counts.agreed("%none", TODAY)
+    for way in WAYS:
+        mine = [one for one in wishes if one[2] == way and one[3] < WEEKS]
+        people = {one[1] for one in mine if one[1]}
+        several = {one[1] or one[0] for one in mine}
+        enough = len(people) >= 3 or (len({one[0] for one in mine}) >= 2 and len(several) >= 2)
+        against = any(one[2] == OPPOSITE[way] and one[3] <= 1 for one in wishes)
+        assert (("length", way) in found) == (enough and not against)
     file.close()

@@ -70,6 +70,7 @@ class SoulWorld:
         self.clock = StandingClock()
         self.counts = Counts()
         self.refused: set[str] = set()
+        self.rules: Refuse = self._refuse
         self.verdict: SoulEvaluation | Refused = SoulEvaluation(passed=True, model="m")
         self.evaluated: list[tuple[SoulLine, str]] = []
         self.state = SqliteStateStore(root / "state" / "state.sqlite")
@@ -89,8 +90,11 @@ class SoulWorld:
         self.souls = Souls(self.store, *said, self._evolution)
 
     async def _complaints(self, role: str) -> Refuse:
+        return self.rules
+
+    def _refuse(self, old: str, new: str) -> tuple[Finding, ...]:
         finding = Finding("size", Both("太长", "too long"), (3,))
-        return lambda _, new: (finding,) if any(one in new for one in self.refused) else ()
+        return (finding,) if any(one in new for one in self.refused) else ()
 
     async def _evaluate(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | Refused:
         self.evaluated.append((proposal, old))
