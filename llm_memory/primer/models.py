@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ..models.data_models import Source, StoredMemory
-from ..models.passages import place_name
 from ..models.recall import Hit
-from ..models.scope import PUBLIC_NAME
 
 
 class PrimerPart(StrEnum):
@@ -88,28 +84,3 @@ class Overview:
     primer: Primer = Primer()
     shared: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Participants:
-    """The people that a primer is for, by id, and their conversation."""
-
-    persons: Collection[str] = ()
-    conversation: str = ""
-
-    def may_be_shown(self, stored: StoredMemory) -> bool:
-        """False for what a stranger told the bot in another conversation: recall finds it on
-        request, but a primer does not show it.
-
-        Of public a primer shows what was said by these people or in this conversation, what an
-        admin vouches for, and what was written by hand or imported without a speaker.
-        """
-        if place_name(stored) != PUBLIC_NAME:
-            return True
-        origin = stored.memory.provenance
-        if origin.vouched or stored.memory.speaker in self.persons:
-            return True
-        if origin.conversation and origin.conversation == self.conversation:
-            return True
-        unsigned = not (origin.person or origin.who or origin.conversation)
-        return unsigned and origin.source is not Source.REFLECTION

@@ -17,7 +17,7 @@ from ..catalogue.rules.closing import is_over
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..index.passages import Passages
 from ..log import logger
-from ..models.conversation import Actor, ConversationKind
+from ..models.conversation import ConversationKind
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import place_name
 from ..models.recall import Hit
@@ -34,7 +34,7 @@ from ..vault.markdown.exclusion_list import without_list
 from ..vault.markdown.marked_block import outside
 from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
-from .models import Participants, Primed, Primer, PrimerPart, PrimerSection
+from .models import Primed, Primer, PrimerPart, PrimerSection
 from .rules.choose import fit, is_rule, latest_speakers, sections_of
 from .rules.constitution import constitution
 from .rules.opening import frame_tokens
@@ -75,10 +75,9 @@ class _Talk:
 class PrimerService:
     """Takes an already resolved scope filter. Reads the catalogue and three files, no index.
 
-    ``_participants`` returns the people of a conversation, given its scope, id and speaker, and
-    ``_linked`` all accounts of a person. ``_at_home`` is True where MEMORY.md and PRIMER.md may be
-    a stranger's, who pushed them to a store that is committed. The constitution counts there, too:
-    a person agreed to the root before it was opened.
+    ``_linked`` returns all accounts of a person. ``_at_home`` is True where MEMORY.md and PRIMER.md
+    may be a stranger's, who pushed them to a store that is committed. The constitution counts
+    there, too: a person agreed to the root before it was opened.
     """
 
     _catalogue: Catalogue
@@ -88,7 +87,6 @@ class PrimerService:
     _settings: LoopSettings
     _texts: Texts
     _clock: Clock
-    _participants: Callable[[Scope, str, Actor], Participants]
     _linked: Callable[[str], Collection[str]]
     _passages: Passages
     _at_home: bool
@@ -254,7 +252,6 @@ class PrimerService:
         all that may be shown unasked; that blocks."""
         now, seen, umo, actor = self._clock(), view.seen, view.where.umo, view.who
         scope, today, of_topics = seen.scopes[0], now.date(), self._catalogue.of_topics
-        company = self._participants(scope, umo, actor)
         of_late = self._passages.of_days(today - _DAYS_BACK, today, seen, now.tzinfo, READ)
         half_a_year = self._catalogue.of_days(
             today - _KNOWN_FOR, today, ScopeFilter((scope,)), now.tzinfo, READ
@@ -276,9 +273,7 @@ class PrimerService:
                 return [
                     one
                     for one in cooperative(islice(entries, READ))
-                    if company.may_be_shown(one)
-                    and may_be_volunteered(one.memory, familiar, ids)
-                    and not is_over(one.memory)
+                    if may_be_volunteered(one.memory, familiar, ids) and not is_over(one.memory)
                 ]
 
             journal = (one for one in of_late if topic_of(one.path) is Topic.JOURNAL)

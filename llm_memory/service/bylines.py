@@ -17,10 +17,9 @@ from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Source, StoredMemory
-from ..models.passages import Key, Passage
+from ..models.passages import Key, Passage, place_name
 from ..models.recall import PRIVATE, UNKNOWN, Byline, Hit
-from ..models.scope import Scope, ScopeFilter
-from ..primer.models import Participants
+from ..models.scope import PUBLIC_NAME, Scope, ScopeFilter
 from ..recall.patterns import says
 from ..scopes.access import View
 from ..text.third_person import third_person
@@ -81,15 +80,12 @@ class Bylines:
         heard = (*self._kept, self._met) if met else self._kept
         return set[str]().union(*(speakers.bearers(name, places) for speakers in heard))
 
-    def participants(
-        self, scope: Scope, conversation: str, asker: Actor | None = None
-    ) -> Participants:
-        """The people of a conversation: who asks, who has spoken in it, and, unless it is public,
-        in its scope."""
-        own, people = "" if scope.is_public else scope.name, {asker.person} if asker else set()
-        people = people.union(*(one.people(own, conversation) for one in self._kept))
-        ids = map(self._parts.book.ids_of, people)
-        return Participants(frozenset(chain.from_iterable(ids)), conversation)
+    def participants(self, scope: Scope, conversation: str, asker: Actor) -> frozenset[str]:
+        """The ids of the people of a conversation: who asks, who has spoken in it, and, unless it
+        is public, in its scope."""
+        own = "" if scope.is_public else scope.name
+        people = {asker.person}.union(*(one.people(own, conversation) for one in self._kept))
+        return frozenset(chain.from_iterable(map(self._parts.book.ids_of, people)))
 
 
 @dataclass(eq=False)
@@ -177,9 +173,17 @@ class Reader:
         return PRIVATE if where.kind is ConversationKind.PRIVATE else ""
 
     @cached_property
-    def _company(self) -> Participants:
+    def _company(self) -> frozenset[str]:
         view = self.view
         return self.parts.bylines.participants(view.seen.scopes[0], view.where.umo, view.who)
 
     def _is_stranger(self, stored: StoredMemory) -> bool:
-        return stored.scope.is_public and not self._company.may_be_shown(stored)
+        """Whether a stranger told it to the bot in public, in another conversation: none of these
+        people, whom no admin vouches for; and nothing that was written by hand, or imported without
+        a speaker."""
+        origin = stored.memory.provenance
+        known = origin.vouched or origin.conversation == self.view.where.umo
+        if place_name(stored) != PUBLIC_NAME or known or stored.memory.speaker in self._company:
+            return False
+        signed = origin.person or origin.who or origin.conversation
+        return bool(signed) or origin.source is Source.REFLECTION

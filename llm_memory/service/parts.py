@@ -10,7 +10,6 @@ from inspect import Parameter, signature
 from operator import attrgetter
 from typing import Any
 
-from ..catalogue.acquaintances import Acquaintances
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
@@ -236,7 +235,6 @@ class Parts(Told):
     indexing = wired(IndexingService)
     lexical = wired(LexicalService)
     living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
-    acquaintances = part(lambda p: Acquaintances(p.catalogue, p.book.ids_of))
     bylines = part(lambda p: Bylines(p))
     paused_conversations = wired(PausedConversations, folder="paths.memory")
 
@@ -262,7 +260,6 @@ class Parts(Told):
     primer = wired(
         PrimerService,
         settings="settings.loop",
-        participants="bylines.participants",
         linked="book.ids_of",
     )
     unread_follower = wired(UnreadFollower)
