@@ -119,13 +119,8 @@ def seconds_until_due(
 
 
 def worth_of(turn: QueuedTurn) -> float:
-    """Returns 1 for a turn that states something, a fifth for any other."""
-    return 1.0 if says_something(turn.user_text) else _LITTLE
-
-
-def says_something(text: str) -> bool:
-    """Returns whether some clause of a text states something that may be worth a memory."""
-    return any(map(_is_statement, _CLAUSE_ENDS.split(text)))
+    """Returns 1 for a turn of which some clause states something, a fifth for any other."""
+    return 1.0 if any(map(_is_statement, _CLAUSE_ENDS.split(turn.user_text))) else _LITTLE
 
 
 def tells_something(text: str) -> bool:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import accumulate
 from typing import Final
 
 from ...catalogue.rules.event_day import told_day
@@ -20,7 +21,7 @@ from ...models.data_models import StoredMemory, shown_day
 from ...models.turns import QueuedTurn
 from ...text.normalising import estimate_tokens, preview
 from ...texts import Spoken, Texts
-from .speakers import Speaker, speakers
+from .speakers import speakers
 
 REPLY_TOKENS: Final = 1_500
 """Reserved for the answer in budget checks."""
@@ -89,24 +90,16 @@ def reflection_prompt(
     asked = {"instructions": True, "decisions": proposes, "manner": manner}
     system = "\n".join(texts.say(f"reader.{code}") for code, wanted in asked.items() if wanted)
     told = [_known_line(stored) for stored in known[:_MOST_KNOWN]]
-    for chars in _TURN_CHARS:
-        lines = _turn_lines(turns, chars, texts)
-        prompt = Prompt(system, _data(turns, lines, told, texts), spoken)
-        if estimate_tokens("\n".join(lines)) <= MOST_TURN_TOKENS and prompt.tokens <= most_tokens:
-            return prompt
-    lines = _turn_lines(turns, _TURN_CHARS[-1], texts)
-    return Prompt(system, _data(turns, lines, [], texts), spoken)
+    smallest = Prompt(system, _data(turns, (), _TURN_CHARS[-1], texts), spoken)
+    prompts = (Prompt(system, _data(turns, told, chars, texts), spoken) for chars in _TURN_CHARS)
+    return next((one for one in prompts if one.tokens <= most_tokens), smallest)
 
 
 def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
     """Returns how many of the first turns fit into a prompt of ``most_tokens``; at least one."""
-    left = min(most_tokens - LEAST_TOKENS, MOST_TURN_TOKENS)
     lines = _turn_lines(turns[:MOST_TURNS], _TURN_CHARS[0], Texts.of("zh"))
-    for count, line in enumerate(lines):
-        left -= estimate_tokens(line)
-        if left < 0:
-            return max(count, 1)
-    return len(lines)
+    left = min(most_tokens - LEAST_TOKENS, MOST_TURN_TOKENS)
+    return max(sum(cost <= left for cost in accumulate(map(estimate_tokens, lines))), 1)
 
 
 def as_data(value: object) -> str:
@@ -115,19 +108,26 @@ def as_data(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _data(
-    turns: Sequence[QueuedTurn], lines: Sequence[str], known: Sequence[str], texts: Texts
-) -> str:
-    names = as_data({one.label: _who(one, texts) for one in speakers(turns)})
+def _data(turns: Sequence[QueuedTurn], known: Sequence[str], chars: int, texts: Texts) -> str:
     parts = [
-        texts.say("reader.speakers", names=names),
+        texts.say("reader.speakers", names=as_data(_names(turns, texts))),
         *([texts.say("reader.talks")] if _talks(turns)[1:] else []),
         *(("<known>", *known, "</known>") if known else ()),
         "<turns>",
-        *lines,
+        *_turn_lines(turns, chars, texts),
         "</turns>",
     ]
     return "\n".join(parts)
+
+
+def _names(turns: Sequence[QueuedTurn], texts: Texts) -> dict[str, str]:
+    """Returns name and id of each speaker, by label."""
+    return {
+        one.label: texts.say("reader.named", name=one.name, person=one.person)
+        if one.name and one.person
+        else one.name or one.person or texts.say("reader.nobody")
+        for one in speakers(turns)
+    }
 
 
 def _turn_lines(turns: Sequence[QueuedTurn], chars: int, texts: Texts) -> list[str]:
@@ -163,9 +163,3 @@ def _known_line(stored: StoredMemory) -> str:
             "text": preview(memory.judgment, _KNOWN_CHARS),
         }
     )
-
-
-def _who(speaker: Speaker, texts: Texts) -> str:
-    if speaker.name and speaker.person:
-        return texts.say("reader.named", name=speaker.name, person=speaker.person)
-    return speaker.name or speaker.person or texts.say("reader.nobody")
