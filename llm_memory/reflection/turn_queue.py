@@ -73,6 +73,7 @@ class TurnQueue:
         addressed = bool(turn.reply_text) or conversation_id.kind is ConversationKind.PRIVATE
         code = "queue_full" if addressed else "chatter_full"
         most = self._settings.most_queued // (1 if addressed else 2)
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
         try:
             queued = await asyncio.to_thread(self._made, turn, scope, conversation_id)
             if isinstance(queued, Refused):
@@ -81,7 +82,7 @@ class TurnQueue:
             await asyncio.to_thread(self._vault.ensure, scope)
             async with self._writing:
                 put = partial(self._put, queued, most, may_replace=addressed)
-                dropped = await self._patiently(put)
+                dropped = await self._patiently(put, deadline)
         except (VaultWriteFailed, StateUnavailable, OSError, RuntimeError) as error:
             # RuntimeError: no thread can be started.
             self._lost += 1
@@ -100,9 +101,8 @@ class TurnQueue:
         await self._follower.take_in(queued, scope)
         return Ticket(queued.ticket_id)
 
-    async def _patiently[T](self, put: Callable[[], T]) -> T:
+    async def _patiently[T](self, put: Callable[[], T], deadline: float) -> T:
         clock = asyncio.get_running_loop().time
-        deadline = clock() + _PATIENCE
         while True:
             try:
                 return await asyncio.to_thread(put)

@@ -3,14 +3,11 @@ observed, and nothing learned from it leaves that scope."""
 
 from __future__ import annotations
 
-import errno
-import os
+import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,11 +25,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.reflection import turn_queue
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -219,7 +216,9 @@ async def test_pictures_tool_output_and_what_was_recalled_are_not_kept(tmp_path:
     assert "秘密".encode() not in held
 
 
-async def test_a_turn_without_words_or_in_a_conversation_without_an_id_is_none(rig: Rig) -> None:
+async def test_any_words_are_queued_but_none_without_words_or_in_a_conversation_without_an_id(
+    rig: Rig,
+) -> None:
     for words, reply in (("", ""), (" \n", "\u200b"), ("data:;base64,QUJD", "<think>x</think>")):
         assert await observe(rig, words, reply) == Refused("empty")
     for umo in ("", "x", "a:b", "a:GroupMessage: "):
@@ -228,60 +227,71 @@ async def test_a_turn_without_words_or_in_a_conversation_without_an_id_is_none(r
         outcome = await rig.engine.service.observe(turn, conversation_id=where)
         assert isinstance(outcome, Refused)
     assert rows(rig.root) == []
+    for text in ("\ud83d", "x y " * 99_000, "'; DROP TABLE turn; --"):
+        turn = Turn(Actor("aiocqhttp:1", text), f"我说{text}", text)
+        assert isinstance(
+            await rig.engine.service.observe(turn, conversation_id=group(777)), Ticket
+        )
 
 
-async def test_without_a_reader_no_turn_is_kept(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=with_loop(reads_turns=False)) as rig:
-        assert await observe(rig) == Refused("learning_paused")
-    assert rows(tmp_path) == []
-
-
-def drop(root: Path, turns: Sequence[Mapping[str, object]]) -> None:
-    """As when they are read."""
-    file = SqliteLoopFile(root / "state" / "loop.sqlite")
-    file.open()
-    SqliteTurnStore(file).drop([str(row["ticket_id"]) for row in turns])
-    file.close()
-
-
-async def test_a_full_queue_keeps_what_is_new_and_says_so_once_until_there_is_room(
+async def test_a_full_queue_keeps_what_is_new_and_leaves_half_to_those_who_talk_to_the_bot(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, settings=with_loop(most_queued=2)) as rig:
-        assert isinstance(await observe(rig, "第一句"), Ticket)
-        await observe(rig, "第二句")
-        for _ in range(3):
-            await observe(rig, "第三句")
-        assert [notice.code for notice in rig.notices] == ["queue_full"]
-        assert [row["user_text"] for row in rows(tmp_path)] == ["第三句", "第三句"]
-        drop(tmp_path, rows(tmp_path)[:1])
-        assert isinstance(await observe(rig, "第四句"), Ticket)
-        assert (await rig.engine.status()).notices == ()
-    assert [row["user_text"] for row in rows(tmp_path)] == ["第三句", "第四句"]
+    def standing(rig: Rig) -> dict[str, str]:
+        return {one.code: one.params["count"] for one in rig.engine.notices}
 
-
-async def test_what_is_overheard_leaves_half_of_the_queue_to_those_who_talk_to_the_bot(
-    tmp_path: Path,
-) -> None:
     async with running(tmp_path, settings=with_loop(most_queued=4)) as rig:
+        turns = rig.engine.parts.turns
         for number in range(2):
             assert isinstance(await observe(rig, f"闲聊{number}", ""), Ticket)
         for number in range(2):
             assert await observe(rig, "还在闲聊", "") == Refused("full")
             assert isinstance(await observe(rig, f"叫你的{number}"), Ticket)
-        assert [notice.code for notice in rig.notices] == ["chatter_full"]
-        assert isinstance(await observe(rig, "再叫你一声"), Ticket)
-        standing = {notice.code for notice in (await rig.engine.status()).notices}
-        assert standing == {"chatter_full", "queue_full"}
-        assert {notice.params["count"] for notice in rig.notices} == {"2", "4"}
-        drop(tmp_path, rows(tmp_path)[3:])
-        unanswered = Turn(person(1002), "私下说的，没有等到回答", "")
-        outcome = await rig.engine.service.observe(unanswered, conversation_id=private(1002))
-        assert isinstance(outcome, Ticket)
-        drop(tmp_path, rows(tmp_path)[:3])
-        assert isinstance(await observe(rig, "又闲聊", ""), Ticket)
-        assert isinstance(await observe(rig, "又叫你"), Ticket)
-        assert (await rig.engine.status()).notices == ()
+        assert standing(rig) == {"chatter_full": "2"}
+        unanswered = Turn(person(1), "私下说的，没有等到回答", "")
+        await rig.engine.service.observe(unanswered, conversation_id=private(1002))
+        assert rows(tmp_path)[0]["user_text"] == "闲聊1"
+        assert standing(rig) == {"chatter_full": "2", "queue_full": "4"}
+        turns.drop([one.ticket_id for one in turns.of_scope("家人")[1:]])
+        for text, reply in (("又闲聊", ""), ("又叫你", "好")):
+            assert isinstance(await observe(rig, text, reply), Ticket)
+        assert standing(rig) == {}
+        assert len(rig.notices) == 2  # each said once
+
+
+@pytest.mark.parametrize(("held", "kept"), [(0.3, True), (3.0, False)])
+async def test_a_turn_waits_for_a_lock_and_one_that_cannot_be_written_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: float, kept: bool
+) -> None:
+    monkeypatch.setattr(SqliteLoopFile, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(turn_queue, "_PATIENCE", 1.5)
+    monkeypatch.setattr(turn_queue, "_AGAIN", 0.1)
+    async with running(tmp_path, words_alone=True) as rig:
+        other = sqlite3.connect(tmp_path / "state" / "loop.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        asyncio.get_running_loop().call_later(held, other.close)
+        done = await asyncio.gather(*(observe(rig, f"第{n}天喝了燕麦奶") for n in range(3)))
+        assert {isinstance(one, Ticket) for one in done} == {kept}
+        lost = [one.params["count"] for one in rig.engine.notices if one.code == "turns_lost"]
+        assert lost == ([] if kept else ["3"])
+        assert [one.code for one in rig.notices] == ([] if kept else ["turns_lost"])
+        await asyncio.sleep(0 if kept else held)
+        assert isinstance(await observe(rig, "第4天喝了燕麦奶"), Ticket)
+        assert rig.engine.notices == ()
+        assert len(rows(tmp_path)) == (4 if kept else 1)
+
+
+async def test_a_turn_that_the_disk_refuses_otherwise_is_said_at_once(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise VaultWriteFailed("No space left on device")
+
+    monkeypatch.setattr(MarkdownVault, "ensure", refuse)
+    outcome = await observe(rig)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "not_written"
+    assert [one.code for one in rig.engine.notices] == ["turns_lost"]
 
 
 TURN = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
@@ -337,6 +347,7 @@ async def test_a_draft_of_a_person_who_did_not_speak_in_the_turn_has_no_speaker(
         ({"aiocqhttp:GroupMessage:777": "家 人"}, EngineSettings(), "illegal_name"),
         ({}, EngineSettings(group_scope=None), "unknown_policy"),
         (MAP, EngineSettings(scope_filter_enabled=False), None),
+        (MAP, with_loop(reads_turns=False), None),
     ],
 )
 async def test_a_conversation_that_may_not_learn_queues_nothing(
@@ -347,28 +358,3 @@ async def test_a_conversation_that_may_not_learn_queues_nothing(
         assert isinstance(outcome, Refused)
         assert (outcome.why.code if outcome.why else None) == code
         assert (await rig.engine.status()).loop.queue.waiting == 0
-
-
-async def test_any_words_and_any_name_can_be_queued(rig: Rig) -> None:
-    odd = ("\ud83d", "\0", "x y " * 99_000, "'; DROP TABLE turn; --", "")
-    for number, text in enumerate(odd, 1):
-        await observed(rig, Turn(Actor("aiocqhttp:1", text), f"我说{text}", text))
-        assert (await rig.engine.status()).loop.queue.waiting == number
-
-
-async def test_what_the_disk_refused_stays_in_the_queue(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    ticket = await observed(rig)
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "write_all", full)
-        (refused,) = (await settle(rig, ticket)).outcomes
-    assert isinstance(refused, Refused)
-    assert refused.reason == "not_written"
-    assert (await rig.engine.status()).loop.queue.waiting == 1
-    (stored,) = (await settle(rig, ticket)).outcomes
-    assert isinstance(stored, Stored)
-    assert (await rig.engine.status()).loop.queue.waiting == 0
