@@ -149,18 +149,11 @@ async def test_a_draft_that_is_old_or_says_something_else_is_shown_again(tmp_pat
 
 async def test_only_an_admin_decides_and_only_in_the_proposals_scope(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        for change in (
-            Publish(memory_id, unseen=True),
-            Reject(memory_id),
-            Withdraw(1),
-            ListDecisions(),
-        ):
-            refused = await decide(rig, change, who=person(10001))
-            assert refused == Refused("not_allowed")
-        for where in (ELSEWHERE, OUTSIDE):
-            for change in (Publish(memory_id, unseen=True), Reject(memory_id)):
-                assert await decide(rig, change, where) == Refused("no_proposal")
-            assert await items(rig, where) == []
+        accept, reject = Publish(memory_id, unseen=True), Reject(memory_id)
+        for change in (accept, reject, Withdraw(1), ListDecisions()):
+            assert await decide(rig, change, who=person(10001)) == Refused("not_allowed")
+        for change in (accept, reject):
+            assert await decide(rig, change, ELSEWHERE) == Refused("no_proposal")
         assert not shared(tmp_path).exists()
         assert [item.memory_id for item in await items(rig)] == [memory_id]
 
@@ -199,57 +192,40 @@ async def test_a_later_record_supersedes_or_withdraws_and_no_number_comes_twice(
         assert (await accepted(rig, ids[2])).number == 4
 
 
-async def told(rig: Rig, where: ConversationId) -> list[tuple[int, str, bool, bool, bool]]:
-    """What recall gives there of the first words that are proposed below, and what is listed."""
-    hits = (await rig.recall("检索面用什么", where)).hits
-    return [(one.record, one.preview, one.closed, one.unvouched, one.undecided) for one in hits]
-
-
 async def test_a_private_scope_keeps_its_decision_unless_it_is_for_everybody(
     tmp_path: Path,
 ) -> None:
-    async with deciding(tmp_path) as (rig, (memory_id,)):
-        draft = await decide(rig, Accept(memory_id, reference=Reference("12")))
+    words = [WORDS, "检索面用乙", "运维面用丙"]
+    async with deciding(tmp_path, words) as (rig, ids):
+        change, refused = Accept(ids[0], reference=Reference("12")), Refused("no_such_record")
+        draft = await decide(rig, change)
         assert isinstance(draft, Draft)
         assert ("D-0001" in draft.text, draft.file) == (True, None)
-        change = Accept(memory_id, reference=Reference("12"), shown=draft.digest)
+        change = replace(change, shown=draft.digest)
         assert await decide(rig, change) == Recorded(1, None, 0)
         assert await decide(rig, change) == Recorded(1, None, 0, again=True)
-        assert not shared(tmp_path).exists()
-        (item,) = await items(rig)
-        assert (item.number, item.state, item.here) == (1, "accepted", True)
-        assert await told(rig, HOME) == [(1, WORDS, False, False, False)]
-        for where in (ELSEWHERE, OUTSIDE):
-            assert (await items(rig, where, everything=True), await told(rig, where)) == ([], [])
-        published = await accepted(rig, memory_id)
-        assert (published.number, published.file) == (2, RecordFile.DECISIONS)
-        for where in (HOME, ELSEWHERE):
-            (item,) = await items(rig, where)
-            assert (item.number, item.here) == (2, False)
-
-
-async def test_a_decision_of_one_scope_is_superseded_and_withdrawn_there(tmp_path: Path) -> None:
-    words = ["小明说检索面用甲", "检索面用乙", "运维面用丙"]
-    async with deciding(tmp_path, words) as (rig, ids):
-        refused = Refused("no_such_record")
-        assert await decide(rig, Accept(ids[0], unseen=True)) == Recorded(1, None, 0)
+        (hit, *_) = (await rig.recall("检索面用什么 PostgreSQL", HOME)).hits
+        assert (hit.record, hit.preview, hit.closed, hit.unvouched) == (1, WORDS, False, False)
+        # Superseded and withdrawn there alone.
         assert await decide(rig, Publish(ids[1], number=1, unseen=True)) == refused
-        for earlier in (1, 1, 2):
-            outcome = await decide(rig, Accept(ids[1], number=earlier, unseen=True))
+        for _ in range(2):
+            outcome = await decide(rig, Accept(ids[1], number=1, unseen=True))
             assert isinstance(outcome, Recorded)
             assert (outcome.number, outcome.file) == (2, None)
-        order = {one[1]: one[2] for one in await told(rig, HOME) if one[0]}
-        assert list(order.items()) == [(words[1], False), (words[0], True)]
-        assert await decide(rig, Withdraw(1, unseen=True)) == refused
-        for where in (ELSEWHERE, OUTSIDE):
-            assert await decide(rig, Withdraw(2, unseen=True), where) == refused
+        for number, where in ((1, HOME), (2, ELSEWHERE), (2, OUTSIDE)):
+            assert await decide(rig, Withdraw(number, unseen=True), where) == refused
         assert await decide(rig, Withdraw(2, "太慢", unseen=True)) == Recorded(2, None, 0)
         assert await decide(rig, Withdraw(2, unseen=True)) == refused
         states = [(one.number, one.state) for one in await items(rig, everything=True)]
         assert sorted(states) == [(0, "proposed"), (1, "superseded"), (2, "withdrawn")]
-        assert (0, words[1], True, False, False) in await told(rig, HOME)
+        for where in (ELSEWHERE, OUTSIDE):
+            assert await items(rig, where, everything=True) == []
         assert await decide(rig, Accept(ids[2], unseen=True)) == Recorded(3, None, 0)
         assert not shared(tmp_path).exists()
+        published = await accepted(rig, ids[2])
+        assert (published.number, published.file) == (4, RecordFile.DECISIONS)
+        for where in (HOME, ELSEWHERE):
+            assert [(item.number, item.here) for item in await items(rig, where)] == [(4, False)]
 
 
 async def test_what_an_old_buffer_dropped_is_named_and_accepted_again_under_its_number(

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory import Actor, Primer, PrimerPart
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.primer.rules.choose import (
-    SHARES,
+    CAPS,
     fit,
     is_rule,
     sections_of,
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 NOW = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 ALL_TEXTS = {language: Texts(language) for language in LANGUAGES}
 TEXTS = ALL_TEXTS["zh-CN"]
-RULES, OWNER, PEOPLE, TASKS, DAYS = SHARES
+RULES, OWNER, PEOPLE, TASKS, DAYS = CAPS
 MING = Actor("aiocqhttp:1", "小明")
 
 
@@ -108,7 +108,7 @@ def test_a_long_section_starves_no_other_and_alone_it_has_all() -> None:
     about = [said(f"小明{number}，" * 30, number) for number in range(9)]
     full = {RULES: many, PEOPLE: about, TASKS: many, DAYS: days}
     primer = made(full, owner="\n".join("主人写的一行，" * 10 for _ in range(50)), people=[MING])
-    assert [section.part for section in primer.sections] == list(SHARES)
+    assert [section.part for section in primer.sections] == list(CAPS)
     assert all(section.hits or section.words for section in primer.sections)
     assert primer.tokens <= 1000
     assert made({TASKS: many}).tokens > 700

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import date, tzinfo
+from itertools import islice
 from typing import Final
 
 from ...catalogue.rules.closing import is_over
@@ -14,7 +15,6 @@ from ...catalogue.rules.tasks import is_done
 from ...catalogue.rules.timeline import has_day, local_day
 from ...models.conversation import Actor
 from ...models.data_models import Memory, StoredMemory
-from ...models.passages import place_name
 from ...models.recall import Hit
 from ...recall.patterns import says
 from ...recall.rules.order import Candidate, as_hit
@@ -25,24 +25,18 @@ from ...texts import Texts
 from ..models import Primer, PrimerPart, PrimerSection
 from .opening import section_lines
 
-SHARES: Final[Mapping[PrimerPart, float]] = {
-    PrimerPart.RULES: 0.25,
-    PrimerPart.OWNER: 0.15,
-    PrimerPart.PEOPLE: 0.15,
-    PrimerPart.TASKS: 0.2,
-    PrimerPart.DAYS: 0.25,
+CAPS: Final[Mapping[PrimerPart, tuple[float, int]]] = {
+    PrimerPart.RULES: (0.25, 20),
+    PrimerPart.OWNER: (0.15, 30),
+    PrimerPart.PEOPLE: (0.15, 10),
+    PrimerPart.TASKS: (0.2, 20),
+    PrimerPart.DAYS: (0.25, 24),
 }
-"""Of the budget; the constitution has one of its own. That of sections with nothing to tell is
-divided among the others, and what one of those leaves goes to the next."""
+"""A section's share of the budget, and its most lines; the constitution has a budget of its own.
+The share of sections with nothing to tell is divided among the others, and what one of those leaves
+goes to the next."""
 PREVIEW: Final = 160
 """Characters of a memory: a line must fit into its section's share."""
-_MOST: Final = {
-    PrimerPart.RULES: 20,
-    PrimerPart.OWNER: 30,
-    PrimerPart.PEOPLE: 10,
-    PrimerPart.TASKS: 20,
-    PrimerPart.DAYS: 24,
-}
 _OF_A_PERSON: Final = 3
 _DAYS: Final = 3
 """The newest days with entries, of each scope."""
@@ -50,7 +44,6 @@ MOST_PEOPLE: Final = 5
 _LEAST_NAME: Final = 2
 _LONGEST_NAME: Final = 32
 COMMENT: Final = re.compile("<!--.*?(?:-->|\\Z)", re.DOTALL)
-_TITLE: Final = re.compile("# ")
 
 
 def is_rule(stored: StoredMemory) -> bool:
@@ -93,19 +86,19 @@ def sections_of(
         return stored.scope.name != own, -memory.strength, -memory.created_at.timestamp()
 
     sections = []
-    for part in SHARES:
+    for part, (_, most) in CAPS.items():
         entries = sorted(shown.get(part, ()), key=rank)
         names, words = tuple[str, ...](), tuple[str, ...]()
         match part:
             case PrimerPart.OWNER:
-                words = _lines(owner)
+                words = _lines(owner)[:most]
             case PrimerPart.PEOPLE:
                 entries, names = _about(people, entries), _names(people)
             case PrimerPart.TASKS:
                 entries = [stored for stored in entries if not is_done(stored)]
             case PrimerPart.DAYS:
                 entries = _last_days(entries, zone)
-        hits = tuple(_hit(*said) for said in once(entries[: _MOST[part]]))
+        hits = tuple(_hit(*said) for said in once(entries[:most]))
         sections += [PrimerSection(part, hits, names, words)] if hits or names or words else []
     return sections
 
@@ -113,8 +106,7 @@ def sections_of(
 def _lines(owner: str) -> tuple[str, ...]:
     """Returns the owner's lines without the file's title and comments."""
     said = (line for line in COMMENT.sub("\n", owner).splitlines() if line.strip())
-    lines = [one_line(line)[:PREVIEW] for line in said if not _TITLE.match(line)]
-    return tuple(lines[: _MOST[PrimerPart.OWNER]])
+    return tuple(one_line(line)[:PREVIEW] for line in said if not line.startswith("# "))
 
 
 def _names(people: Iterable[Actor]) -> tuple[str, ...]:
@@ -141,12 +133,11 @@ def _last_days(entries: Iterable[StoredMemory], zone: tzinfo | None) -> list[Sto
 def _about(people: Iterable[Actor], entries: Sequence[StoredMemory]) -> list[StoredMemory]:
     """Returns entries that name these people, or that they said about themselves: a few for each
     person, in the order of the people."""
-    chosen: dict[tuple[str, str], StoredMemory] = {}
+    found: dict[int, StoredMemory] = {}
     for person in people:
-        of_this = [stored for stored in entries if _speaks_of(person, stored.memory)]
-        for stored in of_this[:_OF_A_PERSON]:
-            chosen.setdefault((place_name(stored), stored.memory.memory_id), stored)
-    return list(chosen.values())
+        of_this = (stored for stored in entries if _speaks_of(person, stored.memory))
+        found |= {id(stored): stored for stored in islice(of_this, _OF_A_PERSON)}
+    return list(found.values())
 
 
 def _speaks_of(person: Actor, memory: Memory) -> bool:
@@ -165,10 +156,10 @@ def fit(sections: Sequence[PrimerSection], token_budget: int, texts: Texts) -> P
     """Returns what fits the budget, for the whole text, line ends included. An entry that does not
     fit is skipped. Empty if only names would be shown."""
     kept: list[PrimerSection] = []
-    shares = sum(SHARES[section.part] for section in sections)
+    shares = sum(CAPS[section.part][0] for section in sections)
     spent = allowed = 0.0
     for section in sections:
-        allowed += token_budget * SHARES[section.part] / shares
+        allowed += token_budget * CAPS[section.part][0] / shares
         head, *costs = (estimate_tokens(f"{line}\n") for line in section_lines(section, texts))
         cost, taken = spent + head, list[int]()
         for place, of_line in enumerate(costs):
