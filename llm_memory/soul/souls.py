@@ -285,7 +285,6 @@ class Souls:
     def _counted(self, standing: Standing) -> tuple[SoulLine, str]:
         """Returns what the night may put in force, and the text in force. What an admin has vetoed
         or taken back before waits for one."""
-        standing.require_sound()
         proposal, soul = self._ready(0, standing), standing.soul
         alike = (one for one in soul.proposals.values() if one.aim == proposal.aim)
         ends = {soul.states[one.proposal] for one in alike}

@@ -173,6 +173,7 @@ class SoulStore:
         """Add a line to the log, at its end and now, and ``raw`` as a new version. What a person
         has written into SOUL.md stays there; what a kill has left of this version's number without
         a line is replaced. Returns how it stands then."""
+        standing.require_sound()
         role, soul, file = standing.role, standing.soul, standing.file
         if raw is not None:
             line = replace(line, version=soul.version + 1, sha256=digest(raw))
@@ -204,7 +205,7 @@ class SoulStore:
         """Bring SOUL.md and the log's end in the state to where the log is."""
         role, soul, raw, page = standing.role, standing.soul, standing.raw, standing.page
         head = SoulHead(len(soul.lines), soul.end, soul.version, soul.sha256)
-        if raw is None:
+        if raw is None or soul.broken:
             return standing
         try:
             if not standing.by_hand and (page is None or page.raw != raw):

@@ -313,6 +313,26 @@ async def test_a_save_meanwhile_stays(world: SoulWorld, action: SoulAction) -> N
     assert world.page().read_bytes() == HAND + b"x"
 
 
+async def test_a_log_that_is_cut_right_behind_a_write_is_not_taken_for_whole(
+    world: SoulWorld,
+) -> None:
+    await live(world, "next day")
+    write = pages.replace_durably
+
+    def cut(path: Path, *rest: Any) -> None:
+        write(path, *rest)
+        if path == world.log():
+            path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+
+    with mock.patch.object(pages, "replace_durably", cut):
+        await world.ask("apply")
+    assert (await world.ask("verify")).line == 2
+    world.counts.wanted[CAT] = [("emoji", "less")]
+    before = world.tree()
+    await world.souls.night()
+    assert world.tree() == before, "nothing is added to it"
+
+
 @pytest.mark.parametrize("writes", [0, 1, 2])
 async def test_a_disk_that_fills_up_at_any_write_leaves_the_old_or_the_new(
     world: SoulWorld, writes: int
