@@ -18,8 +18,6 @@ _MARK: Final = re.compile(r"<(/?)(?:think(?:ing)?|thought|reasoning)>", re.IGNOR
 _START: Final = re.compile(r'\{\s*["}]|\[\s*[{\]]')
 """The beginning of an object, or of a list of them; in {words} a brace means something else."""
 _STRAY_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
-_DECODER: Final = json.JSONDecoder(strict=False)
-"""A line may end inside a text."""
 _MOST_BROKEN: Final = 10
 """So many objects may begin and not end before the rest is not looked at."""
 
@@ -125,6 +123,22 @@ def _answer(
 
 def _is_answer(value: Mapping[str, object], names: Collection[str]) -> bool:
     return any(name_of(key) in names for key in value)
+
+
+def _joined(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Returns an object; of two lists under one name it has both."""
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        before = found.get(key)
+        if isinstance(before, list) and isinstance(value, list):
+            before += value
+        else:
+            found[key] = value
+    return found
+
+
+_DECODER: Final = json.JSONDecoder(strict=False, object_pairs_hook=_joined)
+"""A line may end inside a text."""
 
 
 def _texts(value: object) -> set[str]:

@@ -106,10 +106,13 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
 
 
 def as_list(value: object) -> list[object]:
-    """Returns a list as it is, nothing as an empty one, and a value alone as a list of it."""
+    """Returns a list as it is, numbered values as one, nothing as an empty one, and a value alone
+    as a list of it."""
     if isinstance(value, list):
         return value
-    return [] if value in (None, "", {}, False) else [value]
+    if isinstance(value, dict) and all(key.isdecimal() for key in value):
+        return list(value.values())
+    return [] if value in (None, "", False) else [value]
 
 
 def as_text(value: object) -> str:

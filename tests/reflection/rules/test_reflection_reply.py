@@ -82,6 +82,8 @@ SAID = {
     **dict.fromkeys(
         [
             f'{{"new_memories": {ITEM}}}',
+            f'{{"new_memories": {{"1": {ITEM}}}}}',
+            f'{{"new_memories": [{ITEM}], "new_memories": []}}',
             f"[{ITEM}]",
             ITEM,
             f'{{"memories": [{ITEM}]}}',
