@@ -29,6 +29,9 @@ _VALUES: Final = ", ".join("?" * len(_NAMES))
 _PUT: Final = f"INSERT OR IGNORE INTO turn ({_COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
 _PUT_BATCH: Final = "INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?)"
 _NAMED: Final = "ticket_id IN (SELECT value FROM json_each(?))"
+_UNANSWERED: Final = (
+    f"UPDATE batch SET reply = '' WHERE batch_id IN (SELECT batch_id FROM turn WHERE {_NAMED})"  # noqa: S608
+)
 _SPEAKER: Final = "CASE person WHEN '' THEN conversation ELSE person END"
 _WAITS: Final = "batch_id NOT IN (SELECT batch_id FROM batch WHERE reply <> '' OR error <> '')"
 _MAY_GO: Final = "batch_id NOT IN (SELECT batch_id FROM batch WHERE error = '')"
@@ -210,10 +213,13 @@ class SqliteTurnStore:
         return [str(ticket) for ticket, _ in moved]
 
     def drop(self, ticket_ids: Collection[str]) -> None:
-        """Delete turns: what they taught stands in the vault. Unknown ones are ignored. A batch
-        without turns goes with them. All at once, or nothing."""
+        """Delete turns: what they taught stands in the vault, or is not to be learned. Unknown ones
+        are ignored. A batch without turns goes with them, and an answer about more turns than are
+        left. All at once, or nothing."""
+        gone = (_all(ticket_ids),)
         with self._file.transaction() as connection:
-            connection.execute(f"DELETE FROM turn WHERE {_NAMED}", (_all(ticket_ids),))  # noqa: S608
+            connection.execute(_UNANSWERED, gone)
+            connection.execute(f"DELETE FROM turn WHERE {_NAMED}", gone)  # noqa: S608
             _drop_empty_batches(connection)
 
     def count(self) -> int:

@@ -150,6 +150,18 @@ def test_a_batch_holds_turns_of_its_scope_that_no_other_has_and_those_of_a_dead_
     assert stores.turns.size().dead == 0
 
 
+def test_of_an_answer_that_waits_nothing_is_left_when_one_of_its_turns_goes(
+    stores: Stores,
+) -> None:
+    stores.put(turn(1), turn(2))
+    stores.turns.take(batch("b-1"), ["t-1", "t-2"])
+    assert stores.turns.keep_reply(batch("b-1", reply="{}"))
+    assert stores.turns.lines() == []
+    stores.turns.drop(["t-1"])
+    (line,) = stores.turns.lines()
+    assert (line.count, [one.reply for one in stores.turns.batches()]) == (1, [""])
+
+
 def test_in_a_full_queue_whoever_holds_the_most_makes_room_but_for_what_is_read(
     stores: Stores,
 ) -> None:
