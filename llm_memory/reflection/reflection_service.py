@@ -14,7 +14,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Final
@@ -56,51 +56,38 @@ type Apply = Callable[..., Awaitable[FeedbackReport]]
 """``CognitiveService.feedback``."""
 
 
+@dataclass(eq=False)
 class ReflectionService:
     """Runs one pass at a time, for all callers."""
 
-    def __init__(
-        self,
-        turns: SqliteTurnStore,
-        model: Model,
-        applier: FeedbackApplier,
-        apply: Apply,
-        unread_follower: UnreadFollower,
-        corrected: Deeds,
-        exclusions: Exclusions,
-        paused_conversations: PausedConversations,
-        loop_book: SqliteLoopFacts,
-        clock: Clock,
-        settings: LoopSettings,
-        *,
-        learns: bool = True,
-    ) -> None:
-        """``learns``: False while the scope filter is switched off: nothing is read or stored."""
-        self._turns = turns
-        self._model = model
-        self._applier = applier
-        self._apply = apply
-        self._follower = unread_follower
-        self._corrected = corrected
-        self._exclusions = exclusions
-        self._paused = paused_conversations
-        self._book = loop_book
-        self._clock = clock
-        self._settings = settings
-        self._learns = learns
+    _turns: SqliteTurnStore
+    _model: Model
+    _applier: FeedbackApplier
+    _apply: Apply
+    _unread_follower: UnreadFollower
+    _corrected: Deeds
+    _exclusions: Exclusions
+    _paused_conversations: PausedConversations
+    _loop_book: SqliteLoopFacts
+    _clock: Clock
+    _settings: LoopSettings
+    _learns: bool
+    """False while the scope filter is switched off: nothing is read or stored."""
+    last: ReflectionReport = field(init=False, default=ReflectionReport())
+    """The report of the last pass, or so far of this one."""
+    error: str | None = field(init=False, default=None)
+    """The last error, empty after a success, None before it was read from the file."""
+    _reading: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _woken: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _works: bool = field(init=False, default=False)
+    """The model has answered in this pass."""
+    _passed: set[str | LineName] = field(init=False, default_factory=set)
+    """Answered batches, and lines, that came to nothing in this pass."""
+    _suspects: Counter[LineName] = field(init=False, default_factory=Counter)
+    """How many of a line's first turns the service failed for or refused together."""
+
+    def __post_init__(self) -> None:
         self._worth = lru_cache(_REMEMBERED)(self._worth_of)
-        self._reading = asyncio.Lock()
-        self._woken = asyncio.Event()
-        self._suspects: Counter[LineName] = Counter()
-        """How many of a line's first turns the service failed for or refused together."""
-        self._works = False
-        """The model has answered in this pass."""
-        self._passed: set[str | LineName] = set()
-        """Answered batches, and lines, that came to nothing in this pass."""
-        self.last = ReflectionReport()
-        """The report of the last pass, or so far of this one."""
-        self.error: str | None = None
-        """The last error, empty after a success, None before it was read from the file."""
 
     @property
     def resting(self) -> Resting:
@@ -143,7 +130,7 @@ class ReflectionService:
 
     async def follow(self) -> None:
         """Have exactly what waits be recallable. Raises StateUnavailable."""
-        await self._follower.follow()
+        await self._unread_follower.follow()
 
     async def retry(self) -> int:
         """Queue again what was put aside. Returns how many batches. Raises StateUnavailable."""
@@ -172,13 +159,13 @@ class ReflectionService:
     def _is_paused(self, *keys: str) -> bool:
         """Returns whether a conversation is off the record, by its own id, or the group's on
         platforms that split a group by member."""
-        return any(map(self._paused.of, keys))
+        return any(map(self._paused_conversations.of, keys))
 
     async def _pass(self, conversation: str | None, purpose: Purpose) -> ReflectionReport:
         await self.follow()
         async with self._reading:
             if self.error is None:
-                self.error = await asyncio.to_thread(self._book.fact, _ERROR)
+                self.error = await asyncio.to_thread(self._loop_book.fact, _ERROR)
             resting, self.last = self._unavailable(), ReflectionReport()
             self._works, self._passed = False, set()
             if resting not in ("off", "learning_paused"):
@@ -188,7 +175,7 @@ class ReflectionService:
                     resting = "budget" if left else ""
             if (self.last.error or self.last.read) and self.last.error != self.error:
                 self.error = self.last.error
-                await asyncio.to_thread(self._book.put_fact, _ERROR, self.error)
+                await asyncio.to_thread(self._loop_book.put_fact, _ERROR, self.error)
             size = await asyncio.to_thread(self._turns.size, conversation)
             self.last = replace(self.last, resting=resting, waiting=size.waiting)
             return self.last

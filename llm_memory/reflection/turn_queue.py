@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -31,34 +32,23 @@ _PATIENCE: Final = 60.0
 _AGAIN: Final = 1.0
 
 
+@dataclass(eq=False)
 class TurnQueue:
     """Puts turns in, and makes them recallable."""
 
-    def __init__(
-        self,
-        book: ScopeBook,
-        turns: SqliteTurnStore,
-        vault: MarkdownVault,
-        clock: Clock,
-        hide: Callable[[str], str],
-        settings: LoopSettings,
-        notices: NoticeBoard,
-        life: Lifespan,
-        unread_follower: UnreadFollower,
-    ) -> None:
-        """``hide``: a text without what is private in it. It may block."""
-        self._book = book
-        self._turns = turns
-        self._vault = vault
-        self._clock = clock
-        self._hide = hide
-        self._settings = settings
-        self._notices = notices
-        self._life = life
-        self._follower = unread_follower
-        self._writing = asyncio.Lock()
-        """One waits for the file at a time, or all threads would."""
-        self._lost = 0
+    _book: ScopeBook
+    _turns: SqliteTurnStore
+    _vault: MarkdownVault
+    _clock: Clock
+    _hide: Callable[[str], str]
+    """Returns a text without what is private in it. It may block."""
+    _settings: LoopSettings
+    _notices: NoticeBoard
+    _life: Lifespan
+    _unread_follower: UnreadFollower
+    _writing: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    """One waits for the file at a time, or all threads would."""
+    _lost: int = field(init=False, default=0)
 
     async def put(
         self, turn: Turn, scope: Scope | Refused, conversation_id: ConversationId
@@ -97,8 +87,8 @@ class TurnQueue:
             self._notices.post(Notice(code, params={"count": str(most)}))
         if dropped is None:
             return Refused("full")
-        self._follower.let_go([dropped])
-        await self._follower.take_in(queued, scope)
+        self._unread_follower.let_go([dropped])
+        await self._unread_follower.take_in(queued, scope)
         return Ticket(queued.ticket_id)
 
     async def _patiently[T](self, put: Callable[[], T], deadline: float) -> T:

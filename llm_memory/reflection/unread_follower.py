@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..catalogue.unread_turns import Unread, UnreadTurns
@@ -30,32 +31,25 @@ _LONGEST: Final = 400
 """The most characters of one."""
 
 
+@dataclass(eq=False)
 class UnreadFollower:
     """Takes in each turn when it is queued, and all of them where the queue changed otherwise."""
 
-    def __init__(
-        self,
-        unread: UnreadTurns,
-        turns: SqliteTurnStore,
-        vault: MarkdownVault,
-        handlers: MemoryHandlers,
-        corrected: Deeds,
-        exclusions: Exclusions,
-        paused_conversations: PausedConversations,
-    ) -> None:
-        self._unread = unread
-        self._turns = turns
-        self._vault = vault
-        self._handlers = handlers
-        self._corrected = corrected
-        self._exclusions = exclusions
-        self._paused_conversations = paused_conversations
-        self._silent: set[str] = set()
-        """Tickets of turns that state nothing, or may not be remembered."""
-        self._uncorrected: dict[str, tuple[int, bool]] = {}
-        """By ticket, the scope's number of changes at the last check, and whether the turn was
-        uncorrected then. What was not checked since the last change is hidden."""
-        unread.set_filter(self._is_shown, self._judge)
+    _unread: UnreadTurns
+    _turns: SqliteTurnStore
+    _vault: MarkdownVault
+    _handlers: MemoryHandlers
+    _corrected: Deeds
+    _exclusions: Exclusions
+    _paused_conversations: PausedConversations
+    _silent: set[str] = field(init=False, default_factory=set)
+    """Tickets of turns that state nothing, or may not be remembered."""
+    _uncorrected: dict[str, tuple[int, bool]] = field(init=False, default_factory=dict)
+    """By ticket, the scope's number of changes at the last check, and whether the turn was
+    uncorrected then. What was not checked since the last change is hidden."""
+
+    def __post_init__(self) -> None:
+        self._unread.set_filter(self._is_shown, self._judge)
 
     async def follow(self) -> None:
         """Add what was queued, remove what no longer waits. Raises StateUnavailable."""
