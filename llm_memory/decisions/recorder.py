@@ -143,8 +143,13 @@ class Recorder:
 
     async def _former(self, number: int, stored: StoredMemory) -> StoredMemory | None:
         """Returns the decision of the entry's own scope with this number, if it is in force."""
-        entries = self._catalogue.of_scope(stored.scope)
-        return await asyncio.to_thread(lambda: decided_here(cooperative(entries), number))
+        entries = list(self._catalogue.all()) if number else []
+
+        def found() -> StoredMemory | None:
+            own = (one for one in cooperative(entries) if one.scope == stored.scope)
+            return decided_here(own, number)
+
+        return await asyncio.to_thread(found)
 
     async def _decide_here(self, record: Record, stored: StoredMemory | None) -> Recorded | Refused:
         """Mark the entry; a kill before it has decided nothing."""

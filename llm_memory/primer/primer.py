@@ -65,7 +65,7 @@ class _Talk:
     """
 
     seen: datetime | None
-    told: str
+    told: frozenset[str]
     written: tuple[str, datetime] | None = None
     primed: Primed | None = None
     given_up: bool = False
@@ -105,6 +105,8 @@ class PrimerService:
         if self._settings.prime_after_hours <= 0 or view.seen.everything:
             return Primer()
         now, talk = self._clock(), await self._talk(view.where.umo)
+        instructions = self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.seen)
+        untold = await asyncio.to_thread(_untold, instructions, talk.told)
         budget = self._settings.prime_tokens - frame_tokens(self._texts)
         away = now.astimezone(UTC) - talk.seen if talk.seen else None
         if away and away >= timedelta(hours=self._settings.prime_after_hours):
@@ -118,12 +120,16 @@ class PrimerService:
                 talk.primed = Primed(now, away, scopes, len(made.shown))
         else:
             opens = new_talk or talk.seen is None
-            untold = {PrimerPart.RULES: self._untold(talk, view.seen)}
-            chosen = sections_of(untold, view.seen.scopes[0].name, now.tzinfo)
+            news, own = {PrimerPart.RULES: [*untold.values()]}, view.seen.scopes[0].name
+            chosen = await asyncio.to_thread(sections_of, news, own, now.tzinfo)
             rules = await self._constitutions(view.seen) if opens else []
             made = self._fitted(chosen, rules, budget, complete)
         await self._note_turn(view, talk, now)
-        await self._note_told(view, talk, made)
+        hits = [hit for section in made.sections for hit in section.hits]
+        shown = {one.memory_id for hit in hits for one in (hit, *hit.also)}
+        await self._note_told(
+            view, talk, {name for name, one in untold.items() if one.memory.memory_id in shown}
+        )
         return made
 
     async def at_once(
@@ -169,7 +175,7 @@ class PrimerService:
         if talk is None:
             book, fact = self._loop_book, _told_fact(conversation)
             talk = await asyncio.to_thread(
-                lambda: _Talk(book.last_seen(conversation), book.fact(fact))
+                lambda: _Talk(book.last_seen(conversation), frozenset(book.fact(fact).split()))
             )
         self._talks[conversation] = talk
         self._talks.move_to_end(conversation)
@@ -185,22 +191,13 @@ class PrimerService:
             with suppress(StateUnavailable):
                 await asyncio.to_thread(self._loop_book.see, view.where.umo, scope, at=talk.seen)
 
-    def _untold(self, talk: _Talk, scope_filter: ScopeFilter) -> list[StoredMemory]:
-        """Returns the trusted instructions, which hold whoever takes part, that the conversation
-        was not told of as they stand."""
-        rules = filter(is_rule, self._catalogue.of_topics({Topic.INSTRUCTIONS}, scope_filter))
-        return [rule for rule in rules if _digest(rule) not in talk.told]
-
-    async def _note_told(self, view: View, talk: _Talk, made: Primer) -> None:
+    async def _note_told(self, view: View, talk: _Talk, news: Collection[str]) -> None:
         """Note which rules the conversation knows: in memory last, so that a turn that is given up
         leaves them to the next, as does one that had no room for them."""
-        hits = [hit for section in made.sections for hit in section.hits]
-        shown = {one.memory_id for hit in hits for one in (hit, *hit.also)}
-        news = [one for one in self._untold(talk, view.seen) if one.memory.memory_id in shown]
         if news:
-            told, name = " ".join([talk.told, *map(_digest, news)]), _told_fact(view.where.umo)
+            told, name = talk.told.union(news), _told_fact(view.where.umo)
             with suppress(StateUnavailable):
-                await asyncio.to_thread(self._loop_book.put_fact, name, told)
+                await asyncio.to_thread(self._loop_book.put_fact, name, " ".join(told))
             talk.told = told
 
     # What people wrote.
@@ -296,6 +293,13 @@ class PrimerService:
 
 def _told_fact(conversation: str) -> str:
     return f"rules told {content_hash(conversation)}"
+
+
+def _untold(entries: Iterable[StoredMemory], told: Collection[str]) -> dict[str, StoredMemory]:
+    """Returns the trusted instructions, which hold whoever takes part, that were not told as they
+    stand, by their digests. Blocks."""
+    rules = {_digest(stored): stored for stored in cooperative(entries) if is_rule(stored)}
+    return {digest: rule for digest, rule in rules.items() if digest not in told}
 
 
 def _digest(rule: StoredMemory) -> str:
