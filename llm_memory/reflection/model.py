@@ -24,14 +24,14 @@ from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import estimate_tokens
 from .chat_port import ChatModel, Completion
 from .rules.due import Allowance
-from .rules.forgiving_json import Unreadable
+from .rules.forgiving_json import Doubtful, Unreadable
 from .rules.prompt import REPLY_TOKENS, Prompt
 
 type Purpose = Literal["reading", "asked", "night", "soul"]
 """``reading``: turns that are due, within what their group may use. ``asked``: an admin waits for
 it, so it skips backoff and shares. ``night``: what no group pays for, at most a fifth of the day.
 ``soul``: an evaluation."""
-type Schema[T] = Callable[[Completion], T | Unreadable]
+type Schema[T] = Callable[[Completion], T | Doubtful[T] | Unreadable]
 """Is called in a thread, for each of two answers at most."""
 
 _FAILURES, _REFUSALS = "model_failures", "model_refusals"
@@ -89,8 +89,8 @@ class Model:
         purpose: Purpose,
         group: str | None = None,
     ) -> T:
-        """Returns what the schema reads in the model's answer. If that cannot be used, the model is
-        asked once more, with the reason.
+        """Returns what the schema reads in the model's answer. If that cannot be used, or not all
+        of it, the model is asked once more, with the reason.
 
         Args:
             conversation: Whose model is asked, if the owner has chosen none.
@@ -108,9 +108,31 @@ class Model:
             again = prompt.again(completion.text if read.shown else "", read.reason)
             completion = await self._call(again, conversation, purpose, group)
             read = await asyncio.to_thread(schema, completion)
+        elif isinstance(read, Doubtful):
+            return await self._put_right(
+                prompt, completion, read, schema, conversation, purpose, group
+            )
         if isinstance(read, Unreadable):
             raise ChatFailed("unreadable", read.reason)
-        return read
+        return read.value if isinstance(read, Doubtful) else read
+
+    async def _put_right[T](
+        self,
+        prompt: Prompt,
+        completion: Completion,
+        first: Doubtful[T],
+        schema: Schema[T],
+        *call: *tuple[str, Purpose, str | None],
+    ) -> T:
+        """Returns what can be used of an answer, with what the model puts right of it."""
+        try:
+            better = await self._call(prompt.again(completion.text, first.reason), *call)
+            read = await asyncio.to_thread(schema, better)
+        except (ChatFailed, Rests):
+            return first.value
+        if isinstance(read, Unreadable):
+            return first.value
+        return first.joined(read.value if isinstance(read, Doubtful) else read)
 
     async def resting(
         self, prompt: Prompt, *, conversation: str, purpose: Purpose, group: str | None = None

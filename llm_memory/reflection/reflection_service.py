@@ -11,10 +11,11 @@ no turn is put aside before the model has answered in that pass, if only a greet
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Final
@@ -35,7 +36,7 @@ from .chat_port import Completion
 from .feedback_applier import SCOPE_GONE, FeedbackApplier
 from .model import Model, Purpose, Rests, Schema
 from .rules.due import Allowance, may_pay, seconds_until_due, worth_of
-from .rules.forgiving_json import MOST_CHARS, Unreadable
+from .rules.forgiving_json import MOST_CHARS, Doubtful, Unreadable
 from .rules.grounding import grounded
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, Prompt, how_many_fit, reflection_prompt
 from .rules.reading import read_reply
@@ -304,19 +305,19 @@ class ReflectionService:
     ) -> ReflectionReply | None:
         """Returns the answer that was kept, or the model's, kept now; None where the turns are no
         longer all there, in their scope and words. Raises ChatFailed, Rests."""
-        texts = [batch.reply]
 
-        def understand(completion: Completion) -> ReflectionReply | Unreadable:
-            # With what was corrected since: that is not made up, and refused where it is stored.
+        texts = list[str]()
+
+        def understand(
+            completion: Completion,
+        ) -> ReflectionReply | Doubtful[ReflectionReply] | Unreadable:
             texts.append(completion.text[: MOST_CHARS + 1])
-            reply = parse_reply(texts[-1])
-            if not isinstance(reply, Unreadable):
-                if reply.dropped:
-                    logger.info("items_dropped", items=", ".join(reply.dropped))
-                reply = grounded(reply, said, prompt)
-                if isinstance(reply, Unreadable):  # what comes from elsewhere is not shown again
-                    reply = replace(reply, shown=False)
-            if isinstance(reply, Unreadable) and self._is_off_the_record(said):
+            read = parse_reply(texts[-1])
+            if isinstance(read, ReflectionReply) and read.dropped:
+                logger.info("items_dropped", items=", ".join(read.dropped))
+            # With what was corrected since: that is not made up, and refused where it is stored.
+            reply = read if isinstance(read, Unreadable) else grounded(read, said, prompt)
+            if not isinstance(reply, ReflectionReply) and self._is_off_the_record(said):
                 raise Rests("")  # nobody may be asked again now
             return reply
 
@@ -324,13 +325,14 @@ class ReflectionService:
             kept = await asyncio.to_thread(understand, Completion(batch.reply))
             if isinstance(kept, Unreadable):
                 raise ChatFailed("unreadable", kept.reason)
-            return kept
+            return kept.value if isinstance(kept, Doubtful) else kept
         if await asyncio.to_thread(self._turns.take, batch, _tickets(said)) != [*said]:
             return None
         reply = await self._ask(prompt, understand, said[0], purpose)
         if await asyncio.to_thread(self._turns.of_batch, batch.batch_id) != [*said]:
             return None
-        answered = replace(batch, reply=texts[-1])
+        told = texts[0] if len(texts) == 1 else _as_text(reply)
+        answered = replace(batch, reply=told)
         return reply if await asyncio.to_thread(self._turns.keep_reply, answered) else None
 
     async def _ask[T](
@@ -372,6 +374,12 @@ class ReflectionService:
         await asyncio.to_thread(self._turns.take, dead, _tickets(said))
         logger.warning("turns_set_aside", count=len(said), error=error)
         self.last = replace(self.last, dead=self.last.dead + 1, error=error)
+
+
+def _as_text(reply: ReflectionReply) -> str:
+    """Returns an answer that two were joined to, as a model would have given it."""
+    told = {**asdict(reply), "style": [[part for part in one if part] for one in reply.manner]}
+    return json.dumps(told, ensure_ascii=False)
 
 
 def _tickets(turns: Sequence[QueuedTurn]) -> list[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal
 
 from .traditional import simplified
+
+type Mood = Literal["stated", "asked", "supposed", "joked"]
 
 ASKS_FOR: Final = re.compile(
     "为什么|为何|为啥|怎么[样办]?|如何|谁|哪|什么时候|什么|啥|咋|几|多[少久大远长]|"
@@ -32,17 +34,65 @@ _REQUEST: Final = re.compile(
 _AND_HOW: Final = re.compile(r"呢\W*$")
 """那小芳呢 asks for more of what was spoken of."""
 SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
-CLAUSE: Final = re.compile(r"[^，,。！？!?；;\n]+[，,。！？!?；;\n]?")
-_IF: Final = re.compile(
-    r"(?:要是|如果|假如|万一|除非|倘若|\b(?:if|unless)\b).*", re.IGNORECASE | re.DOTALL
+CLAUSE: Final = re.compile(
+    r"(?:[^，,。！？!?；;\n]|(?<=[0-9]),(?=[0-9]))+(?:[，。！？!?；;\n]|,(?![0-9]))?"
 )
-_ASKED: Final = re.compile(
-    r"[?？]\s*$|吗\W*$|是不是|有没有|是否|[会能要]不[会能要]|"
-    r"^\W*(?:is|are|was|were|do|does|did|can|could|would|should)\b",
+_HAN: Final = re.compile("[\u4e00-\u9fff]")
+_SPACE: Final = re.compile(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
+"""Stands for a comma in chats."""
+_STOP: Final = re.compile(
+    r"(?<=\w)(?<!\b[A-Z])(?<!\b[DM]r)(?<!\bMs)(?<!\bSt)(?<!\bvs)(?<!Mrs)(?<!\.[a-z])(\.+)\s+"
+)
+"""Ends a sentence in English."""
+_THEN: Final = re.compile(
+    r"^\W*(?:then|(?:i|we|he|she|they|it|that|this|you)\W?(?:would|will|d|ll|might|could|can|may)\b)",
+    re.I,
+)
+_SUPPOSED: Final = re.compile(
+    r"要是|如果|假如|假设|万一|除非|倘若|想象一?下|比方|我倒?希望|但愿|恨不得|"
+    r"\b(?:if|unless|whether|suppos(?:e|ing)|imagine|i wish|would have|what if)\b",
     re.IGNORECASE,
 )
-"""Matches a clause that states nothing. ``asks`` would drop too many: 谁 and "when" stand in
-statements too."""
+"""From here on a sentence tells what is not so, or not yet."""
+_JOKED: Final = re.compile(
+    r"(?<!不是)(?<![没别])(?<!没有)(?<!没在)(?:开玩笑|逗你|骗你|哄你|瞎说|乱说|说着玩|吹牛|胡扯|才怪)|"
+    r"(?<!not )(?<!n't )(?<!no )\b(?:(?:just |only )?kidding|joking|(?:a|the) joke|j/?k|"
+    r"pulling your leg|made that up|as if)\b",
+    re.IGNORECASE,
+)
+_BUT: Final = re.compile(
+    r"其实|说真的|说正经的|不过|但|\b(?:actually|seriously|but)\b", re.IGNORECASE
+)
+_ASKED: Final = re.compile(
+    r"[?？]\W*$|[吗么]\W*$|[了过]没有?\W*$|(?<=[^\W\d])不\W*$|([\u4e00-\u9fff])[不没]\1|是否|[能可会]否|有没有|"
+    r"多少|几[点号时]|什么时候|为什么|为何|干[嘛啥]|谁知道|怎么办|(?<![没不])怎么样?\W*$|是(?:谁|哪|什么|几)|在哪|去哪|哪[天里儿]\W*$|"
+    r"^\W*(?:(?:and|so|but|hey|oh|well|ok(?:ay)?)\W+)*(?:(?:is|are|does)\s(?!not\b)|(?:do|did)\s(?:i|you|he|she|it|we|they|any\w*)\b|"
+    r"(?:am|was|were|can|could|should|has|have|had|will|would)\s"
+    r"(?:i|you|he|she|it|we|they|there|this|that|any\w*|some\w*|the|my|your|his|her|our|their)\b|"
+    r"(?:why|when|where|who|whose|how|what|which)(?:['’]s|\s\w+)?\s"
+    r"(?:is|are|am|was|were|do|does|did|can|could|should|has|have|had|will|would)\b)",
+    re.IGNORECASE,
+)
+"""Matches a clause that asks. ``asks`` would find too many: 谁 and "when" stand in statements."""
+_NO_QUESTION: Final = re.compile(
+    r"(?:什么|谁|哪|怎么|多少|几点|是否).{0,6}[都也]|不知不觉|^(?:has|have|will) "
+)
+_FROM_HERE: Final = re.compile(
+    r"([\u4e00-\u9fff])[不没]\1|是否|有没有|[能可会]否|多[少久大长远高重]|几|什么|怎么|为何|哪|谁|啥|咋|干嘛|"
+    r"(?<=.{6})要|(?<=..)(?:能|可以|可不|会|该|应该|需要|用|算|够|行|好|对|(?<!没)有)",
+)
+"""From here on a Chinese clause asks: what stands before it is what it speaks of."""
+_TELLS: Final = re.compile("[我俺咱了]")
+"""Stands in what a question tells before it asks; else that is what it asks of."""
+_OWN: Final = re.compile(
+    r"\b(?:my|our|since i|because i|now that|as i|i['’]?(?:m|ve)|i (?:am|have|just))\b.*",
+    re.I | re.S,
+)
+"""What an English question tells of who asks: for my wife's birthday on May 3."""
+_WHETHER: Final = re.compile(
+    r"^\W*(?:is|are|am|was|were|has|have|had|will|did|does|do)(?:n['’]t)?\s", re.IGNORECASE
+)
+_OWN_THING: Final = re.compile(r"\b(?:my|our) [a-z]+", re.IGNORECASE)
 
 
 def asks(text: str) -> bool:
@@ -59,7 +109,54 @@ def is_yes_or_no(text: str) -> bool:
 
 
 def stated(text: str) -> str:
-    """Returns a text's statements, without questions and conditional clauses."""
-    sentences = (_IF.sub("", one) for one in SENTENCE.findall(text))
-    clauses = (clause for one in sentences for clause in CLAUSE.findall(one))
-    return "".join(clause for clause in clauses if not _ASKED.search(clause))
+    """Returns a text's statements, without what it asks, supposes or says as a joke. Of a question
+    what it speaks of is stated: 我明天去北京，要带伞吗？"""
+    return "".join(clause for clause, mood in read(text) if mood == "stated")
+
+
+def read(text: str) -> list[tuple[str, Mood]]:
+    """Returns the pieces of a text, each with how it is meant."""
+    found: list[tuple[str, Mood]] = []
+    for sentence in SENTENCE.findall(_STOP.sub("\\1\n", _SPACE.sub("，", text))):
+        if _JOKED.search(sentence):
+            serious = _BUT.search(sentence)
+            told = sentence[serious.start() :] if serious else ""
+            # It is what was said before that was a joke.
+            found = [(piece, "joked") for piece, _ in found] + [(sentence, "joked")]
+            found += [(told, "stated")] if told and not _JOKED.search(told) else []
+            continue
+        supposed = _SUPPOSED.search(simplified(sentence))
+        end = supposed.start() if supposed else len(sentence)
+        for clause in CLAUSE.findall(sentence[:end]):
+            found += _parted(clause)
+        found += _supposed(sentence[end:]) if supposed else []
+    return found
+
+
+def supposes(text: str) -> bool:
+    """Returns whether a text tells of what may be, and not of what is."""
+    return _SUPPOSED.search(simplified(text)) is not None
+
+
+def _supposed(text: str) -> list[tuple[str, Mood]]:
+    """Returns what a condition is followed by: in English only what would come of it is supposed:
+    if anyone has spare gloves, I'm allergic to latex."""
+    first, *rest = CLAUSE.findall(text)
+    if _HAN.search(text):
+        return [(text, "supposed")]
+    moods: list[Mood] = ["supposed" if _THEN.search(one) else "stated" for one in rest]
+    return [(first, "supposed"), *zip(rest, moods, strict=True)]
+
+
+def _parted(clause: str) -> list[tuple[str, Mood]]:
+    plain = simplified(clause)
+    if not _ASKED.search(plain) or _NO_QUESTION.search(plain):
+        return [(clause, "stated")]
+    if not _HAN.search(plain):
+        own = (_OWN_THING if _WHETHER.match(plain) else _OWN).search(plain)
+        asked: list[tuple[str, Mood]] = [(clause, "asked")]
+        return [*asked, (own[0], "stated")] if own else asked
+    begins = _FROM_HERE.search(plain)
+    first = begins.start() if begins else 0
+    told: Mood = "stated" if _TELLS.search(plain[:first]) else "asked"
+    return [(clause[:first], told), (clause[first:], "asked")]

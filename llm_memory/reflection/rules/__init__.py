@@ -1,1 +1,9 @@
-"""Pure rules of reflection: when a call pays, prompt, reply, and what may be replaced."""
+"""What is learned from turns: pure decisions. Their patterns are data, in ``grounding.txt``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...text.lazy_pattern import PatternFile
+
+GROUNDING: Final = PatternFile("reflection/grounding.txt")

@@ -31,6 +31,17 @@ class Unreadable:
     shown: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Doubtful[T]:
+    """What can be used of an answer whose rest the model may put right. ``reason``: what is wrong
+    with that; it quotes people, and belongs into a prompt alone. ``joined``: returns it with what
+    can be used of the next answer."""
+
+    value: T
+    reason: str
+    joined: Callable[[T], T]
+
+
 def name_of(key: str) -> str:
     """Returns the name that keys of one meaning share: ``newMemory`` and ``new_memories`` have
     one."""

@@ -1,22 +1,34 @@
-"""Refuses what the reflection model did not take from the turns. Pure.
+"""What of a model's answer may stand: what people have said in the turns, as they said it. Pure.
 
-A weak model gives the prompt's own example back, or tells in another language of people whom no
-turn names. Such an answer is as unusable as bad JSON: the turns must not be taken for read.
+A weak model gives the prompt's own example back, takes a question for a fact, the bot's words for a
+person's, or changes a number. Such an item goes. What the model can put right it is asked for once
+more, with the words that were said beside it.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from typing import Final, Literal
 
 from ...models.turns import QueuedTurn
-from ...text.overlap import content, pieces
+from ...recall.rules.tell_once import claiming_nothing
+from ...text.english import stem
+from ...text.normalising import clean
+from ...text.overlap import CHANGED, content, pieces
 from ...text.scripts import fold
-from .forgiving_json import Unreadable
-from .prompt import Prompt, instructions
-from .reply import ReflectionReply
+from ...text.stated import SENTENCE, Mood, read, supposes
+from ...texts import Texts
+from . import GROUNDING
+from .figures import Evidence, figures, plain
+from .forgiving_json import Doubtful, Unreadable
+from .prompt import Prompt, as_data, instructions
+from .reply import NewMemory, ReflectionReply
+from .speakers import speakers
 
 _MADE_UP: Final = "made_up: the memories share nothing with the turns"
 _OTHER_LANGUAGE: Final = "language: the memories are not in the language of the turns"
@@ -25,54 +37,355 @@ _SCRIPTS: Final = (
     re.compile(r"(?:[A-Za-z']+\s){2}[A-Za-z]"),
 )
 """So much of a script in a row is its language: more than a name."""
+_BEHIND: Final = 3
+"""So many Han characters, or words, behind a negation tell what is denied."""
+
+type Fault = Literal["foreign", "unstated", "label", "figure", "denied", "unsure", "speaker"]
+_FAR: Final = 1_000
+"""Days."""
+_STATED: Final[tuple[Mood, ...]] = ("stated",)
+_WISHED: Final[tuple[Mood, ...]] = ("stated", "supposed", "asked")
+_FINAL: Final[tuple[Fault, ...]] = ("foreign", "unstated")
+"""Faults that no other words put right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Words that a person said, or assented to."""
+
+    text: str
+    words: frozenset[str]
+    turn: QueuedTurn
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What was said in turns. ``elsewhere``: words that were only asked, supposed or joked, or that
+    the bot alone said. ``names``: those of the speakers, by their labels."""
+
+    turns: Sequence[QueuedTurn]
+    pieces: Sequence[Piece]
+    elsewhere: frozenset[str]
+    evidence: Evidence
+    names: dict[str, str]
+
+    @classmethod
+    def of(cls, turns: Sequence[QueuedTurn], known: str, moods: Collection[Mood]) -> Talk:
+        """Reads the turns of one conversation, the oldest first. ``known``: what the model was
+        shown beside them; ``moods``: what counts as said."""
+        said, unsaid, answered = list[tuple[str, QueuedTurn]](), list[str](), list[str]()
+        for before, turn in zip((None, *turns), turns, strict=False):
+            assents = before is not None and GROUNDING["assent"].search(plain(turn.user_text))
+            if before is not None:
+                # What a person answers is told with the words of the question.
+                asked = SENTENCE.findall(f"{before.user_text}\n{before.reply_text}")
+                if not GROUNDING["refuses"].search(plain(turn.user_text)):
+                    answered += [sentence for sentence in asked if sentence[-1:] in "?？"]
+                own = before.user_text if before.person != turn.person else ""
+                said += [(one, turn) for one in (before.reply_text, own) if assents]
+            said = _corrected(said, turn)
+            for clause, mood in read(turn.user_text):
+                if mood in moods:
+                    said.append((clause, turn))
+                else:
+                    unsaid.append(clause)
+            unsaid.append(turn.reply_text)
+        found = [
+            Piece(clause, content(plain(clause)), turn)
+            for text, turn in said
+            for clause in GROUNDING["clause"].findall(text)
+        ]
+        stated = frozenset[str]().union(*(one.words for one in found))
+        elsewhere = content(plain("\n".join(unsaid))) - content(plain("\n".join(answered))) - stated
+        names = {one.label: one.name for one in speakers(turns)}
+        at = [(text, turn.observed_at) for text, turn in (*said, *(("", turn) for turn in turns))]
+        evidence = Evidence.of(at, known)
+        return cls(turns, found, elsewhere, evidence, names)
+
+    def put_right(self, new: NewMemory) -> NewMemory:
+        """Returns an item with names for labels, and without a day that nobody named."""
+        speaker = self.names.get(new.who, new.who) or (*self.names.values(), "")[0]
+        reasoning = self._named(claiming_nothing(clean(new.reasoning)), speaker)
+        return replace(
+            new,
+            judgment=self._named(new.judgment, speaker),
+            reasoning="" if GROUNDING["label"].search(reasoning) else reasoning,
+            asks=tuple(self._named(ask, speaker) for ask in new.asks),
+            when=new.when if self._may_be(new.when) else "",
+        )
+
+    def _named(self, text: str, speaker: str) -> str:
+        """Returns a text with names in place of the prompt's labels, unless people said these."""
+
+        def put(match: re.Match[str]) -> str:
+            if plain(match[0]).strip() in self.evidence.text:
+                return match[0]
+            label = match.groupdict().get("label")
+            if label is not None:
+                return self.names.get(label) or match[0]
+            return speaker if match.groupdict().get("user") else ""
+
+        return GROUNDING["label"].sub(put, text).strip()
+
+    def _may_be(self, when: str) -> bool:
+        """Returns whether a day is one that was named or, where none was, one of these years."""
+        try:
+            day = date.fromisoformat(when[:10])
+        except ValueError:
+            return False
+        near = all(abs((turn.observed_at.date() - day).days) < _FAR for turn in self.turns)
+        return self.evidence.has_day(day) or (near and not self.evidence.names_days)
+
+    def fault(self, text: str, old: str) -> tuple[Fault, str] | None:
+        """Returns what is wrong with a memory, and in which of its words; None where it may stand.
+        ``old``: what it corrects, empty for nothing."""
+        bare = text
+        for name in filter(None, self.names.values()):
+            bare = bare.replace(name, " ")
+        wanted, before = content(plain(bare)) or content(plain(text)), content(plain(old))
+        said = before.union(*(one.words for one in self.pieces))
+        if not wanted & (said | self.elsewhere) or self._is_of_prompt(text):
+            return "foreign", ""
+        clauses = GROUNDING["clause"].findall(text)
+        unsaid = self.elsewhere - before
+        if not wanted & said or 2 * len(wanted & unsaid) >= len(wanted):
+            return "unstated", ""
+        parts = ([word for word in content(plain(one)) if not word.isdecimal()] for one in clauses)
+        if any(2 * len(unsaid.intersection(part)) > len(part) > 1 for part in parts):
+            return "unstated", ""
+        if (label := GROUNDING["label"].search(text)) and self._named(text, "") != text:
+            return "label", label[0]
+        names = " ".join(self.names.values())
+        heard = "\n".join(f"{turn.user_text}\n{turn.reply_text}" for turn in self.turns)
+        if unnamed := self.evidence.unsaid(text, names, heard):
+            return "figure", "、".join(unnamed)
+        bent = ((self._bent(clause, text), clause) for clause in clauses)
+        return next(((fault, clause) for fault, clause in bent if fault), None)
+
+    def _bent(self, clause: str, text: str) -> Fault | None:
+        """Returns what a clause of a text makes of the words that are nearest to it."""
+        told, near = plain(clause), self.nearest(clause, text)
+        faults = [_turned(told, plain(piece.text)) for piece in near]
+        denied = [plain(o.text) for o, fault in zip(near, faults, strict=True) if fault == "denied"]
+        heads = {head for text in (told, *denied) for head, *_ in _denials(text)}
+        others = (_units(plain(o.text)) for o in near if plain(o.text) not in denied)
+        if denied and not any(heads.intersection(units) for units in others):
+            return "denied"
+        if near and self._was_taken_back(told, near[0]):
+            return "denied"
+        if faults and all(faults):
+            return faults[0]
+        if near and self._is_of_another(told, near):
+            return "speaker"
+        parties = [self._parties(piece.text, text, piece.turn.who) for piece in near]
+        mine = self._parties(clause, text, "")
+        exchanged = [
+            _are_exchanged(told, mine, plain(o.text), p) for o, p in zip(near, parties, strict=True)
+        ]
+        return "speaker" if exchanged and all(exchanged) else None
+
+    def _is_of_another(self, told: str, near: Sequence[Piece]) -> bool:
+        """Returns whether a clause repeats what another speaker said of himself."""
+        words = content(told) - content(plain(" ".join(self.names.values())))
+        return any(name and plain(name) in told for name in self.names.values()) and all(
+            GROUNDING["own"].search(plain(one.text))
+            and plain(one.turn.who) not in told
+            and 2 * len(words & one.words) > len(words)
+            and not _denials(plain(one.text))
+            for one in near
+        )
+
+    def _was_taken_back(self, told: str, since: Piece) -> bool:
+        """Returns whether somebody said later that it is not so."""
+        later, meant = self.pieces[self.pieces.index(since) + 1 :], _units(told)
+        if CHANGED.search(told) or _denials(told):
+            return False
+        return any(
+            one.turn is not since.turn
+            and content(told) & one.words
+            and (
+                GROUNDING["called_off"].search(plain(one.text))
+                or _denies(_denials(plain(one.text)), told)
+                or any(len(head) > 1 and head in meant for head, *_ in _denials(plain(one.text)))
+            )
+            for one in later
+        )
+
+    def _parties(self, words: str, text: str, who: str) -> list[str]:
+        """Returns who is named in words, in their order, of those whom a text names. ``who``: the
+        speaker of the words, empty for nobody."""
+        whole = "\n".join(turn.user_text for turn in self.turns)
+        known = {name for name in GROUNDING["party"].findall(text) if name in whole}
+        known |= {name for name in self.names.values() if name and name in text}
+        places = {name: words.find(name) for name in known if name in words}
+        own = GROUNDING["own"].search(plain(words)) if who else None
+        if own and who in known:
+            places.setdefault(who, own.start())
+        return sorted(places, key=places.__getitem__)
+
+    def nearest(self, clause: str, text: str) -> list[Piece]:
+        """Returns what was said that shares the most words with a clause of a text: by whom the
+        text is about, where that person said anything of it."""
+        words = content(plain(clause))
+        pairs = [pair for pair in pieces(plain(clause)) if len(pair) > 1 and not pair.isascii()]
+        owner = min((n for n in self.names.values() if n and n in text), key=text.find, default="")
+        near = [one for one in self.pieces if words & one.words]
+        own = [one for one in near if one.turn.who == owner or (owner and owner in one.text)]
+        alike = [
+            len(words & one.words) + sum(pair in plain(one.text) for pair in pairs)
+            for one in own or near
+        ]
+        most = max(alike, default=0)
+        return [one for one, count in zip(own or near, alike, strict=True) if count == most]
+
+    def _is_of_prompt(self, text: str) -> bool:
+        """Returns whether most of a text stands in the instructions, and in nothing that was
+        said."""
+        heard = fold(
+            "\n".join(f"{one.who}\n{one.user_text}\n{one.reply_text}" for one in self.turns)
+        )
+        wanted, prompt = [piece for piece in pieces(text) if len(piece) > 1], fold(instructions())
+        return 2 * sum(one in prompt and one not in heard for one in wanted) > len(wanted)
+
+
+def _turned(told: str, said: str) -> Fault | None:
+    """Returns what one text makes of another one on the same matter."""
+    one, other = _denials(told), _denials(said)
+    if not (one and other):
+        plainly = GROUNDING["implied"].search(said if one else told) is None
+        if plainly and (_denies(one, said) or _denies(other, told)):
+            return "denied"
+    reported = GROUNDING["reported"].search(said)
+    if reported and not content(said[: reported.start()]) & content(told):
+        return None if GROUNDING["reports"].search(told) else "speaker"
+    if GROUNDING["hedge"].search(told):
+        return None
+    planned, done = GROUNDING["intended"].search(said), GROUNDING["completed"]
+    undone = (
+        planned
+        and planned[0] not in told
+        and not done.search(said[: planned.start()])
+        and done.search(told)
+    )
+    return "unsure" if undone or GROUNDING["unsure"].search(said) else None
+
+
+def _are_exchanged(told: str, mine: Sequence[str], said: str, theirs: Sequence[str]) -> bool:
+    """Returns whether what one did is told of another one, or to whom it was done."""
+    if len(mine) == len(theirs) == 1:
+        return mine != theirs
+    if len(mine) != 2 or {*mine} != {*theirs}:
+        return False
+    taking = [GROUNDING["takes"].search(text) is not None for text in (told, said)]
+    giving = [
+        taken or GROUNDING["gives"].search(text)
+        for taken, text in zip(taking, (told, said), strict=True)
+    ]
+    return all(giving) and (list(mine) == list(theirs)) is (taking[0] is not taking[1])
+
+
+def _corrected(
+    said: list[tuple[str, QueuedTurn]], turn: QueuedTurn
+) -> list[tuple[str, QueuedTurn]]:
+    """Returns what was said, without the figures of the speaker's last turn for which this turn,
+    which corrects it, has others."""
+    before = next((one for _, one in reversed(said) if one.person == turn.person), None)
+    if before is None or not GROUNDING["corrects"].search(plain(turn.user_text)):
+        return said
+    kinds = {one.kind for one in figures(turn.user_text, turn.observed_at)}
+
+    def left(text: str) -> str:
+        for one in figures(text, turn.observed_at):
+            text = plain(text).replace(one.words, " ") if one.kind in kinds else text
+        return text
+
+    return [(left(text) if one is before else text, one) for text, one in said]
+
+
+def _denies(denials: Sequence[Sequence[str]], other: str) -> bool:
+    """Returns whether a text affirms what is denied: the same, of the same."""
+    units = _units(other)
+    for head, *tail in denials:
+        of = content(" ".join(tail))
+        for place, unit in enumerate(units):
+            behind = content(" ".join(units[place + 1 : place + 1 + _BEHIND])) or content(other)
+            if unit == head and (not of or of & behind):
+                return True
+    return False
+
+
+def _denials(text: str) -> list[list[str]]:
+    """Returns what a text denies: of each negation the Han characters or words behind it."""
+    text = _plainly(text)
+    found = (_units(text[match.end() :]) for match in GROUNDING["denial"].finditer(text))
+    return [units[: 1 + _BEHIND] for units in found if units]
+
+
+def _plainly(text: str) -> str:
+    """Returns a text with each negation before what it denies, and none that denies nothing."""
+    return GROUNDING["cannot"].sub(r"不\1\2", GROUNDING["no_denial"].sub(" ", text))
+
+
+def _units(text: str) -> list[str]:
+    """Returns Han characters and stems of words."""
+    units = re.findall("[\u4e00-\u9fff]|[a-z0-9]+", text)
+    return [unit if len(unit) == 1 else stem(unit).removesuffix("e") for unit in units]
 
 
 def grounded(
     reply: ReflectionReply, turns: Sequence[QueuedTurn], prompt: Prompt
-) -> ReflectionReply | Unreadable:
-    """Returns the answer without the memories that come from elsewhere than the turns: from the
-    instructions, or from nothing that was said. Returns Unreadable if it has memories, and none of
-    them comes from the turns and is in a language of theirs."""
-    said = "\n".join(f"{turn.user_text}\n{turn.reply_text}" for turn in turns)
-    # What is not true any more is said in few words: 不去了.
-    shown = f"{said}\n{prompt.user}"
-    names = " ".join(turn.who for turn in turns)
+) -> ReflectionReply | Doubtful[ReflectionReply] | Unreadable:
+    """Returns the answer with the items that may stand; Doubtful where the model can put others
+    right. Unreadable where it has items, and none of them comes from the turns, or is in a language
+    of theirs."""
+    shown = _shown(prompt)
+    known = "\n".join(shown.values())
+    talks = {moods: Talk.of(turns, known, moods) for moods in (_STATED, _WISHED)}
+
+    def looked_at(new: NewMemory, old: str = "") -> tuple[NewMemory, tuple[Fault, str] | None]:
+        new = talks[_STATED].put_right(new)
+        wished = supposes(new.judgment) or GROUNDING["wished"].search(plain(new.judgment))
+        return new, talks[_WISHED if wished else _STATED].fault(new.judgment, old)
+
+    memories = [looked_at(new) for new in reply.new_memories]
+    changes = [looked_at(one.new, shown.get(one.old_id, "")) for one in reply.contradictions]
+    told = [*memories, *changes]
+    if told and all(fault is not None and fault[0] == "foreign" for _, fault in told):
+        return Unreadable(_MADE_UP, shown=False)
+    spoken = _scripts("\n".join(f"{turn.user_text}\n{turn.reply_text}" for turn in turns))
+    scripts = [_scripts(new.judgment) for new, _ in told]
+    if spoken and told and all(one - spoken == one != set() for one in scripts):
+        return Unreadable(_OTHER_LANGUAGE, shown=False)
+    pairs = zip(reply.contradictions, changes, strict=True)
     left = replace(
         reply,
-        new_memories=tuple(
-            new for new in reply.new_memories if _is_taken_from(new.judgment, said, said, names)
-        ),
-        contradictions=tuple(
-            one
-            for one in reply.contradictions
-            if _is_taken_from(one.new.judgment, said, shown, names)
-        ),
+        new_memories=tuple(new for new, fault in memories if fault is None),
+        contradictions=tuple(replace(o, new=new) for o, (new, fault) in pairs if fault is None),
     )
-    before, after = ([*_judgments(one)] for one in (reply, left))
-    if before and not after:
-        return Unreadable(_MADE_UP)
-    spoken = _scripts(said)
-    if spoken and after and all(_scripts(one) - spoken == _scripts(one) != set() for one in after):
-        return Unreadable(_OTHER_LANGUAGE)
-    return left
+    wrong = [(new.judgment, *fault) for new, fault in told if fault and fault[0] not in _FINAL]
+    words = [_complaint(talks[_STATED], prompt, text, words) for text, _, words in wrong]
+    return Doubtful(left, "\n".join(words), partial(_joined, left)) if words else left
 
 
-def _judgments(reply: ReflectionReply) -> Iterator[str]:
-    yield from (new.judgment for new in reply.new_memories)
-    yield from (one.new.judgment for one in reply.contradictions)
+def _joined(first: ReflectionReply, second: ReflectionReply) -> ReflectionReply:
+    """Returns what stands of an answer with what stands of the one that puts it right."""
+    told = {new.judgment: new for new in (*first.new_memories, *second.new_memories)}
+    olds = {(o.old_id, o.new.judgment): o for o in (*first.contradictions, *second.contradictions)}
+    return replace(first, new_memories=tuple(told.values()), contradictions=tuple(olds.values()))
 
 
-def _is_taken_from(text: str, said: str, shown: str, names: str) -> bool:
-    told = content(text) - content(names) or content(text)
-    return bool(told & content(shown)) and not _is_of_prompt(text, f"{said}\n{names}")
+def _complaint(talk: Talk, prompt: Prompt, text: str, words: str) -> str:
+    """Returns what the model is told of an item that it can put right: what was said beside it."""
+    beside = " / ".join(piece.text.strip() for piece in talk.nearest(text, text)[:2])
+    said = {"text": as_data(text), "words": as_data(words.strip()), "beside": as_data(beside)}
+    return Texts.of(prompt.spoken).say("reader.not_said", **said)
 
 
-def _is_of_prompt(text: str, said: str) -> bool:
-    """Returns whether most of a text stands in the instructions, and not in what was said."""
-    wanted = [piece for piece in pieces(text) if len(piece) > 1]
-    heard, prompt = fold(said), fold(instructions())
-    taken = [piece for piece in wanted if piece in prompt and piece not in heard]
-    return 2 * len(taken) > len(wanted)
+def _shown(prompt: Prompt) -> dict[str, str]:
+    """Returns the memories that the model was shown, by their ids."""
+    lines = prompt.user.partition("<turns>")[0].splitlines()
+    known = (json.loads(line) for line in lines if line.startswith("{"))
+    return {str(one["id"]): str(one["text"]) for one in known}
 
 
 def _scripts(text: str) -> frozenset[int]:

@@ -190,7 +190,6 @@ def test_what_is_written_by_hand_a_rule_a_quotation_or_an_admins_word_is_not_set
         {"provenance": replace(MING, source=Source.PERSON)},
         {"provenance": replace(MING, trusted=True)},
         {"quoted": True},
-        {"tags": ("日记",)},
     ):
         other = replace(stored, memory=replace(stored.memory, **changes))
         assert not may_close(other, new, back, own=False, known=True)

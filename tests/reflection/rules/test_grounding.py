@@ -1,0 +1,151 @@
+"""What of an answer stands: what people have said, as they said it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.forgiving_json import (
+    Doubtful,
+    Unreadable,
+)
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.grounding import grounded
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import reflection_prompt
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
+    NewMemory,
+    ReflectionReply,
+)
+from astrbot_plugin_scoped_memory.tests.support.memories import turn
+
+pytestmark = pytest.mark.unit
+
+DATA: Final = Path(__file__).parents[2] / "data"
+
+
+def what_stands(turns: list[QueuedTurn], judgment: str, **more: Any) -> NewMemory | None:
+    """The item as it stands, None where it does not."""
+    reply = ReflectionReply(new_memories=(NewMemory(judgment, turn=1, **more),))
+    left = grounded(reply, turns, reflection_prompt(turns, [], most_tokens=10_000))
+    if isinstance(left, Doubtful):
+        left = left.value
+    return None if isinstance(left, Unreadable) else next(iter(left.new_memories), None)
+
+
+@pytest.mark.parametrize(
+    ("said", "reply", "judgment"),
+    [
+        ("攻略站是 nanoka.cc", "好的", "攻略站是 nanoka.ngontran.com"),
+        ("我生日是3月8日", "好的", "小明的生日是3月18日"),
+        ("房租每月3200", "好的", "小明的房租每月5200元"),
+        ("我的分机是8021", "好的", "小明的分机是8012"),
+        ("我用 Python 3.12.4", "好的", "小明用 Python 3.11.4"),
+        ("早会改到七点", "好的", "早会改到九点"),
+        ("下周三去体检", "好的", "小明12月2日去体检"),
+        ("跑了3公里", "好的", "小明跑了3米"),
+        ("mail me at ming@example.org", "ok", "小明's mail is ming@example.com"),
+        ("the conf is /etc/nginx/nginx.conf", "ok", "the conf is /etc/nginx/site.conf"),
+        ("I have twenty-five books", "ok", "小明 has 35 books"),
+        ("Bob moved to Berlin", "ok", "Rob moved to Berlin"),
+        ("我和老王去上海", "好的", "小明和老李去上海"),
+        ("小王的绩效是多少？", "不知道", "小明叫小王"),
+        ("谁知道小王是不是离职了？", "不知道", "小王离职了"),
+        ("小王離職了沒有", "不知道", "小王離職了"),
+        ("你说我是不是该养只狗？", "可以呀", "小明养了一只狗"),
+        ("打卡制度什么时候开始", "不知道", "公司从下周一起实行打卡"),
+        ("Is Bob moving to Berlin?", "No idea", "Bob is moving to Berlin"),
+        ("要是我中了彩票，就买辆车", "哈哈", "小明买了一辆车"),
+        ("我中彩票了。开玩笑的", "哈哈", "小明中彩票了"),
+        ("我不喜欢猫", "好的", "小明喜欢猫"),
+        ("我喜欢猫", "好的", "小明不喜欢猫"),
+        ("I don't eat meat", "ok", "小明 eats meat"),
+        ("我打算搬到上海", "好的", "小明搬到了上海"),
+        ("听说小王离职了", "是吗", "小王离职了"),
+        ("周末干嘛好", "周末可以去爬香山呀", "小明周末要去爬香山"),
+        ("今天好困", "熬夜写代码到三点啦", "小明昨晚写代码到三点"),
+        ("我上班去了", "祝你在银行上班顺利", "小明在银行上班"),
+        ("猫和狗哪个好养？", "我喜欢猫，猫好养", "小明喜欢猫"),
+        ("今天好累啊", "累累辛苦了", "小明希望被称为累累"),
+    ],
+)
+def test_what_nobody_said_like_that_does_not_stand(said: str, reply: str, judgment: str) -> None:
+    assert what_stands([turn(said, reply_text=reply)], judgment) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "judgment"),
+    [
+        ("房租三千二，下月一号交", "小明的房租3200元，1号交"),
+        ("ｉｄ是８８２１，圖書館在三樓", "id是8821，图书馆在3楼"),
+        ("下周三晚上七点体检", "小明11月25日19:00体检"),
+        ("等了一个半小时", "小明等了90分钟"),
+        ("周一三五接孩子", "小明周三接孩子"),
+        ("dinner is at half past seven", "小明's dinner is at 7:30 pm"),
+        ("I paid two thousand five hundred", "小明 paid 2,500"),
+        ("我明天去北京，要带伞吗？", "小明明天去北京"),
+        ("我对花生过敏能吃沙茶酱吗", "小明对花生过敏"),
+        ("I'm off to Rome on May 3, do I need a visa?", "小明 goes to Rome on May 3"),
+        ("如果涨工资我就搬到上海", "小明说如果涨工资就搬到上海"),
+        ("我戒烟了", "小明不再抽烟"),
+        ("听说小王离职了", "小明听说小王离职了"),
+        ("以后叫我阿明", "小明希望被叫做阿明"),
+    ],
+)
+def test_what_was_said_in_other_words_stands(said: str, judgment: str) -> None:
+    assert what_stands([turn(said)], judgment) is not None
+
+
+def test_what_a_person_assented_to_is_said() -> None:
+    turns = [
+        turn("周末干嘛好", reply_text="要不周末去爬香山？"),
+        turn("好啊，就这么定", ticket_id="t-2"),
+    ]
+    assert what_stands(turns, "小明周末要去爬香山") is not None
+    assert what_stands([turns[0], turn("算了吧", ticket_id="t-2")], "小明周末要去爬香山") is None
+
+
+@pytest.mark.parametrize(
+    ("judgment", "put"),
+    [
+        ("s1喜欢猫", "小明喜欢猫"),
+        ("说话人s1喜欢猫（m-2p4y）", "小明喜欢猫"),
+        ("第1轮里小明说喜欢猫", "小明说喜欢猫"),
+        ("用户喜欢猫", "小明喜欢猫"),
+        ("s7喜欢猫", None),
+    ],
+)
+def test_a_label_of_the_prompt_becomes_a_name(judgment: str, put: str | None) -> None:
+    found = what_stands([turn("我喜欢猫")], judgment, reasoning=f"{judgment}，见 m-2p4y")
+    assert (found and found.judgment) == put
+    assert found is None or "m-2p4y" not in found.reasoning
+
+
+@pytest.mark.parametrize("when", ["0001-01-01", "9999-12-31", "1970-01-01", "2026-12-24"])
+def test_a_day_that_nobody_named_is_none(when: str) -> None:
+    found = what_stands([turn("下周三要去体检")], "小明下周三要去体检", when=when)
+    assert found is not None and found.when == ""
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_faithful_items_of_others_stand_and_bent_ones_do_not(language: str) -> None:
+    pairs = json.loads((DATA / f"grounding.{language}.json").read_text("utf-8"))
+    right = {"faithful": 0, "bent": 0}
+    for pair in pairs:
+        turns = [
+            QueuedTurn(
+                f"t-{number}", "家人", "q:7", "", datetime.fromisoformat(one["at"]),
+                f"q:{one['who']}", one["who"], one["user"], one["bot"],
+            )
+            for number, one in enumerate(pair["turns"])
+        ]  # fmt: skip
+        given = pair["item"]
+        found = what_stands(turns, given["judgment"], who=given["who"], when=given.get("when", ""))
+        whole = found and (found.judgment, found.when)
+        stands = whole == (given["judgment"], given.get("when", ""))
+        right[pair["verdict"]] += stands is (pair["verdict"] == "faithful")
+    assert right["faithful"] >= 0.97 * 30
+    assert right["bent"] >= 0.86 * 30
