@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from heapq import nsmallest
 from typing import Final
 
@@ -54,7 +54,7 @@ class MemoryPages:
     _catalogue: Catalogue
     _corrected: Deeds
     _notices: NoticeBoard
-    _texts: Texts
+    _english: bool
     _cleared: dict[str, int] = field(default_factory=dict, init=False)
     """By scope, how many corrections there were when its former texts were last looked through."""
 
@@ -63,9 +63,7 @@ class MemoryPages:
         if not self._cleared:
             await asyncio.to_thread(self._pages.open)
         living = list(self._catalogue.visible(ScopeFilter((scope,))))
-        entries = (one for one in cooperative(living) if not is_digest(one.memory))
-        told = await asyncio.to_thread(memory_page, entries, self._texts)
-        done = await self._write(scope, MEMORY_PAGE, told)
+        done = await self._write(scope, MEMORY_PAGE, await asyncio.to_thread(self._told, living))
         # What earlier versions wrote there goes: that page is a person's.
         done = done.plus(await self._write(scope, PRIMER_PAGE, ""))
         corrections = self._corrected.changes[scope.name]
@@ -74,9 +72,18 @@ class MemoryPages:
             self._cleared[scope.name] = corrections
         return done
 
+    @cached_property
+    def _texts(self) -> Texts:
+        """Read first in a thread: the catalogue is slow to load."""
+        return Texts.of("en" if self._english else "zh")
+
+    def _told(self, living: Iterable[StoredMemory]) -> str:
+        entries = (one for one in cooperative(living) if not is_digest(one.memory))
+        return memory_page(entries, self._texts)
+
     async def _write(self, scope: Scope, name: str, text: str) -> SleepReport:
-        subject, english = f"{scope.name}/{name}", self._texts.spoken == "en"
-        write = partial(rewrite, title=self._texts.say("page.title"), english=english)
+        subject, title = f"{scope.name}/{name}", self._texts.say("page.title")
+        write = partial(rewrite, title=title, english=self._english)
         step = asyncio.to_thread(write, self._pages, scope, name, lambda _: text)
         if (written := await shielded(step)) is None:
             params = {"scope": scope.name, "path": name}

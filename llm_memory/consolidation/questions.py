@@ -33,7 +33,7 @@ from ..remember.exclusions import Exclusions
 from ..runtime.cooperative import cooperative
 from ..runtime.shielded import shielded
 from ..text.normalising import preview
-from ..texts import Texts
+from ..texts import Spoken, Texts
 from .leaving import rewritten
 from .report import SleepReport
 
@@ -60,7 +60,7 @@ class QuestionStep:
     _model: Model
     _uses: Callable[[StoredMemory], int]
     _exclusions: Exclusions
-    _texts: Texts
+    _english: bool
     _asked: dict[Key, str] = field(default_factory=dict, init=False)
     """The words of each memory that was asked about."""
 
@@ -100,7 +100,8 @@ class QuestionStep:
     async def _ask(self, batch: Sequence[StoredMemory]) -> Questions | None:
         """Returns the answer of the model of a conversation in which one of them was said; None if
         it is not to be asked any more."""
-        prompt = await asyncio.to_thread(question_prompt, batch, self._texts)
+        spoken: Spoken = "en" if self._english else "zh"
+        prompt = await asyncio.to_thread(question_prompt, batch, spoken)
         said_in = (stored.memory.provenance.conversation for stored in batch)
         where, schema = next(filter(None, said_in), ""), partial(read_questions, batch=batch)
         try:
@@ -124,14 +125,14 @@ class QuestionStep:
         return written is not None and written.memory.asks == asks
 
 
-def question_prompt(batch: Sequence[StoredMemory], texts: Texts) -> Prompt:
+def question_prompt(batch: Sequence[StoredMemory], spoken: Spoken) -> Prompt:
     """Returns the prompt for memories of one place."""
     lines = [
         as_data({"n": n, "who": one.memory.who, "text": preview(one.memory.judgment, _CHARS)})
         for n, one in enumerate(batch, start=1)
     ]
-    system, user = texts.say("questions.instructions"), ("<memories>", *lines, "</memories>")
-    return Prompt(system, "\n".join(user), texts.spoken)
+    system = Texts.of(spoken).say("questions.instructions")
+    return Prompt(system, "\n".join(("<memories>", *lines, "</memories>")), spoken)
 
 
 def read_questions(given: Completion, batch: Sequence[StoredMemory]) -> Questions | Unreadable:
