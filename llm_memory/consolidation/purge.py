@@ -80,8 +80,6 @@ class Purge:
     _notices: NoticeBoard
     _left: list[str] = field(init=False, default_factory=list)
     """What could not be done this time, by file."""
-    _sealed: int = field(init=False, default=0)
-    """Statements that may still stand in the log of the state's file."""
 
     async def run(self) -> SleepReport:
         """Returns how many statements are in none of our files any more. A notice tells what is
@@ -95,14 +93,11 @@ class Purge:
         try:
             purged, kept = await asyncio.to_thread(self._purged, asked, living)
             if waits := waits or bool(purged):
-                await self._take_out(purged, kept)
+                done = await self._take_out(purged, kept)
             else:
                 await self._clear_logs()
         except (OSError, StateUnavailable, TransferFailed, VaultFileBroken, VaultWriteFailed) as e:
             self._left.append(str(e))
-        waits = waits or self._sealed > 0
-        if await self._attempt(_STATE[0], partial(asyncio.to_thread, self._state.checkpoint_wal)):
-            done, self._sealed = self._sealed, 0
         if done:
             logger.info("purged", count=done)
         if left := tuple(dict.fromkeys(self._left)) if waits else ():
@@ -145,9 +140,9 @@ class Purge:
         for scope in sorted(self._turns.scopes()):
             yield from self._turns.of_scope(scope)
 
-    async def _take_out(self, purged: Sequence[Deed], kept: Sequence[Memory]) -> None:
-        """Take the statements out of every file, and seal those that no file has any more, but for
-        the state's log."""
+    async def _take_out(self, purged: Sequence[Deed], kept: Sequence[Memory]) -> int:
+        """Take the statements out of every file, and seal those that no file has any more. Returns
+        how many."""
         gone = {one.memory_id for one in purged} - {memory.memory_id for memory in kept}
         traces = await asyncio.to_thread(self._traces, purged, gone, kept)
         found: dict[str, set[int]] = {}
@@ -173,11 +168,12 @@ class Purge:
         clean = [one for one in purged if one.number not in numbers and not is_unknown]
         if clean:
             await self._corrected.seal(clean, gone)
-            self._sealed += len(clean)
             sealed = gone & {one.memory_id for one in clean}
             for scope, memory_id in self._corrected.unsealed():
                 if memory_id in sealed:
                     await self._corrected.not_purged(scope, memory_id)
+            await self._clear_logs()
+        return len(clean)
 
     def _traces(self, purged: Sequence[Deed], gone: set[str], kept: Sequence[Memory]) -> Traces:
         """What others say as well may stay: living and archived entries, notes, and turns since."""
@@ -208,6 +204,7 @@ class Purge:
         """The log of a database holds what rows were before."""
         for where, clear in (
             ("state/loop.sqlite", partial(asyncio.to_thread, self._loop_file.checkpoint_wal)),
+            ("state/state.sqlite", partial(asyncio.to_thread, self._state.checkpoint_wal)),
             ("state/vault.sqlite", partial(asyncio.to_thread, self._vault.ledger.checkpoint_wal)),
             ("index/lexical.sqlite", self._lexical.checkpoint_wal),
             ("index/embeddings.sqlite", self._indexing.clear_traces),
