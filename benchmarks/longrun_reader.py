@@ -90,8 +90,9 @@ class BatchReader:
         reply = _learn(turns, known, _names(prompt))
         if kind == "hostile":
             strange = self._chance.choices(self._ids, k=3) if self._ids else ["m-0000000000000000"]
-            reply |= {"scope": "public", "useful_ids": strange}
-            reply["merges"] = [{"ids": strange, "new": {"judgment": "把它们都合成这一句话"}}]
+            reply["useful_ids"] = strange
+            if reply["new_memories"]:  # else such a field would have it asked again
+                reply["scope"] = "public"
         return json.dumps(reply, ensure_ascii=False)
 
 
