@@ -181,8 +181,7 @@ class Purge:
         since = (turn for turn in self._queued() if any(turn.observed_at >= d.at for d in purged))
         texts.extend(f"{turn.user_text}\n{turn.reply_text}" for turn in since)
         others = [one for one in kept if not is_digest(one)]
-        tells = partial(self._corrected.texts.says, purged=purged)
-        return Traces(purged, any_of(gone), others, texts, tells)
+        return Traces(purged, any_of(gone), others, texts)
 
     async def _searched(self, traces: Traces, gone: Collection[str]) -> dict[str, set[int]]:
         """Returns by path the statements that are left in our files, when those that hold ids were

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     DeedKind,
@@ -26,11 +24,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     is_changed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.leaving import weaker_of
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
-from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Outcome
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -161,6 +157,7 @@ PAIRS = [
 async def test_near_duplicates_merge_and_no_word_lends_another_its_trust_day_or_speaker(
     tmp_path: Path,
 ) -> None:
+    """Nor another scope: what stands in each of them says the same."""
     for number, (one, other, _) in enumerate(PAIRS):
         more = [passive(100 * number + n, f"第{n}件") for n in range(5, 12)]
         pair = [replace(m, memory_id=f"{m.memory_id}{number}") for m in (one, other)]
@@ -198,34 +195,6 @@ async def test_what_fades_and_what_merges_in_one_night_is_a_quarter_together(
             await night(rig)
             left.append(len(entries(tmp_path, "家人")))
     assert left == [6, 5, 4]
-
-
-SCOPES = (PUBLIC, Scope.parse("家人"), Scope.parse("公司"))
-
-
-@st.composite
-def stored(draw: st.DrawFn) -> StoredMemory:
-    memory = passive(
-        draw(st.integers(0, 10**5)),
-        draw(st.sampled_from([TEA, ALSO, "小明喜欢喝茶和咖啡", "小明不喜欢喝茶"])),
-        active=draw(st.booleans()),
-        strength=draw(st.integers(1, 100)),
-        person=draw(st.sampled_from(["a:1", "a:2"])),
-    )
-    return StoredMemory(draw(st.sampled_from(SCOPES)), "patterns.md", memory)
-
-
-@pytest.mark.property
-@given(stored(), st.lists(st.tuples(stored(), st.floats(0.0, 1.0)), max_size=8))
-def test_who_gives_way_does_so_in_his_own_scope_to_his_own_speaker_and_is_passive(
-    one: StoredMemory, near: list[tuple[StoredMemory, float]]
-) -> None:
-    """Whatever an index answers."""
-    around = [(other, s) for other, s in near if other.memory.memory_id != one.memory.memory_id]
-    for loser, winner in weaker_of(one, around, MergeThresholds(0.1, 0.1)):
-        assert loser.scope == winner.scope == one.scope
-        assert not loser.memory.active
-        assert loser.memory.provenance.person == winner.memory.provenance.person
 
 
 async def test_a_night_waits_for_another_for_an_index_and_for_what_comes_from_elsewhere(

@@ -394,7 +394,7 @@ async def test_nothing_of_the_archive_stays_in_memory_after_a_night(
 
 def test_what_others_say_is_looked_for_only_where_words_were_found() -> None:
     deed = Deed(DeedKind.FORGOTTEN, "家人", "m-0001", SECRET, EVENING, number=1)
-    traces = Traces([deed], any_of([]), _Lazy(), (), lambda _: False)  # type: ignore[arg-type]
+    traces = Traces([deed], any_of([]), _Lazy(), ())  # type: ignore[arg-type]
     assert traces.found(lambda: [b"x" * 1000] * 1000) == set()
     with pytest.raises(AssertionError, match="looked at"):
         traces.found(lambda: [SECRET.encode()])

@@ -26,7 +26,6 @@ class Traces:
         named: Finds the ids that no entry has any more.
         others: The other entries.
         texts: What else may say the same: notes, and turns since.
-        tells: True for a text that repeats a purged statement.
     """
 
     def __init__(
@@ -35,7 +34,6 @@ class Traces:
         named: re.Pattern[bytes],
         others: Iterable[Memory],
         texts: Iterable[str],
-        tells: Callable[[str], bool],
     ) -> None:
         self._purged = {one.number: one for one in purged}
         self._said = {(one.memory_id, same_words(one.words)) for one in purged}
@@ -43,7 +41,6 @@ class Traces:
         self._named = named
         self._others = others
         self._texts = texts
-        self._tells = tells
         self._marks: dict[int, set[bytes]] = {}
 
     def found(self, pieces: Callable[[], Iterable[bytes]]) -> set[int]:
@@ -75,9 +72,8 @@ class Traces:
 
     def is_gone(self, memory: Memory) -> bool:
         """Returns True for an archived entry that is purged, and for a journal that repeats it."""
-        if (memory.memory_id, same_words(memory.judgment)) in self._said:
-            return True
-        return is_digest(memory) and self._tells(memory.judgment)
+        repeats = is_digest(memory) and bool(self._words_in(memory.judgment.encode()))
+        return repeats or (memory.memory_id, same_words(memory.judgment)) in self._said
 
     def cut(self, path: str, content: bytes) -> bytes | None:
         """Returns what is left of a file; None where it is no text, and nothing can be cut out."""
