@@ -42,7 +42,6 @@ HAND = "# 我自己写的\n\n## 语气\n\n- 慢一点。\n".encode()
 SHORT = "回答短一点"
 COUNTED = line_of("emoji", "less", "zh")
 ACTIONS: list[SoulAction] = ["propose", "apply", "veto", "undo", "adopt", "discard"]
-NIGHT = [SoulEvolution.REVIEW, SoulEvolution.AUTO]
 
 
 @pytest.fixture
@@ -257,13 +256,6 @@ async def test_without_its_log_a_soul_is_not_begun_again(world: SoulWorld, tmp_p
     assert (await world.view()).text == SEED.decode()
 
 
-async def test_no_first_version_where_the_state_could_not_keep_it(world: SoulWorld) -> None:
-    world.state.close()
-    world.state.open_in_memory()
-    assert (await world.ask("undo")).reason == "not_written"
-    assert not world.folder().exists()
-
-
 # People's hands, and the disk
 
 
@@ -404,7 +396,7 @@ async def test_no_hostile_wish_comes_into_force_without_an_admins_own_apply(
     assert auto.page().read_bytes() == SEED
 
 
-@pytest.mark.parametrize("evolution", NIGHT)
+@pytest.mark.parametrize("evolution", [SoulEvolution.REVIEW, SoulEvolution.AUTO])
 async def test_a_wish_waits_for_an_admin_whatever_a_model_says(
     tmp_path: Path, evolution: SoulEvolution
 ) -> None:
@@ -452,16 +444,6 @@ async def test_the_night_puts_in_force_what_was_counted_and_what_a_model_has_pas
         assert await auto.ask("apply", 1) == Refused("no_such", detail="denied")
     else:
         assert isinstance(await auto.ask("veto", 1), SoulChanged)
-
-
-async def test_in_review_what_was_counted_waits_and_is_told(world: SoulWorld) -> None:
-    world.counts.wanted[CAT] = [("emoji", "less"), ("length", "less")]
-    await world.souls.night()
-    assert [one.code for one in world.notices.standing()] == ["soul_waits"]
-    assert (world.evaluated, len(world.counts.wanted[CAT])) == ([], 1)
-    assert isinstance(await world.ask("apply"), SoulChanged)
-    await world.souls.night()
-    assert (await world.view()).open is not None, "the next one"
 
 
 @pytest.mark.parametrize("action", ["veto", "undo"])
