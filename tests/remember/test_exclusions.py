@@ -19,6 +19,8 @@ from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk
 from astrbot_plugin_scoped_memory.tests.support.reflecting import Bot, answer, learned, reflect
 
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
+
 HOME, WORK = group(777), group(888)
 MING, HONG = person(1, "小明"), person(2, "小红")
 MEMBER: dict[str, Any] = {"sender": "1", "name": "小明", "admin": False}
@@ -28,7 +30,6 @@ LINE = "+ wages <!-- aiocqhttp:1 小明 -->"
 PAGE = "# 我的话\n\n院子归奶奶\n<!-- scoped-memory:begin x -->\n- 一\n<!-- scoped-memory:end -->\n"
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("text", ["", "\ufeff# 我的话\n", PAGE, f"{PAGE}\n## 以后\n\n再说\n"])
 def test_a_list_is_written_beside_whatever_stands_there(text: str, newline: str) -> None:
@@ -46,7 +47,6 @@ def test_a_list_is_written_beside_whatever_stands_there(text: str, newline: str)
     assert hidden.split("\n")[: text.count("\n")] == text.split("\n")[:-1]
 
 
-@pytest.mark.unit
 def test_a_list_by_hand_is_read_and_its_other_lines_stay() -> None:
     text = f"## Never learn\n\nFor the kids:\n* 體重\n{LINE}\n\n# More\n- 体检\n"
     assert exclusions_of(text) == (Exclusion("體重"), WAGES)
@@ -54,7 +54,6 @@ def test_a_list_by_hand_is_read_and_its_other_lines_stay() -> None:
     assert (left, exclusions_of(left)) == (text.replace("* 體重\n", ""), (WAGES,))
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -77,7 +76,6 @@ async def found(bot: Bot, where: Any = HOME) -> set[str]:
     return set(await bot.texts("体重 工资 搬家 奶奶", where, 20))
 
 
-@pytest.mark.engine
 async def test_it_binds_the_reader_and_what_waits_and_no_explicit_wish(timed_bot: Bot) -> None:
     bot, desk = timed_bot, Desk(timed_bot)
     await waits(bot, "我的体重是六十二公斤")
@@ -96,7 +94,6 @@ async def test_it_binds_the_reader_and_what_waits_and_no_explicit_wish(timed_bot
     assert await found(bot, WORK) == {"公司体重秤坏了两天"}
 
 
-@pytest.mark.engine
 async def test_a_member_speaks_for_himself_and_an_admin_for_all(timed_bot: Bot) -> None:
     bot, desk = timed_bot, Desk(timed_bot)
     for text, who in (("我的工资是九千元", MING), ("我的工资是八千元", HONG)):
@@ -116,7 +113,6 @@ async def test_a_member_speaks_for_himself_and_an_admin_for_all(timed_bot: Bot) 
     assert await found(bot) == {"小明的工资是九千元", "小红的工资是八千元"}
 
 
-@pytest.mark.engine
 async def test_a_persons_edit_of_the_list_is_followed(timed_bot: Bot, tmp_path: Path) -> None:
     bot = timed_bot
     await waits(bot, "我的体重是六十二公斤")
