@@ -83,7 +83,7 @@ def read_zip(path: Path) -> Iterator[Member]:
         with translated("unreadable", path.name), ZipFile(path) as archive:
             for info in cooperative(archive.infolist()):
                 if info.file_size > MAX_FILE:
-                    raise TransferFailed("too_large", info.filename[:80])
+                    raise TransferFailed("unreadable", f"{info.filename[:80]} > 12 MB")
                 if not info.is_dir():  # a person has packed it again
                     yield info.filename, int(info.comment or b"0"), archive.read(info)
     except (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error) as e:

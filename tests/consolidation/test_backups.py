@@ -95,6 +95,20 @@ async def test_each_backup_gives_the_same_tree_back_byte_by_byte_and_the_setting
         assert os.name == "nt" or file.stat().st_mode & 0o077 == 0  # nobody else reads it
 
 
+async def test_the_memories_of_a_backup_are_imported_into_a_conversation(
+    root: Path, tmp_path: Path
+) -> None:
+    async with asleep(root) as rig:
+        made = await nightly(rig, root)
+    (tmp_path / "new" / "imports").mkdir(parents=True)
+    made.rename(tmp_path / "new" / "imports" / made.name)
+    async with asleep(tmp_path / "new") as rig:
+        take = rig.engine.service.import_
+        done = await take(made.name, conversation_id=OFFICE, actor=ADMIN)
+        assert (done.scope, done.stored, done.refused) == ("公司", 10, 0)  # type: ignore[union-attr]
+    assert not list((tmp_path / "new" / "imports").glob(".*"))
+
+
 async def test_what_changes_while_a_backup_is_made_is_in_it_once(
     root: Path, tmp_path: Path
 ) -> None:
