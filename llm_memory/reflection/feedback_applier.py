@@ -1,40 +1,91 @@
 """Applies what was learned from finished turns, inside the scope in which they were said.
 
 The model that read the turns may have been manipulated by them. So nothing in its answer is
-trusted: not who spoke, not which memories it may change, and never a scope.
+trusted: not who spoke, not which memories it may change, and never a scope. Ids are derived from
+tickets and words: an entry that exists or is archived is not written again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ..catalogue.catalogue import Catalogue
+from ..catalogue.catalogue import Catalogue, entry_key
+from ..catalogue.rules.bylines import folded_name
+from ..catalogue.rules.event_day import has_day, is_another_event, with_day
+from ..catalogue.rules.proposals import is_proposed
+from ..catalogue.rules.talk_history import anchor
 from ..catalogue.unread_turns import UnreadTurns
-from ..log import logger
-from ..models.data_models import Refused, RememberOutcome, StoredMemory
-from ..models.scope import Scope
+from ..models.conversation import Actor
+from ..models.data_models import (
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    Provenance,
+    Refused,
+    RememberOutcome,
+    Source,
+    Stored,
+    StoredMemory,
+    is_stored,
+)
+from ..models.deeds import DeedKind
+from ..models.passages import is_for_speaker_alone
+from ..models.scope import Scope, ScopeFilter
 from ..models.soul import MannerWish
-from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
+from ..models.turns import Contradiction, Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..recall.afterwards import UseCounts
+from ..recall.rules.tell_once import replacing
+from ..remember.deeds import Deeds, lost
+from ..remember.memory_handlers import MemoryHandlers, Said
 from ..runtime.identifiers import Clock
-from ..text.overlap import content
+from ..scopes.scope_book import ScopeBook
+from ..text.normalising import clean, derived_id
+from ..text.overlap import CHANGED, content
+from ..text.stated import stated
+from ..text.statements import statement
 from ..vault.markdown_vault import MarkdownVault
-from .result_applier import ResultApplier
+from .rules.guards import may_close, may_replace
 from .rules.related import related
 from .rules.said_rules import rules_said
+from .rules.speakers import NOBODY
 from .turn_store import SqliteTurnStore
 
 SCOPE_GONE = "scope_gone"
 """The error code of a batch whose scope's folder a person deleted."""
+_RULE_STRENGTH = 80
 _MOST_KNOWN = 30
 _MOST_COMPARED = 3_000
 _MOST_OF_A_RULE = 0.6
 
 type CountManner = Callable[[str, str, datetime, Sequence[MannerWish]], None]
 """Counts wishes by scope, persona and time. It blocks, and raises StateUnavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """Where feedback applies: the turns, all of one scope and conversation, that scope, and what
+    their speakers may see."""
+
+    turns: tuple[QueuedTurn, ...]
+    scope: Scope
+    sees: ScopeFilter
+
+    @property
+    def own(self) -> ScopeFilter:
+        """Returns what may be changed: what is visible, restricted to the own scope."""
+        return replace(self.sees, scopes=(self.scope,))
+
+    @property
+    def where(self) -> str:
+        return self.turns[0].conversation
+
+    def id_of(self, *parts: str) -> str:
+        """Returns an id derived from the turns and these parts, so that repetitions get the same
+        id."""
+        return derived_id("m", "learned", *(turn.ticket_id for turn in self.turns), *parts)
 
 
 class FeedbackApplier:
@@ -45,7 +96,9 @@ class FeedbackApplier:
         turns: SqliteTurnStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        results: ResultApplier,
+        handlers: MemoryHandlers,
+        corrected: Deeds,
+        book: ScopeBook,
         uses: UseCounts,
         unread: UnreadTurns,
         clock: Clock,
@@ -54,7 +107,9 @@ class FeedbackApplier:
         self._turns = turns
         self._vault = vault
         self._catalogue = catalogue
-        self._results = results
+        self._handlers = handlers
+        self._corrected = corrected
+        self._book = book
         self._uses = uses
         self._unread = unread
         self._clock = clock
@@ -70,20 +125,19 @@ class FeedbackApplier:
         """Returns memories related to the turns, as far as their scope sees them now: what was
         recalled for them, what was stored in their conversation meanwhile, and what the same people
         have said about it before."""
-        context = self._results.lesson(turns, scope)
-        own = context.own
+        lesson = self._lesson(turns, scope)
         recalled = dict.fromkeys(memory_id for turn in turns for memory_id in turn.recalled)
-        found = [self._catalogue.find(memory_id, context.sees) for memory_id in recalled]
+        found = (self._catalogue.find(memory_id, lesson.sees) for memory_id in recalled)
         since, now = min(turn.observed_at for turn in turns), self._clock()
-        here = turns[0].conversation
-        meanwhile = [
+        meanwhile = (
             stored
-            for stored in self._catalogue.of_days(since.date(), now.date(), own, now.tzinfo)
-            if stored.memory.provenance.conversation == here and stored.memory.created_at >= since
-        ]
-        mine = list(self._catalogue.visible(own))[-_MOST_COMPARED:]
+            for stored in self._catalogue.of_days(since.date(), now.date(), lesson.own, now.tzinfo)
+            if stored.memory.provenance.conversation == lesson.where
+            and stored.memory.created_at >= since
+        )
+        mine = list(self._catalogue.visible(lesson.own))[-_MOST_COMPARED:]
         before = await asyncio.to_thread(related, turns, mine)
-        shown = (*before, *(one for one in found if one is not None), *meanwhile)
+        shown = filter(None, (*before, *found, *meanwhile))
         return list({stored.pointer: stored for stored in shown}.values())[:_MOST_KNOWN]
 
     async def apply(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
@@ -95,33 +149,31 @@ class FeedbackApplier:
 
     async def _apply(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         turns = await asyncio.to_thread(self._turns.turns, ticket.ids)
-        if not turns:
-            return FeedbackReport(known=False)
-        if len({(turn.scope, turn.conversation) for turn in turns}) > 1:
-            logger.error("tickets_mixed")
+        if len({(turn.scope, turn.conversation) for turn in turns}) != 1:
             return FeedbackReport(known=False)
         scope = await self.scope_of(turns[0].scope)
         if scope is None:
             return FeedbackReport(known=False)  # whoever reads them puts them aside
-        context = self._results.lesson(turns, scope)
-        orders = [turn for turn in turns if _is_order(turn)]
+        lesson = self._lesson(turns, scope)
+        # An admin spoke to the bot: overheard words are no order to it.
+        orders = [turn for turn in turns if turn.admin and turn.person and turn.reply_text]
         rules = {rule: turn for turn in orders for rule in rules_said(turn.user_text)}
+        outcomes = [await self._add_rule(rule, turn, lesson) for rule, turn in rules.items()]
         said = [content(rule) for rule in rules]
-        drafts = [one for one in feedback.drafts if not _repeats(content(one.judgment), said)]
-        learn, add_rule = self._results.learn, self._results.add_rule
-        outcomes = [await add_rule(rule, turn, context) for rule, turn in rules.items()]
-        outcomes += [await learn(draft, context) for draft in drafts]
+        drafts = (one for one in feedback.drafts if not _repeats(content(one.judgment), said))
+        outcomes += [await self._learn(draft, lesson) for draft in drafts]
         dropped = 0
         for contradiction in feedback.contradictions:
-            outcome, taken = await self._results.correct(contradiction, context)
+            outcome, taken = await self._correct(contradiction, lesson)
             outcomes.append(outcome)
             dropped += not taken
         report = FeedbackReport(known=True, outcomes=tuple(outcomes), dropped=dropped)
-        if any(map(_is_unwritten, outcomes)):
+        if any(isinstance(one, Refused) and one.reason == "not_written" for one in outcomes):
             return report
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
         await self._count(feedback, turns, scope)
-        unused = await self._uses.feedback(feedback, context.sees, recalled=recalled)
+        used = await asyncio.to_thread(self._used, feedback, lesson)
+        unused = await self._uses.feedback(used, lesson.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.drop, ticket.ids)
         self._unread.drop(ticket.ids)
         return replace(report, dropped=dropped + unused)
@@ -134,10 +186,171 @@ class FeedbackApplier:
             first, count = turns[0], self._count_manner
             await asyncio.to_thread(count, scope.name, first.persona, first.observed_at, wishes)
 
+    def _used(self, feedback: Feedback, lesson: Lesson) -> Feedback:
+        """Returns the feedback without memories that the bot alone spoke of: its own use of their
+        words does not prove that they served anybody."""
+        said = content("\n".join(turn.user_text for turn in lesson.turns))
+        found = {one: self._catalogue.find(one, lesson.sees) for one in feedback.useful_ids}
+        useful = (
+            one
+            for one, stored in found.items()
+            if stored is None
+            or said & (content(stored.memory.judgment) - content(stored.memory.provenance.who))
+        )
+        return replace(feedback, useful_ids=tuple(useful))
 
-def _is_order(turn: QueuedTurn) -> bool:
-    """Returns whether an admin spoke to the bot: overheard words are no order to it."""
-    return turn.admin and bool(turn.person) and bool(turn.reply_text)
+    def _lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> Lesson:
+        """Returns the lesson of turns of one conversation. What the bot learned from a person's
+        private chat is visible only if no other person speaks."""
+        persons = {turn.person for turn in turns}
+        alone = persons.pop() if len(persons) == 1 else None
+        shelves = () if alone is None else self._book.shelves_of(turns[0].conversation, alone)
+        return Lesson(tuple(turns), scope, ScopeFilter.reading_as(scope, shelves=shelves))
+
+    async def _learn(
+        self,
+        draft: MemoryDraft,
+        lesson: Lesson,
+        memory_id: str = "",
+        former: StoredMemory | None = None,
+    ) -> RememberOutcome:
+        """Write a new, untrusted memory, which decays unless it proves useful. In place of
+        ``former``, a proposal, it is still to be decided."""
+        said_at = draft.said_at or lesson.turns[-1].observed_at
+        actor = _speaker(draft.actor, lesson.turns)
+        # What the person did not ask to have stored stays as private as its chat.
+        private = is_for_speaker_alone(lesson.scope, lesson.where)
+        draft = replace(
+            draft,
+            actor=actor,
+            said_at=said_at,
+            source=Source.REFLECTION,
+            active=draft.active and not private,
+            proposed=draft.proposed or (former is not None and is_proposed(former.memory)),
+        )
+        memory_id = memory_id or lesson.id_of(actor.person, actor.name, draft.judgment)
+        vouched = Provenance(actor.name, actor.person, trusted=True)
+        known = self._catalogue.same_words(lesson.scope, _as_said(draft, said_at, vouched))
+        said = Said(lesson.where, lesson.turns[0].persona)
+        return await self._write(draft, lesson, said, memory_id, known)
+
+    async def _add_rule(self, rule: str, turn: QueuedTurn, lesson: Lesson) -> RememberOutcome:
+        """Write a standing instruction that an admin gave the bot in a turn: trusted, because it is
+        the admin's own sentence, word for word."""
+        draft = MemoryDraft(
+            rule,
+            strength=_RULE_STRENGTH,
+            source=Source.REFLECTION,
+            actor=Actor(turn.person, turn.who, admin=True),
+            said_at=turn.observed_at,
+            talk=anchor(turn.history, turn.user_text),
+        )
+        said = Said(turn.conversation, turn.persona, trusted=True)
+        return await self._write(draft, lesson, said, lesson.id_of("rule", turn.ticket_id, rule))
+
+    async def _write(
+        self,
+        draft: MemoryDraft,
+        lesson: Lesson,
+        said: Said,
+        memory_id: str,
+        known: StoredMemory | None = None,
+    ) -> RememberOutcome:
+        """Write a draft once. ``known``: a trusted entry that says it already."""
+        if earlier := await self._handlers.earlier(lesson.scope, memory_id):
+            return earlier
+        if known is not None:
+            return Stored(known, "reinforced")
+        write = self._handlers.write
+        return await write(draft, lesson.scope, said, memory_id=memory_id, asked=False)
+
+    async def _correct(
+        self, contradiction: Contradiction, lesson: Lesson
+    ) -> tuple[RememberOutcome, bool]:
+        """Write the new words. They replace the old entry if the same person retracted it; else the
+        old entry is kept, and marked as settled if allowed. Returns also whether the old entry was
+        replaced or settled, or is gone already. What a person has changed since stays as it is."""
+        draft, old_id = contradiction.draft, contradiction.memory_id
+        old = self._catalogue.find(old_id, lesson.own)
+        old = old if old is not None and old.scope == lesson.scope else None
+        turn = _turn_of(contradiction, lesson.turns)
+        if old is not None:
+            said_at = (turn or lesson.turns[0]).observed_at
+            since = await asyncio.to_thread(self._corrected.changed_since, said_at)
+            if any(deed.memory_id == old_id for deed in since):
+                return Refused("corrected"), False
+        memory_id = lesson.id_of("contradiction", old_id, draft.judgment)
+        may_be_of = old is not None and turn is not None and not _is_another_event(old, draft, turn)
+        if old is None or turn is None or not may_be_of:
+            return await self._beside(draft, lesson, memory_id, None)
+        owner = old.memory.provenance.person
+        if not self._said(owner, turn, draft) or not may_replace(old, draft.judgment, turn):
+            own = self._book.same_person(turn.person, owner)
+            known = self._is_known(turn, old, lesson)
+            closes = self._said(turn.person, turn, draft) and may_close(
+                old, draft.judgment, turn, own=own, known=known
+            )
+            return await self._beside(draft, lesson, memory_id, old if closes else None)
+        draft = replace(
+            draft,
+            reasoning=replacing(draft.reasoning, old_id),
+            tags=(*draft.tags, *old.memory.tags),
+            strength=max(draft.strength, old.memory.strength),
+            active=old.memory.active,
+        )
+        outcome = await self._learn(draft, lesson, memory_id, old)
+        if isinstance(outcome, Refused) or not await self._supersede(old, outcome.memory):
+            return outcome, False
+        # Earlier turns that are still unread may say the old words again.
+        at = draft.said_at or lesson.turns[-1].observed_at
+        await self._corrected.note([lost(DeedKind.TAKEN_BACK, old.scope.name, old.memory, at=at)])
+        if is_stored(outcome, "stored"):
+            outcome = replace(outcome, how="replaced", former=old)
+        return outcome, True
+
+    async def _beside(
+        self, draft: MemoryDraft, lesson: Lesson, memory_id: str, closed: StoredMemory | None
+    ) -> tuple[RememberOutcome, bool]:
+        """Write new words beside the entry that they do not replace, which they may close."""
+        again = await self._handlers.earlier(lesson.scope, memory_id) is not None
+        outcome = await self._learn(replace(draft, active=False), lesson, memory_id, closed)
+        if closed is not None and not isinstance(outcome, Refused):
+            again = await self._handlers.close(closed, outcome.memory) or again
+        return outcome, again
+
+    async def _supersede(self, old: StoredMemory, successor: StoredMemory) -> bool:
+        """Archive the old entry, after the new one was written, unless the write did it itself."""
+        if self._catalogue.get(entry_key(old)) is None:
+            return True
+        same = successor.memory.memory_id == old.memory.memory_id
+        return not same and await self._handlers.supersede(old, successor)
+
+    def _is_known(self, turn: QueuedTurn, old: StoredMemory, lesson: Lesson) -> bool:
+        """Returns whether the turn's account spoke under its present name before the entry was
+        made: in public in the conversation of both; in a private scope, whose members the owner has
+        chosen, in the conversation of either."""
+        name, where = folded_name(turn.who), {turn.conversation}
+        where.add(old.memory.provenance.conversation)
+        if old.scope.is_public and len(where) > 1:
+            return False
+        if turn.person not in self._catalogue.speakers.bearers(name, lesson.own.names):
+            return False
+        before = (
+            stored.memory.provenance
+            for stored in self._catalogue.visible(lesson.own)
+            if stored.memory.created_at < old.memory.created_at
+        )
+        return any(
+            origin.account == turn.person
+            and origin.conversation in where
+            and folded_name(origin.who) == name
+            for origin in before
+        )
+
+    def _said(self, person: str, turn: QueuedTurn, draft: MemoryDraft) -> bool:
+        """Returns whether this person spoke in the turn and said the draft's words."""
+        actor = draft.actor or NOBODY
+        return all(self._book.same_person(one.person, person) for one in (turn, actor))
 
 
 def _repeats(words: frozenset[str], rules: Sequence[frozenset[str]]) -> bool:
@@ -145,5 +358,38 @@ def _repeats(words: frozenset[str], rules: Sequence[frozenset[str]]) -> bool:
     return any(len(words & rule) > len(rule) * _MOST_OF_A_RULE for rule in rules)
 
 
-def _is_unwritten(outcome: RememberOutcome) -> bool:
-    return isinstance(outcome, Refused) and outcome.reason == "not_written"
+def _as_said(draft: MemoryDraft, said_at: datetime, origin: Provenance) -> Memory:
+    said = Memory("", clean(draft.judgment), said_at, kind=draft.kind, provenance=origin)
+    return said if draft.day is None else with_day(said, draft.day)
+
+
+def _is_another_event(old: StoredMemory, draft: MemoryDraft, turn: QueuedTurn) -> bool:
+    """Returns whether the draft tells of the same thing on another day, to which it was not
+    moved: both happened. Other numbers, where neither names a day, are news of the one event."""
+    new = _as_said(draft, turn.observed_at, Provenance())
+    changed = CHANGED.search(stated(turn.user_text)) is not None
+    both = old.memory.kind is draft.kind is MemoryKind.EVENT
+    if not both or changed or not is_another_event(new, old.memory):
+        return False
+    return has_day(new) or has_day(old.memory) or _numbers(new) == _numbers(old.memory)
+
+
+def _numbers(memory: Memory) -> set[str]:
+    words = statement(memory.judgment, memory.created_at).words
+    return {word for word in words if word.isdecimal()}
+
+
+def _turn_of(contradiction: Contradiction, turns: Sequence[QueuedTurn]) -> QueuedTurn | None:
+    named = (one for one in turns if one.ticket_id == contradiction.ticket_id)
+    return next(named, turns[0] if len(turns) == 1 else None)
+
+
+def _speaker(actor: Actor | None, turns: Sequence[QueuedTurn]) -> Actor:
+    """Returns the actor if that person spoke in the turns, else an unknown one."""
+    if actor is None:
+        return NOBODY
+    spoke = (
+        turn.person == actor.person and (bool(turn.person) or turn.who == actor.name)
+        for turn in turns
+    )
+    return replace(actor, admin=False) if any(spoke) else NOBODY

@@ -54,7 +54,6 @@ from ..reflection.feedback_applier import FeedbackApplier
 from ..reflection.model import Model
 from ..reflection.model_histories import ModelHistories
 from ..reflection.reflection_service import ReflectionService
-from ..reflection.result_applier import ResultApplier
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
@@ -269,7 +268,6 @@ class Parts(Told):
             SqliteStyleCounts(p.loop_file, p.pseudonym) if p.settings.loop.counts_manner else None
         )
     )
-    results = wired(ResultApplier)
     applier = wired(FeedbackApplier, count_manner=lambda p: p.style.count if p.style else None)
     model = wired(Model, book="loop_book", settings="settings.loop")
     reflection = wired(

@@ -1,10 +1,8 @@
 """Turns the model's answer into feedback: speaker and time are taken from the turns. Pure. The
-answer names a turn, or a speaker's label; if the two disagree, the draft has no speaker. What the
-bot said is nobody's liking: such an item is dropped."""
+answer names a turn, or a speaker's label; if the two disagree, the draft has no speaker."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -17,8 +15,6 @@ from ...models.soul import MannerWish
 from ...models.turns import Contradiction, Feedback, QueuedTurn
 from ...recall.rules.tell_once import claiming_nothing
 from ...text.normalising import clean
-from ...text.overlap import content
-from ...text.stated import stated
 from .guards import said_by
 from .prompt import placeholders
 from .reply import KINDS, NewMemory, ReflectionReply
@@ -27,11 +23,6 @@ from .tags import usable_asks, usable_tags
 
 MOST_TAGS: Final = 7
 _STRENGTH = 50
-_HALF: Final = 0.5
-_LIKING: Final = re.compile(
-    r"喜欢|喜爱|偏爱|最?爱[吃喝看听玩]|讨厌|\b(?:likes?|loves?|prefers?|enjoys?|hates?|dislikes?)\b",
-    re.IGNORECASE,
-)
 
 
 def read_reply(
@@ -46,12 +37,9 @@ def read_reply(
         drafts=tuple(
             replace(_draft(new, turns, who)[0], proposed=proposes and new.decision is True)
             for new in reply.new_memories
-            if not _is_bots_liking(new, turns, who)
         ),
         contradictions=tuple(
-            Contradiction(one.old_id, *_draft(one.new, turns, who))
-            for one in reply.contradictions
-            if not _is_bots_liking(one.new, turns, who)
+            Contradiction(one.old_id, *_draft(one.new, turns, who)) for one in reply.contradictions
         ),
         manner=_manner(reply, who),
     )
@@ -136,21 +124,3 @@ def _day(new: NewMemory, said_at: datetime) -> date | None:
         return None
     is_event = KINDS.get(new.kind or "") is MemoryKind.EVENT
     return day if is_event or day != said_at.date() else None
-
-
-def _is_bots_liking(new: NewMemory, turns: Sequence[QueuedTurn], who: Sequence[Speaker]) -> bool:
-    """Returns whether the bot alone said what is told to be somebody's liking: people asked for it
-    at most, and then it was the bot that spoke of it. What they assented to is another thing."""
-    if KINDS.get(new.kind or "") is not MemoryKind.EMOTIONAL and not _LIKING.search(new.judgment):
-        return False
-    place, _ = _source(new, turns, who)
-    names = frozenset[str]().union(*(content(one.name) for one in who))
-    wanted = content(_LIKING.sub(" ", new.judgment)) - names
-    unsaid = wanted - content("\n".join(stated(turn.user_text) for turn in turns))
-    if len(unsaid) < len(wanted) * _HALF:
-        return False
-    before, then = (
-        content("\n".join(turn.reply_text for turn in some))
-        for some in (turns[: place or 0], turns[place or 0 :])
-    )
-    return len(unsaid & (then - before)) > len(unsaid) * _HALF
