@@ -13,10 +13,6 @@ from ...llm_memory.texts import Texts
 from ..host.package_installer import bundled_model_for_here
 
 _LONG = 200
-_NO_ANSWERS = frozenset(
-    {"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"}
-) | {"made_up", "language", "empty", "unreadable"}
-"""Codes of a model's answer, see rules/reply.py and rules/grounding.py of reflection."""
 
 
 def moment(at: datetime) -> str:
@@ -27,7 +23,7 @@ def moment(at: datetime) -> str:
 def fault_words(texts: Texts, error: str) -> str:
     """Why turns were not read: what an owner can do something about is said in words."""
     code, _, detail = error.partition(":")
-    if code in _NO_ANSWERS:
+    if code in ("unreadable", "empty"):
         return texts.say("letters.odd_answer")
     status = re.search(r"\b[45]\d\d\b", detail)
     what = status[0] if status else cut(detail.strip() or code)

@@ -148,8 +148,8 @@ async def test_reflect_reads_this_conversation_alone_none_off_the_record(tmp_pat
 
 def test_why_turns_were_not_read_is_said_in_words() -> None:
     said = {
-        "no_field: none of useful_ids": "模型的回答用不上",
-        "made_up: the memories share nothing with the turns": "模型的回答用不上",
+        "unreadable: no_field: none of useful_ids": "模型的回答用不上",
+        "empty": "模型的回答用不上",
         "content: BadRequestError 400": "模型拒绝回答（400，多半是内容审查，或话太长）",
         "key: AuthenticationError 401": "模型服务不认这个 key，请在 AstrBot 面板里改（401）",
         "quota: RateLimitError 429": "模型服务的余额或额度用完了，请去充值（429）",
