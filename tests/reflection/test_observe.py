@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,8 +46,11 @@ pytestmark = pytest.mark.engine
 ID_CARD, PHONE = "11010519491231002X", "13912345678"
 
 
+TURN = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+
+
 async def observe(
-    rig: Rig, words: str = "奶奶吃了花生就起疹子", reply: str = "记下了", **more: object
+    rig: Rig, words: str = TURN.user_text, reply: str = TURN.reply_text, **more: object
 ) -> ObserveOutcome:
     """A turn of the family."""
     turn = replace(Turn(person(1), words, reply), **more)  # type: ignore[arg-type]
@@ -84,55 +87,41 @@ async def test_an_answer_to_what_was_shown_under_another_map_is_not_kept(tmp_pat
     assert (other["reply_text"], other["recalled"]) == ("", "[]")
 
 
-@dataclass(frozen=True)
-class Answer:
-    """In the family's group a model was given a history, and answered. ``mapped``: what the map
-    calls the group then, empty while all scopes are shown; ``kept``: what is left of the answer."""
-
-    history: str
-    mapped: str
-    kept: bool
-    empty: bool = False
-    """Nothing was said in the history before."""
-
-
-HISTORIES = {
+HISTORIES: dict[str, list[tuple[str, str, str]]] = {
     "after a switch replies are kept back until the history is a new one": [
-        Answer("h1", "家人", kept=True, empty=True),
-        Answer("h1", "别处", kept=False),
-        Answer("h1", "别处", kept=False),
-        Answer("h2", "别处", kept=True, empty=True),
-        Answer("h1", "别处", kept=False),  # AstrBot can go back to a former one
-        Answer("h1", "别处", kept=True, empty=True),  # and empty it
+        ("h1", "家人", "empty kept"),
+        *[("h1", "别处", "")] * 2,
+        ("h2", "别处", "empty kept"),
+        ("h1", "别处", ""),  # AstrBot can go back to a former one
+        ("h1", "别处", "empty kept"),  # and empty it
     ],
     "a history that went to another scope and back holds words of both": [
-        Answer("h1", "家人", kept=True),
-        Answer("h1", "别处", kept=False),
-        Answer("h1", "家人", kept=False),
+        *(("h1", "家人", "kept"), ("h1", "别处", ""), ("h1", "家人", "")),
     ],
     "a history that was used while all scopes were shown is mixed": [
-        Answer("h1", "", kept=False, empty=True),
-        Answer("h1", "家人", kept=False),
+        *(("h1", "", "empty"), ("h1", "家人", "")),
     ],
 }
+"""By history and what the map calls the group, empty while all scopes are shown: whether nothing
+was said in it before, and whether the answer is kept."""
 
 
 @pytest.mark.parametrize("story", HISTORIES)
 async def test_what_is_kept_of_answers_from_a_history(tmp_path: Path, story: str) -> None:
     """After a restart each: nothing is forgotten of it."""
-    here, kept = group(777), []
-    for number, one in enumerate(HISTORIES[story]):
-        settings = replace(QUICK, scope_filter_enabled=bool(one.mapped))
-        scopes = OTHER_MAP if one.mapped == "别处" else MAP
+    here, told = group(777), []
+    for number, (history, mapped, how) in enumerate(HISTORIES[story]):
+        settings = replace(QUICK, scope_filter_enabled=bool(mapped))
+        scopes = OTHER_MAP if mapped == "别处" else MAP
         async with running(tmp_path, scopes, settings=settings) as rig:
             service = rig.engine.service
-            await service.view(conversation_id=here, history=one.history, empty=one.empty)
-            await observe(rig, f"问{number}", f"答{number}", history=one.history)
-            if one.mapped:
-                kept.append((one.mapped, f"答{number}" if one.kept else ""))
+            await service.view(conversation_id=here, history=history, empty="empty" in how)
+            await observe(rig, f"问{number}", f"答{number}", history=history)
+            if mapped:
+                told.append((mapped, f"答{number}" if "kept" in how else ""))
                 report = await service.describe(conversation_id=here)
-                assert report.mixed_history is not one.kept
-    assert [(row["scope"], row["reply_text"]) for row in rows(tmp_path)] == kept
+                assert report.mixed_history is ("kept" not in how)
+    assert [(row["scope"], row["reply_text"]) for row in rows(tmp_path)] == told
 
 
 async def test_an_answer_begun_before_the_switch_taints_the_history_it_ends_in(
@@ -195,13 +184,11 @@ async def test_no_number_and_no_secret_reaches_the_disk_in_either_mode(
 
 
 async def test_half_a_number_at_the_place_of_the_cut_is_not_left(rig: Rig) -> None:
-    for length in range(3976, 4004, 3):
+    for length in range(3976, 4004, 9):
         await observe(rig, "话" * length + f" 证件{ID_CARD} " + "尾" * 500)
-    for row in rows(rig.root):
-        text = str(row["user_text"])
-        assert len(text) <= 4000
-        assert ID_CARD[:4] not in text
-        assert text.startswith("话话")
+    texts = [str(row["user_text"]) for row in rows(rig.root)]
+    assert all(len(text) <= 4000 and ID_CARD[:4] not in text for text in texts)
+    assert all(text.startswith("话话") for text in texts)
 
 
 async def test_pictures_tool_output_and_what_was_recalled_are_not_kept(tmp_path: Path) -> None:
@@ -294,51 +281,29 @@ async def test_a_turn_that_the_disk_refuses_otherwise_is_said_at_once(
     assert [one.code for one in rig.engine.notices] == ["turns_lost"]
 
 
-TURN = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
-LEARNED = MemoryDraft("奶奶对花生过敏", source=Source.REFLECTION, active=False)
-
-
-async def observed(rig: Rig, turn: Turn = TURN) -> Ticket:
-    """A ticket for a turn of the family."""
-    ticket = await rig.engine.service.observe(turn, conversation_id=group(777))
-    assert isinstance(ticket, Ticket)
-    return ticket
-
-
-async def settle(rig: Rig, ticket: Ticket, *useful: str) -> FeedbackReport:
-    """What was learned, applied."""
-    return await rig.engine.service.feedback(Feedback(useful, (LEARNED,)), ticket=ticket)
-
-
-async def test_a_ticket_is_settled_once(rig: Rig) -> None:
-    ticket = await observed(rig)
-    assert (await settle(rig, ticket)).known
-    assert await settle(rig, ticket) == FeedbackReport(known=False)
-    assert await settle(rig, Ticket("t-unknown")) == FeedbackReport(known=False)
-    assert (await rig.engine.status()).by_scope == {"家人": 1}
-
-
-async def test_a_ticket_of_several_turns_of_two_conversations_is_none(rig: Rig) -> None:
-    here = await observed(rig)
+async def test_a_ticket_is_settled_once_of_one_conversation_and_for_those_who_spoke(
+    rig: Rig,
+) -> None:
+    settle = rig.engine.service.feedback
+    here = await observe(rig)
     there = await rig.engine.service.observe(TURN, conversation_id=group(888))
+    assert isinstance(here, Ticket)
     assert isinstance(there, Ticket)
-    mixed = Ticket(here.ticket_id, (there.ticket_id,))
-    assert await settle(rig, mixed) == FeedbackReport(known=False)
-    status = await rig.engine.status()
-    assert (status.loop.queue.waiting, status.total) == (2, 0)
-
-
-async def test_a_draft_of_a_person_who_did_not_speak_in_the_turn_has_no_speaker(rig: Rig) -> None:
-    forged = replace(LEARNED, actor=person(9, "管理员", admin=True), active=True)
-    forged = replace(forged, source=Source.PERSON)
-    report = await rig.engine.service.feedback(
-        Feedback(drafts=(forged,)), ticket=await observed(rig)
+    forged = MemoryDraft(
+        "奶奶对花生过敏", source=Source.PERSON, actor=person(9, "管理员", admin=True), active=True
     )
-    (outcome,) = report.outcomes
+    learned = Feedback(drafts=(forged,))
+    unknown = FeedbackReport(known=False)
+    assert await settle(learned, ticket=Ticket(here.ticket_id, there.ids)) == unknown
+    assert (await rig.engine.status()).loop.queue.waiting == 2
+    (outcome,) = (await settle(learned, ticket=here)).outcomes
     assert isinstance(outcome, Stored)
     origin = outcome.memory.memory.provenance
     assert (origin.person, origin.who, origin.trusted) == ("", "", False)
     assert origin.source is Source.REFLECTION
+    for ticket in (here, Ticket("t-unknown")):
+        assert await settle(learned, ticket=ticket) == unknown
+    assert (await rig.engine.status()).by_scope == {"家人": 1}
 
 
 @pytest.mark.parametrize(
