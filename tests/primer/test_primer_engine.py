@@ -37,6 +37,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
+from astrbot_plugin_scoped_memory.tests.support.reflecting import say
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
@@ -131,6 +132,12 @@ async def test_the_first_turn_after_six_hours_is_told_where_things_stand_and_no_
     assert estimate_tokens(text) <= 1000
     room.clock.now += 5 * HOURS
     assert await room.turn() == ""
+
+
+async def test_the_last_days_are_told_with_what_is_not_read_yet(room: Room) -> None:
+    await say(room.rig, "客厅装好了新的吊灯", who=MING)
+    await room.rig.engine.reflection.read_due()
+    assert "客厅装好了新的吊灯" in await room.after_a_pause()
 
 
 async def test_a_rule_of_the_scope_reaches_its_other_chats_once_however_it_came(room: Room) -> None:
