@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from ..models.soul import SoulEvent, SoulLine, SoulState
 from ..storage.soul_heads import SoulHead
 
 FORMAT: Final = 1
+_FORMAT: Final = re.compile(rb'"format":(\d{1,9})\b')
 NO_LINE: Final = "0" * 64
 """What the first line has for ``prev``."""
 _AFTER: Final[Mapping[SoulEvent, SoulState]] = {"vetoed": "vetoed", "rolled_back": "rolled_back"}
@@ -68,12 +70,6 @@ class Soul:
     def active(self) -> int:
         """The proposal whose text is in force, also after a rollback to it; 0 for none."""
         return self.versions[self._stacks[self.version][-1]].proposal if self.versions else 0
-
-    @property
-    def texts(self) -> frozenset[str]:
-        """The hashes of what was in force, or written by hand and discarded: an editor that saves
-        its old buffer brings none of it back."""
-        return frozenset(line.sha256 for line in self.lines)
 
     @property
     def open(self) -> SoulLine | None:
@@ -152,14 +148,14 @@ def read(raw: bytes, role: str, head: SoulHead | None) -> Soul:
     """Returns what the bytes of a log's file add up to. ``head`` is its last known line. What
     stands behind the last line end was never acknowledged, and counts for nothing."""
     soul, pieces = Soul(), raw.split(b"\n")[:-1]
+    if (found := _FORMAT.search(raw)) and int(found[1]) > FORMAT:
+        soul.newer = True
+        return soul
     for number, piece in enumerate(pieces, 1):
-        fields, sha256 = _fields(piece), digest(piece)
-        soul.newer = soul.newer or (number == 1 and fields.get("format", FORMAT) != FORMAT)
-        if fields.get("prev") != soul.end:
-            soul.why = "prev"
-        elif head and number == head.n and sha256 != head.sha256:
+        sha256 = digest(piece)
+        if head and number == head.n and sha256 != head.sha256:
             soul.why = "head"
-        elif not soul.newer and not _is_added(soul, piece, fields, (number, role)):
+        elif not _is_added(soul, piece, (number, role, soul.end)):
             soul.why = "form"
         if soul.why:
             soul.broken = number
@@ -170,23 +166,15 @@ def read(raw: bytes, role: str, head: SoulHead | None) -> Soul:
     return soul
 
 
-def _is_added(soul: Soul, piece: bytes, fields: dict[str, Any], name: tuple[int, str]) -> bool:
+def _is_added(soul: Soul, piece: bytes, name: tuple[int, str, str]) -> bool:
     """Takes the line, and returns False for one that is not as we write it, or cannot follow."""
-    fields.pop("format", None)
     try:
+        fields = json.loads(piece)
+        fields.pop("format", None)
         line = SoulLine(**fields | {"at": datetime.fromisoformat(fields["at"])})
-        _require((line.n, line.role) == name and line.at.tzinfo is not None)
+        _require((line.n, line.role, line.prev) == name and line.at.tzinfo is not None)
         _require(written(line) == piece)
         soul.add(line)
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return False
     return True
-
-
-def _fields(piece: bytes) -> dict[str, Any]:
-    """Returns the object of any format's line, empty for anything else."""
-    try:
-        found = json.loads(piece)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

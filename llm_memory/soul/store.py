@@ -67,10 +67,12 @@ class Standing:
 
     @property
     def by_hand(self) -> bool:
-        """SOUL.md holds what no version has. Before the first version it is a note."""
+        """SOUL.md holds what no version has, and nobody has discarded: an editor that saves its old
+        buffer brings nothing back. Before the first version it is a note."""
         if self.page is None or not self.version:
             return bool(self.shut and self.version)
-        return self.page.raw != self.raw and digest(self.page.raw) not in self.soul.texts
+        known = {line.sha256 for line in self.soul.lines}
+        return self.page.raw != self.raw and digest(self.page.raw) not in known
 
     def require_sound(self) -> None:
         """Raises Stopped where the log, or a version's file, is not as it was written."""

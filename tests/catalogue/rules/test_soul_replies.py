@@ -88,7 +88,7 @@ def test_a_refusal_names_the_lines_that_went_wrong() -> None:
 
 
 def test_what_is_wrong_with_a_chain_is_told_in_one_language() -> None:
-    for why in ("prev", "head", "form", "missing"):
+    for why in ("head", "form", "missing"):
         assert why not in told(SoulVerified(2, why, 5)).replace("SOUL.md", "")
         assert "{" not in told(SoulVerified(2, why, 5), "en")
     assert "versions/0001.md" in told(SoulVerified(1, "versions/0001.md", 5))
