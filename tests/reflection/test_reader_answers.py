@@ -148,3 +148,30 @@ async def test_other_numbers_a_week_later_are_news_of_the_one_event(
     new = {"old_id": old.memory.memory_id, "new": learned(told, kind="event", who="s1")}
     await timed_bot.hears(said, contradictions=[new])
     assert set(texts_of(timed_bot)["家人"]) == {told, *([before] if stays else [])}
+
+
+async def test_an_item_that_is_not_as_it_was_said_is_asked_for_once_with_the_words(
+    bot: Bot,
+) -> None:
+    good, bent = learned("小明对花生过敏", who="s1"), learned("小明的房租5200元", who="s1")
+    bot.chat.say([answer(good, bent), answer(learned("小明的房租3200元", who="s1"))])
+    await say(bot, "我对花生过敏。房租3200")
+    assert (await reflect(bot)).read == 1
+    assert texts_of(bot) == {"家人": ["小明对花生过敏", "小明的房租3200元"]}
+    assert "房租3200" in bot.chat.calls[1].prompt.rpartition("</turns>")[2]
+    # Insisted on, it goes, and what is right stays.
+    bot.chat.say([answer(learned("小明养了猫", who="s1"), bent)] * 2)
+    await say(bot, "我养了只猫。房租3200")
+    await reflect(bot)
+    assert "小明养了猫" in texts_of(bot)["家人"] and "小明的房租5200元" not in str(texts_of(bot))
+
+
+async def test_the_bots_own_use_of_a_memory_is_no_proof_that_it_serves(bot: Bot) -> None:
+    stored = await bot.remember("小明希望被叫做累累", FAMILY, person(1))
+    memory_id = stored.memory.memory.memory_id
+    counted = bot.engine.parts.uses.of(stored.memory)
+    for said in ("今天天气不错", "晚上吃什么"):
+        await bot.hears(said, useful_ids=[memory_id], recalled=(memory_id,), reply="累累，都好")
+    assert bot.engine.parts.uses.of(stored.memory) == counted
+    await bot.hears("你还记得叫我累累呀", useful_ids=[memory_id], recalled=(memory_id,))
+    assert bot.engine.parts.uses.of(stored.memory) == counted + 2

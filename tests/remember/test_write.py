@@ -147,7 +147,6 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_the_admins
     [
         (1, "家里换锁就定安心锁", ""),  # another's words
         (2, "家里换锁就定安心锁", "aiocqhttp:7"),
-        (1, "家里换锁就定安心锁，尾款打给老孟", ""),  # what is known, repeated
     ],
 )
 async def test_a_reader_cannot_put_words_into_a_persons_mouth(
