@@ -77,7 +77,7 @@ class CognitiveService(DecisionDesk, Turns):
             role = conversation_id.persona or ""
             by = TaskRequester(scope, view.requester, view.trusts(scope), role)
             outcomes = await self.parts.tasks.change(change, by, view.seen)
-        return self.parts.tasks.report(view.seen, outcomes)
+        return await self.parts.tasks.report(view.seen, outcomes)
 
     @deed
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:

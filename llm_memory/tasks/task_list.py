@@ -77,11 +77,14 @@ class TaskList:
     # If two callers add the same task at once, the second finds the first one's.
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def report(self, scope_filter: ScopeFilter, outcomes: Iterable[TaskOutcome] = ()) -> TaskReport:
+    async def report(
+        self, scope_filter: ScopeFilter, outcomes: Iterable[TaskOutcome] = ()
+    ) -> TaskReport:
         """Returns the open tasks that the reader sees: own tasks first, in each scope the newest
         first."""
-        left = tuple(stored for stored in self._of(scope_filter) if not is_done(stored))
-        return TaskReport(tuple(outcomes), left)
+        tasks = self._of(scope_filter)
+        left = await asyncio.to_thread(lambda: [one for one in tasks if not is_done(one)])
+        return TaskReport(tuple(outcomes), tuple(left))
 
     async def change(
         self, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
@@ -100,9 +103,7 @@ class TaskList:
         if isinstance(draft, Refused):
             return TaskOutcome(title, "refused", rejected=draft)
         own = self._of(ScopeFilter((by.scope,)))
-        known = same_task(draft.judgment, own) or same_task(title, own)
-        if known is None and pointed_id(title) is not None:  # as the list of open tasks names it
-            (known,) = find_tasks(title, own) or (None,)
+        known = await asyncio.to_thread(_same, own, title, draft.judgment)
         if known is None:
             return await self._append(title, draft, by, change)
         draft = _fit_for(known, draft, by)
@@ -117,9 +118,12 @@ class TaskList:
         self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> TaskOutcome:
         mine = replace(scope_filter, scopes=(by.scope,))  # includes what only this person may read
-        found = find_tasks(title, [one for one in self._of(mine) if one.scope == by.scope])
-        if not found and (elsewhere := find_tasks(title, self._of(scope_filter))):
-            return TaskOutcome(title, "elsewhere", elsewhere[0])
+        own = [one for one in self._of(mine) if one.scope == by.scope]
+        found = await asyncio.to_thread(find_tasks, title, own)
+        if not found:
+            elsewhere = await asyncio.to_thread(find_tasks, title, self._of(scope_filter))
+            if elsewhere:
+                return TaskOutcome(title, "elsewhere", elsewhere[0])
         if len(found) != 1:
             return TaskOutcome(title, "several" if found else "unknown")
         (known,) = found
@@ -218,6 +222,14 @@ class TaskList:
 
     def _of(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
         return list(islice(self._catalogue.of_topics({Topic.TASKS}, scope_filter), READ))
+
+
+def _same(own: Iterable[StoredMemory], *titles: str) -> StoredMemory | None:
+    """Returns the task with one of these titles, or as the list of open tasks names it."""
+    tasks = list(own)
+    by_id = (named for title in titles if pointed_id(title) for named in find_tasks(title, tasks))
+    same = (same_task(title, tasks) for title in reversed(titles))
+    return next(filter(None, same), None) or next(by_id, None)
 
 
 def _fit_for(known: StoredMemory, draft: MemoryDraft, by: TaskRequester) -> MemoryDraft:

@@ -98,7 +98,8 @@ def write_vault(root: Path) -> None:
         (folder / "journal").mkdir(parents=True)
         for start in range(0, size, PER_FILE):
             entries = [render(_memory(next(numbers))) for _ in range(min(size, PER_FILE))]
-            (folder / f"entities-{start}.md").write_text("\n".join(entries), "utf-8")
+            topic = "TASKS" if start // PER_FILE % 8 == 1 else "entities"
+            (folder / f"{topic}-{start}.md").write_text("\n".join(entries), "utf-8")
     for back in range(1, JOURNALS + 1):
         day = NOW - timedelta(days=back)
         path = root / "memory" / "scopes" / "家0" / "journal" / f"{day:%Y-%m-%d}.md"
