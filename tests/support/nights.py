@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,6 @@ import numpy as np
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
@@ -114,36 +112,6 @@ def find_useful(root: Path, scope: str, *memories: Memory, times: int = 1) -> No
     with loop_stores(root) as stores:
         keys = [Key(scope, memory.memory_id) for memory in memories]
         stores.book.count_evidence(keys * times, [])
-
-
-def say(root: Path, scope: str, *texts: str, at: datetime, read: bool = False) -> list[str]:
-    """Turns of a scope: their tickets. ``read``: as an earlier version kept them for a journal."""
-    tickets = []
-    with loop_stores(root) as stores:
-        for number, text in enumerate(texts):
-            moment = at + timedelta(minutes=number)
-            ticket = f"t-{scope}-{moment:%m%d%H%M}"
-            stores.turns.put(
-                QueuedTurn(
-                    ticket,
-                    scope,
-                    "aiocqhttp:GroupMessage:777",
-                    "",
-                    moment,
-                    "aiocqhttp:10001",
-                    "小明",
-                    text,
-                    "好的",
-                )
-            )
-            tickets.append(ticket)
-    if read:
-        with contextlib.closing(sqlite3.connect(root / "state" / "loop.sqlite")) as connection:
-            connection.executemany(
-                "UPDATE turn SET is_read = 1 WHERE ticket_id = ?", [(one,) for one in tickets]
-            )
-            connection.commit()
-    return tickets
 
 
 def entries(root: Path, scope: str, *, archived: bool = False) -> dict[str, list[Memory]]:
