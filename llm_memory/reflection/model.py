@@ -16,7 +16,6 @@ from datetime import datetime
 from typing import Final, Literal
 
 from ..errors import ChatFailed
-from ..log import logger
 from ..models.loop import Resting
 from ..models.settings import LoopSettings
 from ..runtime.identifiers import Clock
@@ -101,38 +100,25 @@ class Model:
             ChatFailed: No answer, or ``unreadable``: none that can be used.
             StateUnavailable: The budget cannot be read or written.
         """
-        completion = await self._call(prompt, conversation, purpose, group)
-        read = await asyncio.to_thread(schema, completion)
-        if isinstance(read, Unreadable):
-            logger.debug("an answer cannot be used: {}", read.reason)
-            again = prompt.again(completion.text if read.shown else "", read.reason)
-            completion = await self._call(again, conversation, purpose, group)
-            read = await asyncio.to_thread(schema, completion)
-        elif isinstance(read, Doubtful):
-            return await self._put_right(
-                prompt, completion, read, schema, conversation, purpose, group
-            )
-        if isinstance(read, Unreadable):
-            raise ChatFailed("unreadable", read.reason)
-        return read.value if isinstance(read, Doubtful) else read
-
-    async def _put_right[T](
-        self,
-        prompt: Prompt,
-        completion: Completion,
-        first: Doubtful[T],
-        schema: Schema[T],
-        *call: *tuple[str, Purpose, str | None],
-    ) -> T:
-        """Returns what can be used of an answer, with what the model puts right of it."""
+        call = (conversation, purpose, group)
+        completion = await self._call(prompt, *call)
+        first = await asyncio.to_thread(schema, completion)
+        if not isinstance(first, Doubtful | Unreadable):
+            return first
+        shows = isinstance(first, Doubtful) or first.shown
         try:
-            better = await self._call(prompt.again(completion.text, first.reason), *call)
-            read = await asyncio.to_thread(schema, better)
-        except (ChatFailed, Rests):
-            return first.value
-        if isinstance(read, Unreadable):
-            return first.value
-        return first.joined(read.value if isinstance(read, Doubtful) else read)
+            again = prompt.again(completion.text if shows else "", first.reason)
+            second = await asyncio.to_thread(schema, await self._call(again, *call))
+        except ChatFailed:
+            if isinstance(first, Doubtful):
+                return first.value
+            raise
+        if isinstance(second, Unreadable):
+            if isinstance(first, Doubtful):
+                return first.value
+            raise ChatFailed("unreadable", second.reason)
+        found = second.value if isinstance(second, Doubtful) else second
+        return first.joined(found) if isinstance(first, Doubtful) else found
 
     async def resting(
         self, prompt: Prompt, *, conversation: str, purpose: Purpose, group: str | None = None

@@ -18,7 +18,7 @@ from ...text.overlap import CHANGED, content
 from ...text.same_meaning import TURNS
 from ...text.scripts import NARROW, WIDE, fold
 from ...text.stated import CLAUSE, stated
-from .speakers import Speaker
+from .prompt import Speaker
 
 _HALF = 0.5
 _SAME_THING: Final = 4

@@ -17,11 +17,11 @@ from itertools import accumulate
 from typing import Final
 
 from ...catalogue.rules.event_day import told_day
+from ...models.conversation import Actor
 from ...models.data_models import StoredMemory, shown_day
 from ...models.turns import QueuedTurn
 from ...text.normalising import estimate_tokens, preview
 from ...texts import Spoken, Texts
-from .speakers import speakers
 
 REPLY_TOKENS: Final = 1_500
 """Reserved for the answer in budget checks."""
@@ -34,6 +34,21 @@ _MOST_KNOWN, _KNOWN_CHARS = 30, 160
 _TURN_CHARS: Final = (2_000, 1_000, 500, 240, 120, 60)
 """Limits for the text of a turn, tried in order until the turns fit."""
 _QUOTED_REPLY = 1_000
+NOBODY: Final = Actor("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """``label`` is ``s1``, ``s2``, …; the name is the one that was used last."""
+
+    label: str
+    person: str
+    name: str
+
+    @property
+    def actor(self) -> Actor:
+        """Returns the actor for provenance; admins have no special rights here."""
+        return Actor(self.person, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +115,18 @@ def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
     lines = _turn_lines(turns[:MOST_TURNS], _TURN_CHARS[0], Texts.of("zh"))
     left = min(most_tokens - LEAST_TOKENS, MOST_TURN_TOKENS)
     return max(sum(cost <= left for cost in accumulate(map(estimate_tokens, lines))), 1)
+
+
+def speakers(turns: Sequence[QueuedTurn]) -> list[Speaker]:
+    """Returns the speaker of each turn. The same person has the same label, by id or, without one,
+    by name."""
+    known = [turn.person or ("name", turn.who) for turn in turns]
+    labels = {one: f"s{number}" for number, one in enumerate(dict.fromkeys(known), start=1)}
+    names = {one: turn.who for one, turn in zip(known, turns, strict=True)}
+    return [
+        Speaker(labels[one], turn.person, names[one])
+        for one, turn in zip(known, turns, strict=True)
+    ]
 
 
 def as_data(value: object) -> str:

@@ -16,9 +16,8 @@ from ...models.turns import Contradiction, Feedback, QueuedTurn
 from ...recall.rules.tell_once import claiming_nothing
 from ...text.normalising import clean
 from .guards import said_by
-from .prompt import placeholders
+from .prompt import NOBODY, Speaker, placeholders, speakers
 from .reply import KINDS, NewMemory, ReflectionReply
-from .speakers import NOBODY, Speaker, speakers
 from .tags import usable_asks, usable_tags
 
 MOST_TAGS: Final = 7

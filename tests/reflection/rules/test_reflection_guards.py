@@ -24,8 +24,8 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
     may_replace,
     said_by,
 )
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import speakers
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.said_rules import rules_said
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.speakers import speakers
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     order_like,
 )
