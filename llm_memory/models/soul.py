@@ -147,24 +147,20 @@ class SoulView:
 
     Attributes:
         version: 0 where there is none: nothing was begun, or the log is broken from its first line.
-        at: When it came into force.
-        applied: The proposal that it is of, 0 for the first version and after a rollback.
+        line: That put it in force, None where the log does not have it.
         open: The proposal that waits.
         by_hand: SOUL.md holds other bytes, which are not in force.
-        by_night: No admin has put the version in force.
         broken: The first broken line of the log, 0 for none.
         newer: A newer version of the plugin wrote it, so nothing is changed.
     """
 
     role: str
     version: int
-    at: datetime
+    line: SoulLine | None
     text: str
     rules: tuple[str, ...] = ()
-    applied: int = 0
     open: SoulLine | None = None
     by_hand: bool = False
-    by_night: bool = False
     broken: int = 0
     newer: bool = False
 

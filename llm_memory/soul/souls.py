@@ -20,7 +20,7 @@ from typing import Final
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import NO_TIME, Refused
+from ..models.data_models import Refused
 from ..models.soul import (
     EVALUATION,
     OWNER,
@@ -312,20 +312,21 @@ class Souls:
         if isinstance(view, Refused):
             logger.warning("soul_not_followed", role=role, why=f"{view.reason} {view.detail}")
             return False
-        now, waits = self._clock(), view.open
-        is_late = waits is not None and (waits.counted or waits.at <= now - _LATE)
+        now, waits, line = self._clock(), view.open, view.line
+        is_told = waits and (waits.counted or waits.at <= now - _LATE)
+        is_new = line and line.actor == REFLECTION and line.at > now - _RECENT
         told = {
-            "soul_waits": waits.proposal if waits is not None and is_late else None,
-            "soul_applied": view.applied if view.by_night and view.at > now - _RECENT else None,
+            "soul_waits": waits.proposal if waits and is_told else None,
+            "soul_applied": line.proposal if line and is_new else None,
             "soul_edited": 0 if view.by_hand else None,
             "soul_broken": view.broken or None,
         }
         for code, number in told.items():
             if number is None:
                 self._notices.clear(code, role)
-                continue
-            params = {"role": role, "number": str(number)}
-            self._notices.post(Notice(code, role, params, error=code == "soul_broken"))
+            else:
+                params = {"role": role, "number": str(number)}
+                self._notices.post(Notice(code, role, params, error=code == "soul_broken"))
         return True
 
     async def _do[R](self, role: str, work: Callable[[Standing], R]) -> R | Refused:
@@ -351,17 +352,14 @@ class Souls:
 
 def _view(standing: Standing) -> SoulView:
     soul = standing.soul
-    line = soul.versions.get(standing.version)
     return SoulView(
         standing.role,
         standing.version,
-        line.at if line else NO_TIME,
+        soul.versions.get(standing.version),
         standing.text,
         rules_of(standing.text),
-        applied=line.proposal if line and not line.source else 0,
         open=soul.open,
         by_hand=standing.by_hand,
-        by_night=line is not None and line.actor == REFLECTION,
         broken=soul.broken,
         newer=soul.newer,
     )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, get_args
 
-from ...models.data_models import Refused, shown_day
+from ...models.data_models import NO_TIME, Refused, shown_day
 from ...models.scope import NO_PERSONA, persona_of
 from ...models.soul import (
     EVALUATION,
@@ -76,7 +76,10 @@ def view_words(texts: Texts, view: SoulView, how: How, *, all_of_it: bool, off: 
     """Returns what is in force; with ``all_of_it``, which is for admins, also what waits and what
     is wrong. At most 13 lines. ``off``: the setting is, so nothing of it is injected."""
     say, number = texts.say, view.version
-    day, who = shown_day(view.at, say("inject.undated")), persona_words(texts, view.role)
+    day, who = (
+        shown_day(view.line.at if view.line else NO_TIME, say("inject.undated")),
+        persona_words(texts, view.role),
+    )
     version = "version" if number else "no_version"
     lines = [say(f"soul_view.{version}", who=who, number=number, day=day)]
     lines += [f"- {cut(rule, _RULE)}" for rule in view.rules[:_RULES]]

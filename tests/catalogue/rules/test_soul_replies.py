@@ -34,6 +34,7 @@ pytestmark = pytest.mark.unit
 
 BOTH: tuple[Spoken, ...] = ("zh", "en")
 AT = datetime(2026, 11, 27, 9, tzinfo=UTC)
+IN_FORCE = SoulLine("applied", "a:9", at=AT, version=3)
 WISH = SoulLine("proposed", "a:9", proposal=7, aim="回答再短一点")
 
 
@@ -48,7 +49,7 @@ def told(outcome: SoulOutcome, language: Spoken = "zh", most: int = 0) -> str:
 @pytest.mark.parametrize("language", BOTH)
 def test_the_fullest_view_fits_a_phone(language: Spoken) -> None:
     rules = tuple(f"第 {number} 条{'很长' * 60}" for number in range(30))
-    view = SoulView("猫娘", 3, AT, "", rules, open=WISH, by_hand=True, broken=5)
+    view = SoulView("猫娘", 3, IN_FORCE, "", rules, open=WISH, by_hand=True, broken=5)
     texts = Texts.of(language)
     said = view_words(texts, view, how, all_of_it=True, off=True)
     assert len(said.splitlines()) <= 13
@@ -59,11 +60,11 @@ def test_the_fullest_view_fits_a_phone(language: Spoken) -> None:
 
 
 def test_a_soul_without_a_persona_or_a_rule_says_so() -> None:
-    said = told(SoulView(NO_PERSONA, 3, AT, ""))
+    said = told(SoulView(NO_PERSONA, 3, IN_FORCE, ""))
     assert NO_PERSONA not in said
     assert "还没有" in said
-    assert "更新的版本" in told(SoulView("a", 3, AT, "", newer=True))
-    assert "人格“a/b”" in told(SoulView("a%2Fb", 3, AT, ""))
+    assert "更新的版本" in told(SoulView("a", 3, IN_FORCE, "", newer=True))
+    assert "人格“a/b”" in told(SoulView("a%2Fb", 3, IN_FORCE, ""))
 
 
 REASONS = [
