@@ -62,12 +62,6 @@ def scopes_of(disk: Disk) -> list[str]:
     return [parse_id(name).scope for rows in disk.collections.values() for name in rows]
 
 
-async def follow(rig: Rig) -> None:
-    """The index holds what is recalled."""
-    await rig.engine.reflection.read_due()
-    await rig.until_indexed()
-
-
 async def by_vectors(rig: Rig, where: ConversationId) -> list[str]:
     """What answers a question in other words."""
     await rig.until_indexed()
@@ -125,7 +119,7 @@ async def test_it_is_found_in_other_words_in_its_scope_alone(tmp_path: Path) -> 
     ) as rig:
         await say(rig, SAID)
         await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
-        await follow(rig)
+        await rig.until_indexed()
         assert await by_vectors(rig, CHAT) == [SAID]
         assert SAID not in await by_vectors(rig, OUTSIDE)
 
@@ -136,7 +130,6 @@ async def test_a_correction_stands_before_what_it_corrects(tmp_path: Path) -> No
         asked = "月底盘点是哪天晚上"
         before = await rig.texts(asked, CHAT)
         await say(rig, "月底盘点改了，提前到28号晚上")
-        await rig.engine.reflection.read_due()
         assert await rig.texts(asked, CHAT) == ["月底盘点改了，提前到28号晚上", *before]
         assert (await rig.texts(asked, OUTSIDE), len(before)) == ([], 1)
 
@@ -149,7 +142,6 @@ async def test_what_was_just_stored_is_not_told_again_as_it_was_said(tmp_path: P
         stored = (await rig.remember(fact, FAMILY, person(1))).memory.memory.memory_id
         await say(rig, f"记住：{fact}", stored=(stored,))
         await say(rig, more, stored=(stored,))
-        await rig.engine.reflection.read_due()
         recall = await rig.recall("奶奶对什么过敏", CHAT, in_talk=True)
         (first, *_) = await rig.texts("奶奶去医院复查什么", CHAT)
     assert {hit.preview for hit in recall.hits} == {fact, heard}
@@ -163,7 +155,6 @@ async def test_it_is_found_before_its_vector_is_made(tmp_path: Path) -> None:
         await rig.until_indexed()
         embedder.failing_documents = True
         await say(rig, SAID)
-        await rig.engine.reflection.read_due()
         assert rig.engine.parts.indexing.backlog == 1
         assert await rig.texts(ASKED, CHAT) == [SAID]
 
@@ -174,7 +165,7 @@ async def test_its_vector_goes_while_it_may_not_be_told(tmp_path: Path) -> None:
         service = rig.engine.service
         await say(rig, SAID)
         await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
-        await follow(rig)
+        await rig.until_indexed()
         assert sorted(scopes_of(store.disk)) == ["公司", "家人"]
         await service.pause(conversation_id=FAMILY, actor=ADMIN)
         await rig.until_indexed()
@@ -190,7 +181,6 @@ async def test_its_vector_goes_while_it_may_not_be_told(tmp_path: Path) -> None:
 
 async def test_it_is_told_as_nobody_vouches_for_it_and_no_index_has_its_words(bot: Bot) -> None:
     await say(bot, SAID)
-    await bot.engine.reflection.read_due()
     await bot.until_indexed()
     assert (await bot.engine.status()).by_scope == {}
     (hit,) = (await bot.recall(ASKED, CHAT, actor=person(2))).hits
@@ -208,14 +198,12 @@ async def test_it_is_told_as_nobody_vouches_for_it_and_no_index_has_its_words(bo
 @pytest.mark.parametrize("text", ["门禁卡放在哪儿？", "门禁卡呢", "哈哈哈哈", "你好呀，今天挺暖和"])
 async def test_questions_and_small_talk_are_not_recalled(bot: Bot, text: str) -> None:
     await say(bot, text)
-    await bot.engine.reflection.read_due()
     assert await bot.texts(text, CHAT) == []
 
 
 async def test_forgotten_by_its_speaker_it_is_neither_told_nor_learned(bot: Bot) -> None:
     bot.chat.otherwise = answer(learned(SAID))
     await say(bot, SAID)
-    await bot.engine.reflection.read_due()
     (hit,) = (await bot.recall(ASKED, CHAT, 3)).hits
     for who, done in ((person(2), False), (person(1), True)):
         outcome = await bot.forget(hit.memory_id, CHAT, who)
