@@ -152,11 +152,6 @@ class ReflectionService:
             return 0.0
         return sum(map(worth_of, self._turns.waiting(line, MOST_TURNS)))
 
-    def _lines(self, *, addressed: bool = False) -> list[WaitingLine]:
-        """Returns the lines of conversations that are not paused."""
-        lines = self._turns.lines(addressed=addressed)
-        return [one for one in lines if not self._is_paused(one.conversation, one.map_key)]
-
     def _is_paused(self, *keys: str) -> bool:
         """Returns whether a conversation is off the record, by its own id, or the group's on
         platforms that split a group by member."""
@@ -241,8 +236,9 @@ class ReflectionService:
         addressed = allowance is not None and not allowance.overhears
         lines = [
             line
-            for line in self._lines(addressed=addressed)
+            for line in self._turns.lines(addressed=addressed)
             if line.name not in self._passed
+            and not self._is_paused(line.conversation, line.map_key)
             and (line.conversation == conversation if conversation else self._is_due(line))
         ]
         if allowance is not None:
