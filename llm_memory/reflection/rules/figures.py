@@ -46,6 +46,8 @@ _FACTORS: Final = {
     "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000, "k": 1_000, "w": 10_000,
     "hundred": 100, "thousand": 1_000, "million": 1_000_000, "dozen": 12,
 }  # fmt: skip
+_LONGEST: Final = 15
+"""Digits of a number; more of them are an id."""
 _CLOCKS: Final = ("clock_zh", "clock_digits", "clock_en", "clock_sharp", "noon")
 _PARTS: Final = {"半": 30, "一刻": 15, "三刻": 45, "half": 30, "quarter": 15, "": 0}
 _WEEK, _MONTH = 8, 32
@@ -132,8 +134,11 @@ def _clock(match: re.Match[str]) -> Figure | None:
 def _numbers(text: str) -> Iterator[Figure]:
     place = 0
     while match := GROUNDING["number"].search(text, place):
-        value, behind = _value(match), GROUNDING["counted"].match(text, match.end())
         place = match.end()
+        if len(match["digits"] or "") > _LONGEST:
+            yield Figure("token", match[0])
+            continue
+        value, behind = _value(match), GROUNDING["counted"].match(text, place)
         if value is None or behind is None:
             continue
         factor, half, unit = behind.groups("")
@@ -208,8 +213,7 @@ class Evidence:
         speakers; ``heard``: where else a name may come from."""
         bases = [datetime.combine(day, time()) for day in self.days]
         unsaid = [self._unsaid(figures(text, at)) for at in bases]
-        known = plain(f"{self.text}\n{names}\n{heard}")
-        return [*min(unsaid, key=len, default=[]), *self._unnamed(text, plain(names), known)]
+        return [*min(unsaid, key=len, default=[]), *self._unnamed(text, plain(names), heard)]
 
     def _unsaid(self, told: Sequence[Figure]) -> list[str]:
         # The day of the week of a day is that day's.
@@ -282,6 +286,7 @@ class Evidence:
     def _unnamed(self, text: str, names: str, known: str) -> Iterator[str]:
         """Yields names that nobody has said, and what nobody said that a speaker is called."""
         told = plain(text)
+        known = f"{known}\n{self.text}\n{names}"
         yield from (name for name in GROUNDING["han_name"].findall(told) if name not in known)
         for who in filter(None, names.split()):
             told = told.replace(who, "@")

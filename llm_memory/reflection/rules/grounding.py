@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from typing import Final, Literal
 
 from ...models.turns import QueuedTurn
@@ -53,8 +53,15 @@ class Piece:
     """Words that a person said, or assented to."""
 
     text: str
+    plain: str
     words: frozenset[str]
     turn: QueuedTurn
+
+    @classmethod
+    def of(cls, text: str, turn: QueuedTurn) -> Piece:
+        """Returns words of a turn's person."""
+        told = plain(text)
+        return cls(text, told, content(told), turn)
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,8 @@ class Talk:
     elsewhere: frozenset[str]
     evidence: Evidence
     names: dict[str, str]
+    heard: str
+    """All that was said in the turns, folded."""
 
     @classmethod
     def of(cls, turns: Sequence[QueuedTurn], known: str, moods: Collection[Mood]) -> Talk:
@@ -90,7 +99,7 @@ class Talk:
                     unsaid.append(clause)
             unsaid.append(turn.reply_text)
         found = [
-            Piece(clause, content(plain(clause)), turn)
+            Piece.of(clause, turn)
             for text, turn in said
             for clause in GROUNDING["clause"].findall(text)
         ]
@@ -98,12 +107,15 @@ class Talk:
         elsewhere = content(plain("\n".join(unsaid))) - content(plain("\n".join(answered))) - stated
         names = {one.label: one.name for one in speakers(turns)}
         at = [(text, turn.observed_at) for text, turn in (*said, *(("", turn) for turn in turns))]
+        heard = plain("\n".join(f"{one.who}\n{one.user_text}\n{one.reply_text}" for one in turns))
         evidence = Evidence.of(at, known)
-        return cls(turns, found, elsewhere, evidence, names)
+        return cls(turns, found, elsewhere, evidence, names, heard)
 
     def put_right(self, new: NewMemory) -> NewMemory:
         """Returns an item with names for labels, and without a day that nobody named."""
-        speaker = self.names.get(new.who, new.who) or (*self.names.values(), "")[0]
+        alone = [*self.names.values(), ""][0] if len(self.names) == 1 else ""
+        turn = self.turns[new.turn - 1] if new.turn and 0 < new.turn <= len(self.turns) else None
+        speaker = self.names.get(new.who) or (turn.who if turn else alone)
         reasoning = self._named(claiming_nothing(clean(new.reasoning)), speaker)
         return replace(
             new,
@@ -119,10 +131,9 @@ class Talk:
         def put(match: re.Match[str]) -> str:
             if plain(match[0]).strip() in self.evidence.text:
                 return match[0]
-            label = match.groupdict().get("label")
-            if label is not None:
-                return self.names.get(label) or match[0]
-            return speaker if match.groupdict().get("user") else ""
+            if match["label"]:
+                return self.names.get(match["label"]) or match[0]
+            return (speaker or match[0]) if match["user"] else ""
 
         return GROUNDING["label"].sub(put, text).strip()
 
@@ -152,11 +163,11 @@ class Talk:
         parts = ([word for word in content(plain(one)) if not word.isdecimal()] for one in clauses)
         if any(2 * len(unsaid.intersection(part)) > len(part) > 1 for part in parts):
             return "unstated", ""
-        if (label := GROUNDING["label"].search(text)) and self._named(text, "") != text:
+        label = GROUNDING["label"].search(text)
+        if label and plain(label[0]).strip() not in self.evidence.text:
             return "label", label[0]
         names = " ".join(self.names.values())
-        heard = "\n".join(f"{turn.user_text}\n{turn.reply_text}" for turn in self.turns)
-        if unnamed := self.evidence.unsaid(text, names, heard):
+        if unnamed := self.evidence.unsaid(text, names, self.heard):
             return "figure", "、".join(unnamed)
         bent = ((self._bent(clause, text), clause) for clause in clauses)
         return next(((fault, clause) for fault, clause in bent if fault), None)
@@ -164,10 +175,10 @@ class Talk:
     def _bent(self, clause: str, text: str) -> Fault | None:
         """Returns what a clause of a text makes of the words that are nearest to it."""
         told, near = plain(clause), self.nearest(clause, text)
-        faults = [_turned(told, plain(piece.text)) for piece in near]
-        denied = [plain(o.text) for o, fault in zip(near, faults, strict=True) if fault == "denied"]
+        faults = [_turned(told, piece.plain) for piece in near]
+        denied = [o.plain for o, fault in zip(near, faults, strict=True) if fault == "denied"]
         heads = {head for text in (told, *denied) for head, *_ in _denials(text)}
-        others = (_units(plain(o.text)) for o in near if plain(o.text) not in denied)
+        others = (_units(o.plain) for o in near if o.plain not in denied)
         if denied and not any(heads.intersection(units) for units in others):
             return "denied"
         if near and self._was_taken_back(told, near[0]):
@@ -179,7 +190,7 @@ class Talk:
         parties = [self._parties(piece.text, text, piece.turn.who) for piece in near]
         mine = self._parties(clause, text, "")
         exchanged = [
-            _are_exchanged(told, mine, plain(o.text), p) for o, p in zip(near, parties, strict=True)
+            _are_exchanged(told, mine, o.plain, p) for o, p in zip(near, parties, strict=True)
         ]
         return "speaker" if exchanged and all(exchanged) else None
 
@@ -187,10 +198,10 @@ class Talk:
         """Returns whether a clause repeats what another speaker said of himself."""
         words = content(told) - content(plain(" ".join(self.names.values())))
         return any(name and plain(name) in told for name in self.names.values()) and all(
-            GROUNDING["own"].search(plain(one.text))
+            GROUNDING["own"].search(one.plain)
             and plain(one.turn.who) not in told
             and 2 * len(words & one.words) > len(words)
-            and not _denials(plain(one.text))
+            and not _denials(one.plain)
             for one in near
         )
 
@@ -203,9 +214,9 @@ class Talk:
             one.turn is not since.turn
             and content(told) & one.words
             and (
-                GROUNDING["called_off"].search(plain(one.text))
-                or _denies(_denials(plain(one.text)), told)
-                or any(len(head) > 1 and head in meant for head, *_ in _denials(plain(one.text)))
+                GROUNDING["called_off"].search(one.plain)
+                or _denies(_denials(one.plain), told)
+                or any(len(head) > 1 and head in meant for head, *_ in _denials(one.plain))
             )
             for one in later
         )
@@ -213,8 +224,7 @@ class Talk:
     def _parties(self, words: str, text: str, who: str) -> list[str]:
         """Returns who is named in words, in their order, of those whom a text names. ``who``: the
         speaker of the words, empty for nobody."""
-        whole = "\n".join(turn.user_text for turn in self.turns)
-        known = {name for name in GROUNDING["party"].findall(text) if name in whole}
+        known = {name for name in GROUNDING["party"].findall(text) if plain(name) in self.heard}
         known |= {name for name in self.names.values() if name and name in text}
         places = {name: words.find(name) for name in known if name in words}
         own = GROUNDING["own"].search(plain(words)) if who else None
@@ -231,8 +241,7 @@ class Talk:
         near = [one for one in self.pieces if words & one.words]
         own = [one for one in near if one.turn.who == owner or (owner and owner in one.text)]
         alike = [
-            len(words & one.words) + sum(pair in plain(one.text) for pair in pairs)
-            for one in own or near
+            len(words & one.words) + sum(pair in one.plain for pair in pairs) for one in own or near
         ]
         most = max(alike, default=0)
         return [one for one, count in zip(own or near, alike, strict=True) if count == most]
@@ -240,11 +249,13 @@ class Talk:
     def _is_of_prompt(self, text: str) -> bool:
         """Returns whether most of a text stands in the instructions, and in nothing that was
         said."""
-        heard = fold(
-            "\n".join(f"{one.who}\n{one.user_text}\n{one.reply_text}" for one in self.turns)
-        )
-        wanted, prompt = [piece for piece in pieces(text) if len(piece) > 1], fold(instructions())
-        return 2 * sum(one in prompt and one not in heard for one in wanted) > len(wanted)
+        wanted, prompt = [piece for piece in pieces(text) if len(piece) > 1], _instructions()
+        return 2 * sum(one in prompt and one not in self.heard for one in wanted) > len(wanted)
+
+
+@cache
+def _instructions() -> str:
+    return fold(instructions())
 
 
 def _turned(told: str, said: str) -> Fault | None:
