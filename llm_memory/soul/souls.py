@@ -2,7 +2,7 @@
 
 An admin's wish needs the rules, and a yes of an admin who is shown what it changes. By itself, and
 under ``auto`` alone, the night puts in force what enough people asked for in the words of a fixed
-list, what a model has passed then, and what no admin has taken back before.
+list, what a model has passed then, and what was not taken back before.
 """
 
 from __future__ import annotations
@@ -283,12 +283,12 @@ class Souls:
             await self._do(role, partial(self._settle, found, verdict))
 
     def _counted(self, standing: Standing) -> tuple[SoulLine, str]:
-        """Returns what the night may put in force, and the text in force. What an admin has vetoed
-        or taken back before waits for one."""
+        """Returns what the night may put in force, and the text in force. What was vetoed, undone
+        or taken out of the text before waits for an admin."""
         proposal, soul = self._ready(0, standing), standing.soul
         alike = (one for one in soul.proposals.values() if one.aim == proposal.aim)
         ends = {soul.states[one.proposal] for one in alike}
-        if not proposal.counted or ends & {"vetoed", "rolled_back"}:
+        if not proposal.counted or ends & {"vetoed", "rolled_back", "superseded"}:
             raise Stopped("not_allowed")
         return proposal, standing.text
 

@@ -446,13 +446,22 @@ async def test_the_night_puts_in_force_what_was_counted_and_what_a_model_has_pas
         assert isinstance(await auto.ask("veto", 1), SoulChanged)
 
 
-@pytest.mark.parametrize("action", ["veto", "undo"])
+@pytest.mark.parametrize("action", ["veto", "undo", "adopt", "undo below a wish"])
 async def test_what_an_admin_took_back_comes_by_no_night_again(
-    auto: SoulWorld, action: SoulAction
+    auto: SoulWorld, action: str
 ) -> None:
     await auto.souls.night()
     assert COUNTED in auto.souls.injected(CAT)
-    await auto.ask(action, 1)
+    match action:
+        case "adopt":
+            auto.page().write_bytes(HAND)
+            await auto.ask("adopt")
+        case "veto":
+            await auto.ask("veto", 1)
+        case _:
+            if action != "undo":
+                await auto.applied()
+            await auto.ask("undo", 1)
     for _ in range(2):
         auto.clock.forward(days=1)
         auto.counts.wanted[CAT] = [("emoji", "less")]
