@@ -165,10 +165,15 @@ class UnreadTurns:
     def of_days(
         self, first: date, last: date, scope_filter: ScopeFilter, zone: tzinfo | None, most: int
     ) -> Iterator[StoredMemory]:
-        """Returns the turns of these days; see the catalogue."""
+        """Returns the turns of these days; see the catalogue. What was stored of a turn, by a tool,
+        is told in its place."""
         seen = [place for place in self._by_place if scope_filter.admits(place)]
         found = self._by_day.newest_first(seen, first, last, zone, most)
-        return iter([one for one in found if self.get(key_of(one)) is not None])
+        return iter([one for one in found if self._is_told(key_of(one))])
+
+    def _is_told(self, key: Key) -> bool:
+        stored = self.copied(key) - {key.memory_id}
+        return not stored and self.get(key) is not None
 
     def folded(self, stored: StoredMemory) -> str:
         """Returns its text, folded for word searches."""
