@@ -212,7 +212,7 @@ class Talk:
             return False
         return any(
             one.turn is not since.turn
-            and content(told) & one.words
+            and 3 * len(content(told) & one.words) >= len(one.words) > 0
             and (
                 GROUNDING["called_off"].search(one.plain)
                 or _denies(_denials(one.plain), told)
@@ -283,7 +283,9 @@ def _turned(told: str, said: str) -> Fault | None:
 def _are_exchanged(told: str, mine: Sequence[str], said: str, theirs: Sequence[str]) -> bool:
     """Returns whether what one did is told of another one, or to whom it was done."""
     if len(mine) == len(theirs) == 1:
-        return mine != theirs
+        pairs = ((told, mine[0]), (said, theirs[0]))
+        begins = all(GROUNDING["joint"].sub("", text).startswith(plain(who)) for text, who in pairs)
+        return begins and mine != theirs
     if len(mine) != 2 or {*mine} != {*theirs}:
         return False
     taking = [GROUNDING["takes"].search(text) is not None for text in (told, said)]
