@@ -120,16 +120,19 @@ class PrimerService:
                 talk.primed = Primed(now, away, scopes, len(made.shown))
         else:
             opens = new_talk or talk.seen is None
-            news, own = {PrimerPart.RULES: [*untold.values()]}, view.seen.scopes[0].name
-            chosen = await asyncio.to_thread(sections_of, news, own, now.tzinfo)
+            rules_alone, own = {PrimerPart.RULES: [*untold.values()]}, view.seen.scopes[0].name
+            chosen = await asyncio.to_thread(sections_of, rules_alone, own, now.tzinfo)
             rules = await self._constitutions(view.seen) if opens else []
             made = self._fitted(chosen, rules, budget, complete)
         await self._note_turn(view, talk, now)
         hits = [hit for section in made.sections for hit in section.hits]
         shown = {one.memory_id for hit in hits for one in (hit, *hit.also)}
-        await self._note_told(
-            view, talk, {name for name, one in untold.items() if one.memory.memory_id in shown}
-        )
+        # In memory last: a turn that is given up leaves them to the next, as one without room does.
+        if news := {name for name, one in untold.items() if one.memory.memory_id in shown}:
+            told, name = talk.told.union(news), _told_fact(view.where.umo)
+            with suppress(StateUnavailable):
+                await asyncio.to_thread(self._loop_book.put_fact, name, " ".join(told))
+            talk.told = told
         return made
 
     async def at_once(
@@ -190,15 +193,6 @@ class PrimerService:
             talk.written = scope, talk.seen
             with suppress(StateUnavailable):
                 await asyncio.to_thread(self._loop_book.see, view.where.umo, scope, at=talk.seen)
-
-    async def _note_told(self, view: View, talk: _Talk, news: Collection[str]) -> None:
-        """Note which rules the conversation knows: in memory last, so that a turn that is given up
-        leaves them to the next, as does one that had no room for them."""
-        if news:
-            told, name = talk.told.union(news), _told_fact(view.where.umo)
-            with suppress(StateUnavailable):
-                await asyncio.to_thread(self._loop_book.put_fact, name, " ".join(told))
-            talk.told = told
 
     # What people wrote.
 

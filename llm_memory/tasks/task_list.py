@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -224,12 +224,12 @@ class TaskList:
         return list(islice(self._catalogue.of_topics({Topic.TASKS}, scope_filter), READ))
 
 
-def _same(own: Iterable[StoredMemory], *titles: str) -> StoredMemory | None:
-    """Returns the task with one of these titles, or as the list of open tasks names it."""
-    tasks = list(own)
-    by_id = (named for title in titles if pointed_id(title) for named in find_tasks(title, tasks))
-    same = (same_task(title, tasks) for title in reversed(titles))
-    return next(filter(None, same), None) or next(by_id, None)
+def _same(own: Sequence[StoredMemory], title: str, judgment: str) -> StoredMemory | None:
+    """Returns the task with this title, as it was said or as it is stored."""
+    known = same_task(judgment, own) or same_task(title, own)
+    if known is None and pointed_id(title) is not None:  # as the list of open tasks names it
+        (known,) = find_tasks(title, own) or (None,)
+    return known
 
 
 def _fit_for(known: StoredMemory, draft: MemoryDraft, by: TaskRequester) -> MemoryDraft:
