@@ -106,7 +106,8 @@ class PrimerService:
             return Primer()
         now, talk = self._clock(), await self._talk(view.where.umo)
         instructions = self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.seen)
-        untold = await asyncio.to_thread(_untold, instructions, talk.told)
+        standing = await asyncio.to_thread(_rules, instructions)
+        untold = [rule for name, rule in standing.items() if name not in talk.told]
         budget = self._settings.prime_tokens - frame_tokens(self._texts)
         away = now.astimezone(UTC) - talk.seen if talk.seen else None
         if away and away >= timedelta(hours=self._settings.prime_after_hours):
@@ -120,16 +121,18 @@ class PrimerService:
                 talk.primed = Primed(now, away, scopes, len(made.shown))
         else:
             opens = new_talk or talk.seen is None
-            rules_alone, own = {PrimerPart.RULES: [*untold.values()]}, view.seen.scopes[0].name
+            rules_alone, own = {PrimerPart.RULES: untold}, view.seen.scopes[0].name
             chosen = await asyncio.to_thread(sections_of, rules_alone, own, now.tzinfo)
             rules = await self._constitutions(view.seen) if opens else []
             made = self._fitted(chosen, rules, budget, complete)
         await self._note_turn(view, talk, now)
         hits = [hit for section in made.sections for hit in section.hits]
         shown = {one.memory_id for hit in hits for one in (hit, *hit.also)}
+        known = {name for name, rule in standing.items() if rule.memory.memory_id in shown}
         # In memory last: a turn that is given up leaves them to the next, as one without room does.
-        if news := {name for name, one in untold.items() if one.memory.memory_id in shown}:
-            told, name = talk.told.union(news), _told_fact(view.where.umo)
+        # One that was reworded is news where its former words stand again.
+        if (told := talk.told.intersection(standing) | known) - talk.told:
+            name = _told_fact(view.where.umo)
             with suppress(StateUnavailable):
                 await asyncio.to_thread(self._loop_book.put_fact, name, " ".join(told))
             talk.told = told
@@ -289,11 +292,10 @@ def _told_fact(conversation: str) -> str:
     return f"rules told {content_hash(conversation)}"
 
 
-def _untold(entries: Iterable[StoredMemory], told: Collection[str]) -> dict[str, StoredMemory]:
-    """Returns the trusted instructions, which hold whoever takes part, that were not told as they
-    stand, by their digests. Blocks."""
-    rules = {_digest(stored): stored for stored in cooperative(entries) if is_rule(stored)}
-    return {digest: rule for digest, rule in rules.items() if digest not in told}
+def _rules(entries: Iterable[StoredMemory]) -> dict[str, StoredMemory]:
+    """Returns the trusted instructions, which hold whoever takes part, by the digests of what they
+    say. Blocks."""
+    return {_digest(stored): stored for stored in cooperative(entries) if is_rule(stored)}
 
 
 def _digest(rule: StoredMemory) -> str:

@@ -160,11 +160,13 @@ async def test_a_rule_of_the_scope_reaches_its_other_chats_once_however_it_came(
     assert "先说要点" in await told()
     room.rig.engine.parts.primer.clear()
     assert await told() == ""
+    await service.edit(reference, "回答必须先说结论", conversation_id=FAMILY, actor=ADMIN)
+    assert "先说结论" in await told()
     # The return after a pause tells all of them, and leaves none to the turn behind it.
     await room.rig.remember("回答必须短", FAMILY, ADMIN)
     room.clock.now += 7 * HOURS
     back = await told()
-    assert all(rule in back for rule in ("回答必须短", "回答必须用中文", "先说要点"))
+    assert all(rule in back for rule in ("回答必须短", "回答必须用中文", "先说结论"))
     assert await told() == ""
 
 
