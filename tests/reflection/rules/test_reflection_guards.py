@@ -63,15 +63,6 @@ def test_old_words_give_way_to_what_their_speaker_has_said(said: str, new: str, 
     assert may_replace(old, new, turn(said)) is may
 
 
-def test_what_was_said_before_takes_nothing_back() -> None:
-    old = StoredMemory(PUBLIC, "entities.md", memory("小明住在北京"))
-    said = turn("我搬到上海了")
-    assert may_replace(old, "小明住在上海", said)
-    assert not may_replace(
-        old, "小明住在上海", replace(said, observed_at=NOW - timedelta(minutes=1))
-    )
-
-
 def test_what_a_person_wrote_and_standing_instructions_stay() -> None:
     by_hand = memory("小明住在北京", provenance=replace(MING, source=Source.PERSON))
     moved = turn("我搬到上海了")
