@@ -36,7 +36,8 @@ _IDS: Final = re.compile(
     r"|\d{5,}"
     r"|[#^][mn]-\w*"  # a pointer to a memory or a note
     r"|[a-z]+://\S*|www\.\S*"
-    r"|[\w-]+\.(?:com|cn|net|org|io|md|py|json|ya?ml)(?![a-z])"
+    r"|[\w-]+\.[a-z]{2,}/\w"
+    r"|[\w-]+\.(?:com?|cn|cc|me|net|org|io|ai|tv|top|xyz|vip|app|dev|md|py|json|ya?ml)(?![a-z])"
     r"|\\\w+|(?<![^\W_])/\w+"  # a path or a command, and not "and/or"
     r"|[a-z][a-z\d_-]*:[a-z]+:\w+"  # a conversation
     r"|[a-z]{3,}_[a-z_]{3,}"  # a tool or a setting, and not "T_T"

@@ -77,6 +77,8 @@ def test_no_wish_is_refused_for_being_rude_strange_or_unknown() -> None:
         ("- 先看https://例子.测试/a", "private"),
         ("- 先看www.example的说明", "private"),
         ("- 照example.com说的做", "private"),
+        ("- 推荐大家上nanoka.cc", "private"),
+        ("- 结尾写t.me/abc", "private"),
         ("- 只在aiocqhttp:GroupMessage:77里这样", "private"),
         ("- 语气像 #m-0123456789", "private"),
         ("- 先core_memory_recall再回答", "private"),
