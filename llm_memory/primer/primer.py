@@ -14,6 +14,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.acquaintance import familiar_people, may_be_volunteered
 from ..catalogue.rules.closing import is_over
+from ..catalogue.rules.timeline import local_day
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..index.passages import Passages
 from ..log import logger
@@ -40,6 +41,8 @@ from .rules.constitution import constitution
 from .rules.opening import frame_tokens
 
 _DAYS_BACK: Final = timedelta(days=14)
+_HEARD_BACK: Final = timedelta(days=30)
+"""So far back somebody counts as present."""
 _KNOWN_FOR: Final = timedelta(days=180)
 """So far back it is asked who is familiar."""
 READ: Final = 5000
@@ -261,7 +264,9 @@ class PrimerService:
             familiar = familiar_people(cooperative(heard), now.tzinfo)
             people, ids = [actor], self._linked(actor.person)
             if view.where.kind is not ConversationKind.PRIVATE:
-                people += latest_speakers(heard, familiar - {actor.person})
+                first = today - _HEARD_BACK
+                lately = (one for one in heard if local_day(one, now.tzinfo) >= first)
+                people += latest_speakers(lately, familiar - {actor.person})
 
             def shown(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
                 return [

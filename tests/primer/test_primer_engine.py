@@ -233,6 +233,8 @@ async def test_a_private_chat_is_told_of_its_person_a_group_of_its_last_speakers
     assert empty.plugin.texts.say("primer.people", names="妈妈") in alone
     assert "豆浆" in alone
     assert "花生" not in alone
+    empty.clock.now += 31 * 24 * HOURS  # who has said nothing for so long is not there
+    assert "奶奶、妈妈" not in await empty.turn(hello(sender="3", name="奶奶"))
 
 
 async def test_strangers_in_public_are_not_named_to_each_other(tmp_path: Path) -> None:
