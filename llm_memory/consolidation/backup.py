@@ -1,11 +1,5 @@
-"""Backups of the whole store: each night in ``backups/daily/``, by command in ``exports/``.
-
-Under the writers' lock each file of a scope gets a second name, a hard link, in a folder of ours:
-so writers wait for a look at the tree and not for the copying, and the backup is of one moment. The
-bot writes to no file with two names, it replaces it; what another program appends lies beyond the
-length that was taken. Where the disk has no links, and beside the scopes, where files are appended
-to in place, the file is copied.
-"""
+"""Backups of the whole store, zips of its tree: each night in ``backups/daily/``, by command in
+``exports/``. Writers wait while one is written, so it is of one moment; recalls do not wait."""
 
 from __future__ import annotations
 
@@ -13,10 +7,9 @@ import asyncio
 import contextlib
 import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,19 +22,22 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..storage.disk_space import RESERVE, free_bytes
-from ..storage.files import is_link, make_folder
-from ..transfer.line_files import TransferFolders, translated
-from ..transfer.rules.format import line_of
+from ..storage.files import is_link
+from ..transfer.line_files import TransferFolders
 from ..transfer.store_reader import MAX_FILE
 from ..transfer.store_transfer import heads
-from ..transfer.store_zip import HEAD, Member, carried_files, rewrite_zip, write_zip
+from ..transfer.store_zip import (
+    Member,
+    carried_files,
+    head_member,
+    is_zip,
+    rewrite_zip,
+    write_zip,
+)
 from .report import SleepReport
 
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-\d{6})?\.(?:zip|jsonl)")
 """An earlier version wrote lines: they are restored, counted and removed as the others are."""
-
-type Changed = Callable[[str, bytes], bytes | None]
-"""Returns what a file of the tree is to hold; None for no such file."""
 
 
 @dataclass(eq=False)
@@ -62,23 +58,19 @@ class Backup:
     _version: str
     _carried_settings: Callable[[], Mapping[str, object]]
     """Returns the owner's, without secrets."""
-    _making: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
-
-    def __post_init__(self) -> None:
-        self._stage = self._folder / ".stage"
 
     async def run(self) -> SleepReport:
         """Write today's. Raises TransferFailed, and leaves the others as they were."""
         if self._keep <= 0:
             return SleepReport()
         try:
-            path, _ = await self._write(self._tonights)
+            path = await asyncio.to_thread(self._tonights)
+            await self._write(path)
         except TransferFailed as error:
             params = {"detail": error.detail or str(error)}
             self._notices.post(Notice("backup_failed", params=params))
             raise
         self._notices.clear("backup_failed")
-        logger.info("backup_written", name=path.name)
         if self.may_rotate():
             await shielded(asyncio.to_thread(self._rotate, path))
         return SleepReport(backup=path.name)
@@ -87,74 +79,44 @@ class Backup:
         """Write the whole store into a new file of ``exports/``. Returns its name and how many
         files it holds. Raises TransferFailed, and leaves no file."""
         name = f"backup-{self._clock():%Y%m%d-%H%M%S}.zip"
-        path, count = await self._write(lambda: files.free(name))
-        return path.name, count
+        path = await asyncio.to_thread(files.free, name)
+        return path.name, await self._write(path)
 
-    async def _write(self, target: Callable[[], Path]) -> tuple[Path, int]:
-        """Returns the file and how many it holds."""
+    async def _write(self, path: Path) -> int:
+        """Returns how many files of the tree it holds."""
         stopped = threading.Event()
-        async with self._making:
-            try:
-                await shielded(asyncio.to_thread(self._clear))
-                async with self._living.writing:
-                    lengths = await shielded(asyncio.to_thread(self._stage_all))
-                path = await asyncio.to_thread(target)
-                writing = asyncio.to_thread(write_zip, path, self._members(lengths, stopped))
-                await shielded(writing, on_cancel=stopped.set)
-                return path, len(lengths)
-            finally:
-                await shielded(asyncio.to_thread(self._clear))
+        async with self._living.writing:
+            work = asyncio.to_thread(write_zip, path, self._members(path, stopped))
+            return await shielded(work, on_cancel=stopped.set) - 1
 
-    def _stage_all(self) -> dict[str, int]:
-        with translated("not_written", self._folder.name):
-            make_folder(self._folder)
-            found = {path: self._stage_one(path) for path in carried_files(self._memory)}
-            lengths = {path: one.st_size for path, one in found.items() if one}
-            # The new file, and room for everybody else.
-            if free_bytes(self._folder) < sum(lengths.values()) + RESERVE:
-                raise TransferFailed("not_written", "no room on the disk")
-            return lengths
-
-    def _stage_one(self, path: str) -> os.stat_result | None:
-        """Returns None for a file that is gone, cannot be read or is too large to be restored."""
-        source, target = self._memory / path, self._stage / path
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            if source.stat().st_size > MAX_FILE:
-                return None
-            if path.startswith(f"{SCOPES}/"):
-                with contextlib.suppress(OSError):
-                    os.link(source, target)
-            if not target.exists():
-                shutil.copy2(source, target)
-            return target.stat()
-        except (FileNotFoundError, PermissionError):
-            return None
-
-    def _members(self, lengths: Mapping[str, int], stopped: threading.Event) -> Iterator[Member]:
-        scopes = {path.split("/")[1] for path in lengths if path.startswith(f"{SCOPES}/")}
+    def _members(self, target: Path, stopped: threading.Event) -> Iterator[Member]:
+        paths, now = carried_files(self._memory), self._clock()
+        scopes = {path.split("/")[1] for path in paths if path.startswith(f"{SCOPES}/")}
         settings = self._carried_settings()
-        head = heads(scopes, now=self._clock(), version=self._version, settings=settings)
-        yield HEAD, 0, "\n".join(map(line_of, head)).encode()
-        for path, length in lengths.items():
+        yield head_member(heads(scopes, now=now, version=self._version, settings=settings))
+        for path in paths:
             if stopped.is_set():
                 raise TransferFailed("not_written", "the engine closes")
-            with (self._stage / path).open("rb") as file:
-                yield path, os.fstat(file.fileno()).st_mtime_ns, file.read(length)
+            if free_bytes(target.parent) < RESERVE:
+                raise TransferFailed("not_written", "no room on the disk")
+            # One that is gone meanwhile, cannot be read or is too large to be restored is left out.
+            with (
+                contextlib.suppress(FileNotFoundError, PermissionError),
+                (self._memory / path).open("rb") as file,
+            ):
+                status = os.fstat(file.fileno())
+                if status.st_size <= MAX_FILE:
+                    yield path, status.st_mtime_ns, file.read()
 
-    async def rewrite(self, changed: Changed) -> list[str]:
-        """Write each nightly zip anew with its files changed. Returns which could not be read or
-        written, and why: they stay as they were."""
+    def rewrite(self, changed: Callable[[str, bytes], bytes | None]) -> list[str]:
+        """Write each nightly zip anew with its files changed; None leaves one out. Returns which
+        could not be read or written, and why: they stay as they were. Blocks."""
         failed = []
-        async with self._making:
-            for path in await asyncio.to_thread(self._kept):
-                if path.suffix != ".zip":
-                    continue
-                try:
-                    if await shielded(asyncio.to_thread(rewrite_zip, path, changed)):
-                        logger.info("backup_purged", name=path.name)
-                except TransferFailed as error:
-                    failed.append(f"backups/daily/{path.name}: {error.detail or error}")
+        for path in filter(is_zip, self._kept()):
+            try:
+                rewrite_zip(path, changed)
+            except TransferFailed as error:
+                failed.append(f"backups/daily/{path.name}: {error.detail or error}")
         return failed
 
     def _kept(self) -> list[Path]:
@@ -176,11 +138,3 @@ class Backup:
                 path.unlink(missing_ok=True)
         except OSError as error:
             logger.warning("backup_not_deleted", error=error)
-
-    def _clear(self) -> None:
-        """Delete the second names, and what a kill left. Never raises."""
-        if not is_link(self._stage):
-            shutil.rmtree(self._stage, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            for left in self._folder.glob(".*.tmp"):
-                left.unlink(missing_ok=True)

@@ -5,7 +5,6 @@ whether anything is left. Copies that an owner made are the owner's, and are not
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,13 +13,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.timeline import is_digest
-from ..errors import (
-    IndexUnavailable,
-    StateUnavailable,
-    TransferFailed,
-    VaultFileBroken,
-    VaultWriteFailed,
-)
+from ..errors import ScopedMemoryError
 from ..index.indexing_service import IndexingService
 from ..index.lexical_service import LexicalService
 from ..log import logger
@@ -40,19 +33,21 @@ from ..storage.loop_file import SqliteLoopFile
 from ..storage.state_store import SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..text.normalising import preview, same_words
-from ..vault.archive import any_of
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.note_book import NoteBook
 from .backup import Backup
 from .report import SleepReport
 from .rules.traces import Traces
 
-_VECTORS: Final = "index/chroma/"
+_FAILURES: Final = (OSError, ScopedMemoryError)
 _PAUSES: Final = (0.1, 0.3, 0.6, 0.0)
 """Seconds after a try at a file that another program has open."""
 _DETAIL_CHARS: Final = 300
 _STATE: Final = ("state/state.sqlite", "state/state.sqlite-wal")
 """They have the words that are looked for until those are sealed."""
+
+type Steps = Mapping[str, Callable[[], Awaitable[object]]]
+"""What takes the statements out of our files, by file. Each is idempotent."""
 
 
 @dataclass(eq=False)
@@ -94,14 +89,11 @@ class Purge:
             purged, kept = await asyncio.to_thread(self._purged, asked, living)
             if waits := waits or bool(purged):
                 done = await self._take_out(purged, kept)
-            else:
-                await self._clear_logs()
-        except (OSError, StateUnavailable, TransferFailed, VaultFileBroken, VaultWriteFailed) as e:
-            self._left.append(str(e))
-        if done:
-            logger.info("purged", count=done)
-        if left := tuple(dict.fromkeys(self._left)) if waits else ():
-            logger.warning("purge_incomplete", left=left)
+            await self._do(self._logs())
+        except _FAILURES as error:
+            self._left.append(str(error))
+        if left := dict.fromkeys(self._left) if waits else ():
+            logger.warning("purge_incomplete", left=tuple(left))
             params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
             self._notices.post(Notice("purge_unfinished", params=params))
         else:
@@ -145,34 +137,26 @@ class Purge:
         how many."""
         gone = {one.memory_id for one in purged} - {memory.memory_id for memory in kept}
         traces = await asyncio.to_thread(self._traces, purged, gone, kept)
-        found: dict[str, set[int]] = {}
-
-        def cut(path: str, content: bytes) -> bytes | None:
-            now = traces.cut(path, content)
-            if now and (some := traces.found(lambda: (now,))):
-                found["backups/daily/"] = found.get("backups/daily/", set()) | some
-            return now
-
-        await self._clear_archives(traces, gone)
-        await asyncio.to_thread(self._clear_queue, purged, gone)
-        self._left += await self._backup.rewrite(cut)
         async with self._living.writing:
-            await asyncio.to_thread(self._clear_ledger, [*purged, *filter(is_digest, kept)], gone)
-        await asyncio.to_thread(self._loop_book.forget_evidence, gone)
-        await asyncio.to_thread(self._state.drop_uses, gone)
-        await self._clear_logs()
-        found |= await self._searched(traces, gone)
-        is_unknown = bool(self._left)
-        self._left = [*found, *self._left]
+            await self._do(self._cuts(traces, purged, gone, kept))
+        self._left += await asyncio.to_thread(self._backup.rewrite, traces.cut)
+        await self._do(self._logs())
+        found = await self._searched(traces)
+        anew = self._anew(gone)
+        if holding := [where for where in anew if any(path.startswith(where) for path in found)]:
+            await self._do({where: anew[where] for where in holding})
+            found = await self._searched(traces)
+        if traces.uncut:
+            found["backups/daily/"] = traces.uncut
         numbers = set[int]().union(*found.values())
-        clean = [one for one in purged if one.number not in numbers and not is_unknown]
+        clean = [one for one in purged if one.number not in numbers and not self._left]
+        self._left += found
         if clean:
             await self._corrected.seal(clean, gone)
             sealed = gone & {one.memory_id for one in clean}
             for scope, memory_id in self._corrected.unsealed():
                 if memory_id in sealed:
                     await self._corrected.not_purged(scope, memory_id)
-            await self._clear_logs()
         return len(clean)
 
     def _traces(self, purged: Sequence[Deed], gone: set[str], kept: Sequence[Memory]) -> Traces:
@@ -180,93 +164,90 @@ class Purge:
         texts = [note.text for note in self._note_book.all()]
         since = (turn for turn in self._queued() if any(turn.observed_at >= d.at for d in purged))
         texts.extend(f"{turn.user_text}\n{turn.reply_text}" for turn in since)
-        others = [one for one in kept if not is_digest(one)]
-        return Traces(purged, any_of(gone), others, texts)
+        return Traces(purged, gone, [one for one in kept if not is_digest(one)], texts)
 
-    async def _searched(self, traces: Traces, gone: Collection[str]) -> dict[str, set[int]]:
-        """Returns by path the statements that are left in our files, when those that hold ids were
-        made anew without them."""
-        anew: dict[str, Callable[[], Awaitable[object]]] = {
-            where: partial(asyncio.to_thread, forget, gone) for where, forget in self._walks.items()
+    async def _do(self, steps: Steps) -> None:
+        """Do each step, again where a file is busy: a backup program may read it."""
+        for where, step in steps.items():
+            for pause in _PAUSES:
+                try:
+                    await step()
+                    break
+                except _FAILURES as error:
+                    if not pause:
+                        self._left.append(f"{where}: {error}")
+                    await asyncio.sleep(pause)
+
+    def _cuts(
+        self,
+        traces: Traces,
+        purged: Sequence[Deed],
+        gone: Collection[str],
+        kept: Sequence[Memory],
+    ) -> Steps:
+        told = {one.memory_id for one in (*purged, *filter(is_digest, kept))}
+        steps: dict[str, Callable[[], object]] = {
+            "archive/": partial(self._clear_archives, traces, gone),
+            "state/loop.sqlite": partial(self._clear_queue, purged, gone),
+            "state/loop.sqlite (fact)": partial(self._loop_book.forget_evidence, gone),
+            "state/state.sqlite": partial(self._state.drop_uses, gone),
+            "state/vault.sqlite": partial(self._clear_ledger, told, gone),
         }
-        anew[_VECTORS] = self._indexing.begin_anew
+        return {where: partial(asyncio.to_thread, step) for where, step in steps.items()}
+
+    def _anew(self, gone: Collection[str]) -> Steps:
+        """What is made anew where it has an id: it may not be open, or is slow to build."""
+        walks = self._walks.items()
+        forget = {where: partial(asyncio.to_thread, step, gone) for where, step in walks}
+        return {**forget, "index/chroma/": self._indexing.begin_anew}
+
+    def _logs(self) -> Steps:
+        """The log of a database holds what rows were before."""
+        return {
+            "state/loop.sqlite": partial(asyncio.to_thread, self._loop_file.checkpoint_wal),
+            "state/state.sqlite": partial(asyncio.to_thread, self._state.checkpoint_wal),
+            "state/vault.sqlite": partial(asyncio.to_thread, self._vault.ledger.checkpoint_wal),
+            "index/lexical.sqlite": self._lexical.checkpoint_wal,
+            "index/embeddings.sqlite": self._indexing.clear_traces,
+        }
+
+    async def _searched(self, traces: Traces) -> dict[str, set[int]]:
+        """Returns by path the statements that are left in our files."""
         found, unread = await shielded(asyncio.to_thread(self._files.search, traces.found))
-        holding = [where for where in anew if any(path.startswith(where) for path in found)]
-        for where in holding:
-            await self._attempt(where, anew[where])
-        if holding:
-            found, unread = await shielded(asyncio.to_thread(self._files.search, traces.found))
         self._left += [f"{path}: {why}" for path, why in unread.items()]
         return {path: some for path, some in found.items() if path not in _STATE}
 
-    async def _clear_logs(self) -> None:
-        """The log of a database holds what rows were before."""
-        for where, clear in (
-            ("state/loop.sqlite", partial(asyncio.to_thread, self._loop_file.checkpoint_wal)),
-            ("state/state.sqlite", partial(asyncio.to_thread, self._state.checkpoint_wal)),
-            ("state/vault.sqlite", partial(asyncio.to_thread, self._vault.ledger.checkpoint_wal)),
-            ("index/lexical.sqlite", self._lexical.checkpoint_wal),
-            ("index/embeddings.sqlite", self._indexing.clear_traces),
-        ):
-            await self._attempt(where, clear)
-
-    async def _attempt(self, where: str, step: Callable[[], Awaitable[object]]) -> bool:
-        """Do a step, again where a file is busy: a backup program may read it. Returns False if it
-        could not be done."""
-        for pause in _PAUSES:
-            try:
-                await step()
-            except (IndexUnavailable, StateUnavailable) as error:
-                if not pause:
-                    self._left.append(f"{where}: {error}")
-                await asyncio.sleep(pause)
-            else:
-                return True
-        return False
-
-    async def _clear_archives(self, traces: Traces, gone: Collection[str]) -> None:
+    def _clear_archives(self, traces: Traces, gone: Collection[str]) -> None:
         """Delete what a command could not delete there, and journals of an earlier version."""
         for_good = set(self._corrected.unsealed())
-        for scope in await asyncio.to_thread(self._vault.scopes):
 
-            def unwanted(memory: Memory, name: str = scope.name) -> bool:
-                return (name, memory.memory_id) in for_good or traces.is_gone(memory)
+        def unwanted(memory: Memory, scope: str) -> bool:
+            return (scope, memory.memory_id) in for_good or traces.is_gone(memory)
 
-            async with self._living.writing:
-                await asyncio.to_thread(self._vault.purge, scope, unwanted, gone)
+        for scope in self._vault.scopes():
+            self._vault.purge(scope, partial(unwanted, scope=scope.name), gone)
 
     def _clear_queue(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
-        texts = self._corrected.texts
         for scope in self._turns.scopes():
             here = [one for one in purged if scope in (one.scope, one.target)]
+            # What was stored of a turn is no copy of these any more.
             named = {*gone, *(one.memory_id for one in here)}
             changed = []
             for turn in self._turns.of_scope(scope):
-                cut = texts.turn_without(turn, here) if here else turn
+                cut = self._corrected.texts.turn_without(turn, here) if here else turn
                 recalled = tuple(name for name in turn.recalled if name not in gone)
-                # It is no copy of these any more.
                 stored = tuple(name for name in turn.stored if name not in named)
                 if (cut := replace(cut, recalled=recalled, stored=stored)) != turn:
                     changed.append(cut)
             self._turns.reword(changed)
-            for batch in self._turns.batches():
-                tells = here and texts.says(_plain(batch.reply), here)
-                if batch.scope == scope and (tells or any(one in batch.reply for one in gone)):
-                    # Without its reply it is read again, as its turns are now.
-                    self._turns.keep_reply(replace(batch, reply=""))
+        for batch in self._turns.batches():
+            # It may say any of it in other words: its turns are read again, as they are now.
+            self._turns.keep_reply(replace(batch, reply=""))
 
-    def _clear_ledger(self, told: Sequence[Deed | Memory], gone: Collection[str]) -> None:
+    def _clear_ledger(self, told: Collection[str], gone: Collection[str]) -> None:
         """The ledger keeps how an entry was before the bot rewrote it."""
-        ledger, ids = self._vault.ledger, {one.memory_id for one in told}
-        named = [entry for entry in ledger.entries_named(ids) if entry.prior is not None]
+        ledger = self._vault.ledger
+        named = [entry for entry in ledger.entries_named(told) if entry.prior is not None]
         cleared = [replace(one, prior=None, prior_digest="", rewritten_at=0.0) for one in named]
         ledger.record(entries=cleared)
         ledger.forget(gone)
-
-
-def _plain(reply: str) -> str:
-    """A model may have written its words as escapes."""
-    try:
-        return json.dumps(json.loads(reply), ensure_ascii=False)
-    except ValueError:
-        return reply

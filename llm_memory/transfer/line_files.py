@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import TransferFailed
-from ..storage.files import is_link, make_folder, move, temporary_beside
-from ..storage.retry import when_free
+from ..storage.files import drop_beside, is_link, make_folder, move, temporary_beside
 from .rules.format import Line
 
 MAX_LINE: Final = 32 * 1024 * 1024
@@ -38,29 +37,32 @@ def translated(fault: str, name: str) -> Iterator[None]:
         raise TransferFailed(fault, f"{name}: {error.strerror or error}") from error
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """A new file with these lines, on disk when this returns, and until then no file of that name.
+@contextlib.contextmanager
+def made_anew(path: Path) -> Iterator[Path]:
+    """Gives a new empty file to write to, which no other user of the machine may read: it holds
+    whole scopes' words. At the end it is on disk in the place of ``path``.
 
-    Raises TransferFailed: there is none. What ``lines`` raises goes through, and there is none.
+    Raises TransferFailed: there is no such file, as after anything that is raised inside.
     """
     temporary = temporary_beside(path)
     try:
         with translated("not_written", path.name):
             make_folder(path.parent)
-            # It holds a whole scope's words: no other user of the machine may read it.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            descriptor = os.open(temporary, flags, 0o600)
-            with open(descriptor, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
-                for line in lines:
-                    file.write(line)
-                    file.write("\n")
-                file.flush()
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            yield temporary
+            with temporary.open("r+b") as file:
                 os.fsync(file.fileno())
             move(temporary, path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            when_free(temporary.unlink)
+        drop_beside(temporary)
         raise
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a new file with these lines, or none. Raises TransferFailed, and what ``lines``
+    raises."""
+    with made_anew(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 class LineFile:

@@ -17,21 +17,14 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from ..errors import TransferFailed
-from ..models.transfer import End
+from ..models.transfer import End, Record
 from ..models.vault_layout import CARRIED
 from ..runtime.cooperative import cooperative
-from ..storage.files import (
-    drop_beside,
-    is_link,
-    make_folder,
-    move,
-    scratch_folder,
-    temporary_beside,
-)
+from ..storage.files import is_link, scratch_folder
 from ..text.normalising import is_sendable
 from ..vault.folder_walk import everything
 from ..vault.notes.root_notes import notes_in_root
-from .line_files import LineFile, translated, write_lines
+from .line_files import LineFile, made_anew, translated, write_lines
 from .rules.format import counted, line_of
 from .store_reader import MAX_FILE, StoreReader
 
@@ -51,30 +44,26 @@ def carried_files(root: Path) -> list[str]:
     return [path for path in paths if is_sendable(path)]
 
 
-def write_zip(target: Path, members: Iterable[Member]) -> None:
-    """Write a new file, readable by its owner alone. It takes its place when it was read through;
-    until then there is none of that name."""
-    temporary = temporary_beside(target)
-    try:
-        with translated("not_written", target.name):
-            make_folder(target.parent)
-            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w+b") as file:
-                with ZipFile(file, "w", ZIP_DEFLATED) as archive:
-                    for path, written_at, content in cooperative(members):
-                        info = ZipInfo(path)
-                        info.compress_type = ZIP_DEFLATED
-                        info.external_attr = 0o600 << 16
-                        info.comment = str(written_at).encode()
-                        archive.writestr(info, content)
-                file.flush()
-                os.fsync(file.fileno())
-            for _ in read_zip(temporary):  # each has its checksum
-                pass
-            move(temporary, target)
-    except BaseException:
-        drop_beside(temporary)
-        raise
+def head_member(head: Iterable[Record]) -> Member:
+    """Returns the first member."""
+    return HEAD, 0, "\n".join(map(line_of, head)).encode()
+
+
+def is_zip(path: Path) -> bool:
+    """True for a file that is named as a zip is."""
+    return path.suffix.lower() == ".zip"
+
+
+def write_zip(target: Path, members: Iterable[Member]) -> int:
+    """Write a new file, or none: it takes its place when it was read through. Returns how many
+    members it has."""
+    with made_anew(target) as temporary:
+        with ZipFile(temporary, "w") as archive:
+            for path, written_at, content in cooperative(members):
+                info = ZipInfo(path)
+                info.comment = str(written_at).encode()
+                archive.writestr(info, content, ZIP_DEFLATED)
+        return sum(1 for _ in read_zip(temporary))  # each has its checksum
 
 
 def read_zip(path: Path) -> Iterator[Member]:
@@ -90,9 +79,8 @@ def read_zip(path: Path) -> Iterator[Member]:
         raise TransferFailed("unreadable", f"{path.name}: {e}") from e
 
 
-def rewrite_zip(path: Path, changed: Callable[[str, bytes], bytes | None]) -> bool:
-    """Write a file anew with its members changed; None leaves one out. Returns False where all stay
-    as they are."""
+def rewrite_zip(path: Path, changed: Callable[[str, bytes], bytes | None]) -> None:
+    """Write a file anew with its members changed, unless all stay; None leaves one out."""
 
     def members() -> Iterator[Member]:
         for name, written_at, content in read_zip(path):
@@ -100,16 +88,14 @@ def rewrite_zip(path: Path, changed: Callable[[str, bytes], bytes | None]) -> bo
             if now is not None:
                 yield name, written_at, now
 
-    if all(before == now for before, now in zip_longest(read_zip(path), members())):
-        return False
-    write_zip(path, members())
-    return True
+    if any(before != now for before, now in zip_longest(read_zip(path), members())):
+        write_zip(path, members())
 
 
 def open_lines(source: Path, scratch: Path, *, most: int | None = None) -> LineFile:
     """Returns a file of lines, or one that is made of a zip in ``scratch``. ``most``: bytes of a
     file."""
-    if source.suffix.lower() != ".zip":
+    if not is_zip(source):
         return LineFile(source, most=most)
     with translated("not_written", scratch.name), scratch_folder(scratch) as folder:
         return LineFile(_as_lines(source, Path(folder)))  # it can be read though its name is gone

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import backup
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
-from astrbot_plugin_scoped_memory.llm_memory.transfer import store_zip
+from astrbot_plugin_scoped_memory.llm_memory.transfer import line_files, store_zip
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, asleep, entries, passive, plant
 
@@ -131,24 +131,6 @@ async def test_what_changes_while_a_backup_is_made_is_in_it_once(
     assert sorted(there) == [memory.memory_id for memory in STAY]
 
 
-async def test_what_is_appended_while_a_backup_is_written_is_not_in_it(
-    root: Path, tmp_path: Path
-) -> None:
-    """By a program that writes in place; the bot itself leaves the second name as it is."""
-    path = root / "memory" / PREFERENCES
-    async with asleep(root) as rig:
-        before, members = path.read_bytes(), rig.engine.parts.backup._members
-
-        def late(*args: Any) -> Iterator[store_zip.Member]:
-            with path.open("ab") as file:
-                file.write("\n后来的".encode())
-            yield from members(*args)
-
-        rig.engine.parts.backup._members = late  # type: ignore[method-assign]
-        made = await nightly(rig, root)
-    assert restored(made, tmp_path / "new")[PREFERENCES] == before
-
-
 async def test_the_newest_so_many_are_kept_and_none_where_none_is_wanted(root: Path) -> None:
     async with asleep(root, backups_keep=0) as rig:
         assert (await rig.night()).backup == ""
@@ -195,9 +177,9 @@ def odd(_: Path) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("where", "name", "fault"),
     [
-        (backup, "make_folder", refuse),
+        (line_files, "make_folder", refuse),
         (backup, "free_bytes", lambda _: 1000),
-        (store_zip, "move", refuse),
+        (line_files, "move", refuse),
         (store_zip, "read_zip", odd),
     ],
 )
@@ -213,20 +195,6 @@ async def test_a_backup_that_could_not_be_written_costs_no_older_one(
         assert report.ended is not None
         assert {"backup_failed", "sleep_failed"} <= {notice.code for notice in rig.notices}
     assert backups(root) == ["2026-11-21.zip"]
-
-
-async def test_a_disk_without_links_gets_copies_and_what_a_kill_left_is_cleared_away(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    daily = root / "backups" / "daily"
-    (daily / ".stage" / "scopes").mkdir(parents=True)
-    for name in (".0123456789abcdef.tmp", ".stage/scopes/x.md"):
-        (daily / name).write_text("half", "utf-8")
-    monkeypatch.setattr(os, "link", refuse)
-    async with asleep(root) as rig:
-        made = await nightly(rig, root)
-    assert backups(root) == ["2026-11-21.zip"]
-    assert restored(made, tmp_path / "new").keys() == {PREFERENCES}
 
 
 @pytest.mark.parametrize("how", ["cut short", "no zip", "a name that leads out"])

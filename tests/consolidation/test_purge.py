@@ -26,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added, Outcome
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
-from astrbot_plugin_scoped_memory.llm_memory.vault.archive import any_of
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
@@ -394,7 +393,7 @@ async def test_nothing_of_the_archive_stays_in_memory_after_a_night(
 
 def test_what_others_say_is_looked_for_only_where_words_were_found() -> None:
     deed = Deed(DeedKind.FORGOTTEN, "家人", "m-0001", SECRET, EVENING, number=1)
-    traces = Traces([deed], any_of([]), _Lazy(), ())  # type: ignore[arg-type]
+    traces = Traces([deed], (), _Lazy(), ())  # type: ignore[arg-type]
     assert traces.found(lambda: [b"x" * 1000] * 1000) == set()
     with pytest.raises(AssertionError, match="looked at"):
         traces.found(lambda: [SECRET.encode()])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
 from ...catalogue.rules.timeline import is_digest
@@ -11,6 +10,7 @@ from ...models.data_models import Memory
 from ...models.deeds import Deed
 from ...models.vault_layout import is_other_version, is_page
 from ...text.normalising import same_words
+from ...vault.archive import any_of
 from ...vault.markdown.entry import render
 from ...vault.markdown.escaping import escape_body, escape_inline
 from ...vault.markdown.topic_file import parse_file
@@ -23,7 +23,7 @@ class Traces:
     another entry that says them, or such a line of a text: others are asked only then.
 
     Args:
-        named: Finds the ids that no entry has any more.
+        gone: The ids that no entry has any more.
         others: The other entries.
         texts: What else may say the same: notes, and turns since.
     """
@@ -31,32 +31,31 @@ class Traces:
     def __init__(
         self,
         purged: Sequence[Deed],
-        named: re.Pattern[bytes],
+        gone: Collection[str],
         others: Iterable[Memory],
         texts: Iterable[str],
     ) -> None:
         self._purged = {one.number: one for one in purged}
         self._said = {(one.memory_id, same_words(one.words)) for one in purged}
         self._forms = {one.number: _forms(one.words) for one in purged}
-        self._named = named
+        self._named = any_of(gone)
         self._others = others
         self._texts = texts
         self._marks: dict[int, set[bytes]] = {}
+        self.uncut: set[int] = set()
+        """The numbers of the statements that ``cut`` left something of."""
 
     def found(self, pieces: Callable[[], Iterable[bytes]]) -> set[int]:
         """Returns the numbers of the statements that left a trace in a content, which is given in
         pieces that overlap, from its beginning at each call."""
-        ids, words, excused = set[int](), set[int](), set[int]()
+        ids, words = set[int](), set[int]()
         for piece in pieces():
-            ids |= self._ids_in(piece)
+            named = set(self._named.findall(piece))
+            ids |= {n for n, one in self._purged.items() if one.memory_id.encode() in named}
             words |= self._words_in(piece)
         for piece in pieces() if words else ():
-            excused |= {n for n in words if any(mark in piece for mark in self._marks_of(n))}
-        return ids | words - excused
-
-    def _ids_in(self, piece: bytes) -> set[int]:
-        named = set(self._named.findall(piece))
-        return {n for n, one in self._purged.items() if named and one.memory_id.encode() in named}
+            words -= {n for n in words if any(mark in piece for mark in self._marks_of(n))}
+        return ids | words
 
     def _words_in(self, piece: bytes) -> set[int]:
         return {n for n, forms in self._forms.items() if any(form in piece for form in forms)}
@@ -77,7 +76,7 @@ class Traces:
 
     def cut(self, path: str, content: bytes) -> bytes | None:
         """Returns what is left of a file; None where it is no text, and nothing can be cut out."""
-        if not self._is_in(content):
+        if not self._named.search(content) and not self._words_in(content):
             return content
         try:
             file = parse_file(content.decode(), fallback_time=datetime.fromtimestamp(0, UTC))
@@ -86,11 +85,10 @@ class Traces:
         text = file.without(*(entry for entry in file.entries if self.is_gone(entry.memory)))
         if is_page(path) or is_other_version(path):
             lines = text.splitlines(keepends=True)
-            text = "".join(line for line in lines if not self._is_in(line.encode()))
-        return self._named.sub(b"m-", text.encode())
-
-    def _is_in(self, content: bytes) -> bool:
-        return bool(self._ids_in(content) or self._words_in(content))
+            text = "".join(line for line in lines if not self._words_in(line.encode()))
+        left = self._named.sub(b"m-", text.encode())
+        self.uncut |= self.found(lambda: (left,))
+        return left
 
 
 def _forms(words: str) -> set[bytes]:
