@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from prompt_lines import data_lines
 
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 
 KINDS: Final = ("knowledge", "skill", "task", "emotional", "event")
 

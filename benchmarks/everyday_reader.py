@@ -8,7 +8,7 @@ from typing import Any, Final
 from everyday_cast import Cast, Talk
 from prompt_lines import data_lines
 
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 
 _COMPARED: Final = 40

@@ -19,7 +19,7 @@ from longrun_checks import Leaks
 from prompt_lines import data_lines
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 
 _MENTIONED: Final = re.compile(

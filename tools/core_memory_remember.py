@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..core.replies.outcome_text import Enough, remembered_text
 from ..llm_memory import MemoryDraft, MemoryKind, Refused
-from ..llm_memory.reflection.rules.tags import usable_asks, usable_tags
+from ..llm_memory.reflection.rules.reply import usable_asks, usable_tags
 from ..llm_memory.remember.rules import gate
 from .base import ANY_CASE, Call, listed, tool
 

@@ -24,7 +24,7 @@ from ...llm_memory.errors import ChatFailed, RerankFailed
 from ...llm_memory.index.embedding.local.model_folder import first_model
 from ...llm_memory.index.embedding.ports import Embedder
 from ...llm_memory.models.soul import soul_folder
-from ...llm_memory.reflection.chat_port import Completion
+from ...llm_memory.reflection.model import Completion
 from ...llm_memory.service.indexes import provider_embedder
 from ...llm_memory.service.parts import Parts
 from ...llm_memory.texts import Texts

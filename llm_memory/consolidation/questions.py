@@ -22,12 +22,9 @@ from ..log import logger
 from ..models.data_models import MemoryDraft, Refused, StoredMemory
 from ..models.passages import Key, place_name
 from ..models.scope import Scope
-from ..reflection.chat_port import Completion
-from ..reflection.model import Model, Rests
-from ..reflection.rules.forgiving_json import Unreadable, find_answer, name_of
+from ..reflection.model import Completion, Model, Rests
 from ..reflection.rules.prompt import Prompt, as_data
-from ..reflection.rules.reply import as_text, as_texts
-from ..reflection.rules.tags import usable_asks
+from ..reflection.rules.reply import Unreadable, as_text, as_texts, find_answer, usable_asks
 from ..remember.edit import DraftChecks, MemoryEditor
 from ..remember.exclusions import Exclusions
 from ..runtime.cooperative import cooperative
@@ -140,7 +137,7 @@ def read_questions(given: Completion, batch: Sequence[StoredMemory]) -> Question
     answer = find_answer(given.text, _NAMES, _without_frame)
     if isinstance(answer, Unreadable):
         return answer
-    named = dict(_by_number(next((answer[key] for key in answer if name_of(key) in _NAMES), {})))
+    named = dict(_by_number(next((answer[name] for name in _NAMES if name in answer), {})))
     found: dict[int, tuple[str, ...]] = {}
     for index, stored in enumerate(batch):
         asks = usable_asks(named.get(str(index + 1), ()), stored.memory.judgment)
@@ -150,15 +147,14 @@ def read_questions(given: Completion, batch: Sequence[StoredMemory]) -> Question
 
 def _without_frame(value: object) -> dict[str, object] | None:
     """Returns the answer that questions by number stand for, without the object around them."""
-    return {"asks": value} if any(_by_number(value)) else None
+    return {"ask": value} if any(_by_number(value)) else None
 
 
 def _by_number(value: object) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yields questions with their memory's number, from an object of lists, or from a list of
     objects ``{"n": 1, "asks": [...]}``."""
     if isinstance(value, dict):
-        yield from ((key, as_texts(asks)) for key, asks in value.items() if key.strip().isdecimal())
+        yield from ((key, as_texts(asks)) for key, asks in value.items() if key.isdecimal())
     for one in value if isinstance(value, list) else ():
         if isinstance(one, dict):
-            named = {name_of(key): given for key, given in one.items()}
-            yield as_text(named.get("n")), as_texts(named.get("ask") or named.get("question"))
+            yield as_text(one.get("n")), as_texts(one.get("ask") or one.get("question"))

@@ -47,10 +47,8 @@ from ..text.overlap import CHANGED, content
 from ..text.stated import stated
 from ..text.statements import statement
 from ..vault.markdown_vault import MarkdownVault
-from .rules.guards import may_close, may_replace
-from .rules.prompt import NOBODY
-from .rules.related import related
-from .rules.said_rules import rules_said
+from .rules.guards import may_close, may_replace, rules_said
+from .rules.prompt import NOBODY, related
 from .turn_store import SqliteTurnStore
 
 SCOPE_GONE = "scope_gone"

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from ..errors import ChatFailed
 from ..models.loop import Resting
@@ -21,10 +21,41 @@ from ..models.settings import LoopSettings
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import estimate_tokens
-from .chat_port import ChatModel, Completion
 from .rules.due import Allowance
-from .rules.forgiving_json import Doubtful, Unreadable
 from .rules.prompt import REPLY_TOKENS, Prompt
+from .rules.reply import Doubtful, Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's answer. ``tokens`` are those of prompt and answer together, as the service counted
+    them; None if it does not say. ``model`` is who has answered, where the label does not tell."""
+
+    text: str
+    tokens: int | None = None
+    model: str = ""
+
+
+class ChatModel(Protocol):
+    """``label`` is its name in the status: a provider's id, or ``auto`` for the conversation's
+    own."""
+
+    @property
+    def label(self) -> str: ...
+
+    def is_there(self, conversation: str) -> bool:
+        """Returns whether a call for this conversation (empty: for any) would reach a service
+        now."""
+        ...
+
+    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+        """Returns one answer, without tools and history. ``conversation`` is a umo, and selects the
+        service if the owner configured none. Callers set a deadline.
+
+        Raises ChatFailed for every failure.
+        """
+        ...
+
 
 type Purpose = Literal["reading", "asked", "night", "soul"]
 """``reading``: turns that are due, within what their group may use. ``asked``: an admin waits for

@@ -32,15 +32,13 @@ from ..runtime.identifiers import Clock
 from ..scopes.paused_conversations import PausedConversations
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import derived_id
-from .chat_port import Completion
 from .feedback_applier import SCOPE_GONE, FeedbackApplier
-from .model import Model, Purpose, Rests, Schema
+from .model import Completion, Model, Purpose, Rests, Schema
 from .rules.due import Allowance, may_pay, seconds_until_due, worth_of
-from .rules.forgiving_json import MOST_CHARS, Doubtful, Unreadable
 from .rules.grounding import grounded
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, Prompt, how_many_fit, reflection_prompt
 from .rules.reading import read_reply
-from .rules.reply import ReflectionReply, parse_reply
+from .rules.reply import MOST_CHARS, Doubtful, ReflectionReply, Unreadable, parse_reply
 from .turn_store import SqliteTurnStore
 from .unread_follower import UnreadFollower
 

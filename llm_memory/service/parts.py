@@ -49,9 +49,8 @@ from ..recall.embedder_trust import EmbedderTrust
 from ..recall.find import CandidateFinder
 from ..recall.memory_manager import MemoryManager, Reranker, Reranking
 from ..recall.weights import shipped
-from ..reflection.chat_port import ChatModel
 from ..reflection.feedback_applier import FeedbackApplier
-from ..reflection.model import Model
+from ..reflection.model import ChatModel, Model
 from ..reflection.model_histories import ModelHistories
 from ..reflection.reflection_service import ReflectionService
 from ..reflection.turn_queue import TurnQueue

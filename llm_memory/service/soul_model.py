@@ -10,10 +10,9 @@ from functools import partial
 from ..errors import ChatFailed
 from ..models.data_models import Refused
 from ..models.soul import SoulEvaluation, SoulLine
-from ..reflection.chat_port import Completion
-from ..reflection.model import Model
-from ..reflection.rules.forgiving_json import Unreadable, without_thoughts
+from ..reflection.model import Completion, Model
 from ..reflection.rules.prompt import Prompt
+from ..reflection.rules.reply import Unreadable, without_thoughts
 from ..runtime.lifecycle import Lifespan
 from ..soul.evaluation import Evaluation, ProbeAnswer, Reads
 

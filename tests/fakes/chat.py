@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 
 
 @dataclass(frozen=True)

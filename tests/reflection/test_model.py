@@ -10,10 +10,14 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
-from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Model, Purpose, Rests
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.forgiving_json import Unreadable
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import (
+    Completion,
+    Model,
+    Purpose,
+    Rests,
+)
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import Prompt
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import Unreadable
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Reply, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock, with_loop

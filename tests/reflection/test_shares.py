@@ -13,7 +13,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import LEAST_TOKENS
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running

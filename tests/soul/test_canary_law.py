@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call
 from astrbot_plugin_scoped_memory.tests.support.engines import (

@@ -40,7 +40,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import EmbedderTrust
 from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import Reranker
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.service.parts import no_prompt
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed, StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import ProbeAnswer, Reads
 from astrbot_plugin_scoped_memory.llm_memory.soul.probes import built_in, prompt
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken

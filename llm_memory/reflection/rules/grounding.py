@@ -25,9 +25,8 @@ from ...text.stated import SENTENCE, Mood, read, supposes
 from ...texts import Texts
 from . import GROUNDING
 from .figures import Evidence, figures, plain
-from .forgiving_json import Doubtful, Unreadable
 from .prompt import Prompt, as_data, instructions, speakers
-from .reply import NewMemory, ReflectionReply
+from .reply import Doubtful, NewMemory, ReflectionReply, Unreadable
 
 _MADE_UP: Final = "made_up: the memories share nothing with the turns"
 _OTHER_LANGUAGE: Final = "language: the memories are not in the language of the turns"

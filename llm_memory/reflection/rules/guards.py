@@ -14,10 +14,11 @@ from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import MemoryKind, Source, StoredMemory, Topic
 from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
+from ...remember.rules.gate import order_like
 from ...text.overlap import CHANGED, content
 from ...text.same_meaning import TURNS
 from ...text.scripts import NARROW, WIDE, fold
-from ...text.stated import CLAUSE, stated
+from ...text.stated import CLAUSE, SENTENCE, stated
 from .prompt import Speaker
 
 _HALF = 0.5
@@ -40,6 +41,20 @@ _STAYS: Final = re.compile(
 )
 """Phrases about plans that are not dropped, moved or done."""
 _DEBT: Final = re.compile(r"欠|借|\b(?:owes?|owed|lend|lent|borrow\w*)\b", re.IGNORECASE)
+
+_LONGEST_RULE: Final = 120
+_LASTING: Final = re.compile(
+    r"以后|今后|往后|从现在起|从今|从此|每次|任何时候|永远|一律|不管谁|无论谁|"
+    r"\b(?:from now on|always|never|every time|whenever)\b",
+    re.IGNORECASE,
+)
+_REPORTED: Final = re.compile(
+    r"[“”「」『』\"]|(?:说|讲|写|规定|要求|告诉我|转告|听说)[：:，,]|(?:他|她|他们|人家|有人|老板|老师|对方)[^，。]{0,4}说|"
+    r"\b(?:he|she|they|somebody|someone|who) (?:said|says|told|wrote)\b",
+    re.IGNORECASE,
+)
+_OPEN: Final = re.compile(r"[?？]\s*$|[吗呢么]\W*$|^(?:要是|如果|假如|万一)|\bif\b", re.IGNORECASE)
+_BEFORE: Final = re.compile(r"^(?:(?:对了|还有|另外|那个|嗯+|哦|好的?|行|记住|听着)[，,：:\s]*)+")
 
 
 def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
@@ -150,3 +165,18 @@ def _turned(text: str) -> bool:
 
 def _is(speaker: Speaker, turn: QueuedTurn) -> bool:
     return turn.person == speaker.person and (bool(turn.person) or turn.who == speaker.name)
+
+
+def rules_said(text: str) -> list[str]:
+    """Returns the sentences of an admin's message to the bot that are standing rules, verbatim:
+    以后你回答不要超过三句话. Only the admin's own words are examined, so no text can manipulate the
+    model into a rule. A one-time order (你必须马上回答), reported speech, a question, or an attempt
+    to override existing rules is none."""
+    said = (_BEFORE.sub("", sentence.strip()).strip() for sentence in SENTENCE.findall(text))
+    return list(dict.fromkeys(one.rstrip("。；;.\n ") for one in said if _is_rule(one)))
+
+
+def _is_rule(words: str) -> bool:
+    lasts = 0 < len(words) <= _LONGEST_RULE and _LASTING.search(words) is not None
+    is_doubtful = _REPORTED.search(words) or _OPEN.search(words)
+    return lasts and not is_doubtful and order_like(words) == "standing"

@@ -13,7 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from heapq import nlargest
 from itertools import accumulate
+from operator import itemgetter
 from typing import Final
 
 from ...catalogue.rules.event_day import told_day
@@ -21,6 +23,7 @@ from ...models.conversation import Actor
 from ...models.data_models import StoredMemory, shown_day
 from ...models.turns import QueuedTurn
 from ...text.normalising import estimate_tokens, preview
+from ...text.overlap import content
 from ...texts import Spoken, Texts
 
 REPLY_TOKENS: Final = 1_500
@@ -34,6 +37,9 @@ _MOST_KNOWN, _KNOWN_CHARS = 30, 160
 _TURN_CHARS: Final = (2_000, 1_000, 500, 240, 120, 60)
 """Limits for the text of a turn, tried in order until the turns fit."""
 _QUOTED_REPLY = 1_000
+_MOST_RELATED, _OF_TURN, _LEAST_SHARED = 12, 2, 2
+"""The most related memories of a prompt, and of one turn; and what they share with it at least: a
+Han character counts one, a word two."""
 NOBODY: Final = Actor("", "")
 
 
@@ -115,6 +121,30 @@ def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
     lines = _turn_lines(turns[:MOST_TURNS], _TURN_CHARS[0], Texts.of("zh"))
     left = min(most_tokens - LEAST_TOKENS, MOST_TURN_TOKENS)
     return max(sum(cost <= left for cost in accumulate(map(estimate_tokens, lines))), 1)
+
+
+def related(turns: Sequence[QueuedTurn], memories: Sequence[StoredMemory]) -> list[StoredMemory]:
+    """Returns, of memories from the turns' own scope, those of each turn's speaker that share the
+    most words with the turn, the best of each turn first. Recall finds what answers a message; a
+    statement often corrects other memories than those."""
+    persons = {turn.person for turn in turns if turn.person}
+    about = [
+        (stored, content(stored.memory.judgment) - content(stored.memory.provenance.who))
+        for stored in memories
+        if stored.memory.provenance.person in persons
+    ]
+    found: list[tuple[int, StoredMemory]] = []
+    for turn in turns:
+        said = content(turn.user_text) - content(turn.who)
+        scored = (
+            (sum(1 + one.isascii() for one in words & said), place)
+            for place, (stored, words) in enumerate(about)
+            if stored.memory.provenance.person == turn.person
+        )
+        best = enumerate(nlargest(_OF_TURN, scored))
+        found += [(rank, about[place][0]) for rank, (n, place) in best if n >= _LEAST_SHARED]
+    found.sort(key=itemgetter(0))
+    return list({stored.pointer: stored for _, stored in found}.values())[:_MOST_RELATED]
 
 
 def speakers(turns: Sequence[QueuedTurn]) -> list[Speaker]:

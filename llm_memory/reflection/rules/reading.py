@@ -17,8 +17,7 @@ from ...recall.rules.tell_once import claiming_nothing
 from ...text.normalising import clean
 from .guards import said_by
 from .prompt import NOBODY, Speaker, placeholders, speakers
-from .reply import KINDS, NewMemory, ReflectionReply
-from .tags import usable_asks, usable_tags
+from .reply import KINDS, NewMemory, ReflectionReply, usable_asks, usable_tags
 
 MOST_TAGS: Final = 7
 _STRENGTH = 50

@@ -1,21 +1,33 @@
-"""Reads what the reflection model says it learned, item by item. Pure.
+"""Reads what a chat model answered, as far as that leaves no doubt. Pure.
 
-``{}`` says that nothing was learned. What is wrong in one item costs that item alone. An answer
-without memories that says something in fields we do not know is none: its turns are not read.
+Around the answer there may be thoughts, words, a fence, or another object; commas may stand where
+JSON has none. ``{}`` says that nothing was learned. What is wrong in one item costs that item
+alone. An answer without memories that says something in fields we do not know is none: its turns
+are not read.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, get_args
 
 from ...models.data_models import MemoryKind
 from ...models.soul import Axis, Direction
-from .forgiving_json import Unreadable, find_answer, name_of
+from ...remember.rules.gate import MAX_ASK, MAX_TAG, order_like
+from ...text.normalising import clean, normalise, one_line
 
+MOST_CHARS: Final = 65_536
+"""The longest answer."""
 KINDS: Final = {word: kind for kind in MemoryKind for word in (kind.name.lower(), kind.value)}
+_THOUGHT: Final = re.compile(r"<(/?)(?:think(?:ing)?|thought|reasoning)>", re.IGNORECASE)
+_START: Final = re.compile(r'\{\s*["}]|\[\s*[{\]]')
+"""The beginning of an object, or of a list of them; in {words} a brace means something else."""
+_STRAY_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
+_MOST_BROKEN: Final = 10
+"""So many objects may begin and not end before the rest is not looked at."""
 _MOST_ITEMS: Final = 120
 """The most items of each list of memories that are read: three for each turn."""
 _FIELDS: Final = {
@@ -25,7 +37,7 @@ _FIELDS: Final = {
     **dict.fromkeys(("contradiction", "correction"), "corrections"),
     "style": "style",
 }
-"""Fields of an answer, by ``name_of`` what models call them."""
+"""Fields of an answer, by what models call them (see ``_object``)."""
 _JUDGMENT: Final = frozenset({"judgment", "judgement"})
 _ITEM_FIELDS: Final = {
     **dict.fromkeys((*_JUDGMENT, "memory", "content", "text", "fact"), "judgment"),
@@ -36,6 +48,28 @@ _ITEM_FIELDS: Final = {
 """Other names of an item's fields, in the same way."""
 _AXES: Final[Mapping[str, Axis]] = {axis: axis for axis in get_args(Axis)}
 _WAYS: Final[Mapping[str, Direction]] = {way: way for way in get_args(Direction)}
+_POINTER: Final = re.compile("[#^][mn]-")
+"""Matches the beginning of a pointer or an entry's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why an answer cannot be used: a stable code and names of fields, nobody's words. ``shown``:
+    the model is shown its answer when it is asked again."""
+
+    reason: str
+    shown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful[T]:
+    """What can be used of an answer whose rest the model may put right. ``reason``: what is wrong
+    with that; it quotes people, and belongs into a prompt alone. ``joined``: returns it with what
+    can be used of the next answer."""
+
+    value: T
+    reason: str
+    joined: Callable[[T], T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +118,138 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
     fields: dict[str, list[object]] = {field: [] for field in _FIELDS.values()}
     unknown: list[object] = []
     for key, value in given.items():
-        field = _FIELDS.get(name_of(key)) or _field_of_shape(value)
+        field = _FIELDS.get(key) or _field_of_shape(value)
         (fields[field] if field else unknown).extend(as_list(value))
     is_told = any(isinstance(one, str | list | dict) for one in unknown)
     if is_told and not (fields["memories"] or fields["corrections"]):
         return Unreadable("no_field: something stands in an unknown field alone")
-    memories = [_memory(one) for one in fields["memories"][:_MOST_ITEMS]]
-    corrections = [_correction(one) for one in fields["corrections"][:_MOST_ITEMS]]
-    dropped = [f"new_memories.{place}" for place, one in enumerate(memories) if one is None]
-    dropped += [f"contradictions.{place}" for place, one in enumerate(corrections) if one is None]
-    if dropped and not any((*memories, *corrections)):
+    memories = enumerate(map(_memory, fields["memories"][:_MOST_ITEMS]))
+    corrections = enumerate(map(_correction, fields["corrections"][:_MOST_ITEMS]))
+    items: dict[str, NewMemory | Correction | None] = {
+        **{f"new_memories.{place}": one for place, one in memories},
+        **{f"contradictions.{place}": one for place, one in corrections},
+    }
+    dropped = tuple(place for place, one in items.items() if one is None)
+    if dropped and len(dropped) == len(items):
         return Unreadable(f"wrong_type: {', '.join(dropped[:5])}")
     return ReflectionReply(
         useful_ids=as_texts(fields["useful"]),
         useless_ids=as_texts(fields["useless"]),
-        new_memories=tuple(filter(None, memories)),
-        contradictions=tuple(filter(None, corrections)),
+        new_memories=tuple(one for one in items.values() if isinstance(one, NewMemory)),
+        contradictions=tuple(one for one in items.values() if isinstance(one, Correction)),
         manner=_manner(fields["style"]),
-        dropped=tuple(dropped),
+        dropped=dropped,
     )
+
+
+def find_answer(
+    text: str,
+    names: Collection[str],
+    shaped: Callable[[object], dict[str, object] | None],
+) -> dict[str, object] | Unreadable:
+    """Returns the object that answers, without what is around it. Of several the last one is taken
+    if it says all that the others do, or if the others were thoughts.
+
+    Args:
+        names: The fields of an answer (see ``_object``). An empty object is an answer, too.
+        shaped: Returns the answer that another value stands for, None if it is none.
+    """
+    if len(text) > MOST_CHARS:
+        return Unreadable(f"too_long: more than {MOST_CHARS} characters")
+    said, thinks_aloud = without_thoughts(text)
+    values = [value for _, value in _values(said)]
+    is_whole = None not in values
+    if is_whole:
+        found = [_answer(value, names, shaped) for value in values]
+    else:  # parts of a broken object are among them
+        found = [one for one in values if isinstance(one, dict) and one.keys() & names]
+    answers = [one for one in found if one is not None]
+    if not answers:
+        is_json = values and is_whole
+        return Unreadable("no_field: no known field" if is_json else "no_json: no complete object")
+    *before, last = answers
+    if (thinks_aloud and last) or all(_texts(one) <= _texts(last) for one in before):
+        return last
+    return Unreadable("several: more than one JSON object")
+
+
+def without_thoughts(text: str) -> tuple[str, bool]:
+    """Returns what is said behind all thoughts, and whether one of them never ends: it may hold the
+    answer. What stands before the end of a thought is thought, though no mark began it. A mark
+    inside of JSON is what people talk of."""
+    said, is_thought, end = list[str](), False, 0
+    quoted = [place for place, value in _values(text[:MOST_CHARS]) if value is not None]
+    for mark in _THOUGHT.finditer(text):
+        if any(mark.start() in place for place in quoted):
+            continue
+        if not is_thought:
+            said.append(text[end : mark.start()])
+        if mark[1] and not is_thought:
+            said.clear()
+        is_thought, end = not mark[1], mark.end()
+    return "\n".join([*said, text[end:]]).strip(), is_thought
+
+
+def _values(text: str) -> Iterator[tuple[range, object]]:
+    """Yields the objects and lists of a text with their places, None for a broken one: its parts
+    follow."""
+    broken = end = 0
+    while broken < _MOST_BROKEN and (start := _START.search(text, end)):
+        try:
+            value, end = _decoded(text, start.start())
+        except (ValueError, RecursionError):
+            value, end, broken = None, start.start() + 1, broken + 1
+        yield range(start.start(), end), value
+
+
+def _decoded(text: str, start: int) -> tuple[object, int]:
+    """Returns a value and where it ends. Raises ValueError, RecursionError."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except ValueError:
+        mended = _STRAY_COMMA.sub(lambda found: found[1] or " ", text[start:])
+        value, length = _DECODER.raw_decode(mended)
+        return value, start + length  # a blank stands for each comma, so the places are the same
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Returns an object. ``newMemory`` and ``new_memories`` have one name in it, ``newmemory``, and
+    of two lists under one name it has both."""
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        name = re.sub(r"[\W_]", "", key.casefold())
+        name = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+        before = found.get(name)
+        if isinstance(before, list) and isinstance(value, list):
+            value = [*before, *value]
+        found[name] = value
+    return found
+
+
+_DECODER: Final = json.JSONDecoder(strict=False, object_pairs_hook=_object)
+"""A line may end inside a text."""
+
+
+def _answer(
+    value: object,
+    names: Collection[str],
+    shaped: Callable[[object], dict[str, object] | None],
+) -> dict[str, object] | None:
+    if isinstance(value, dict) and (not value or value.keys() & names):
+        return value
+    if (found := shaped(value)) is not None or not isinstance(value, dict):
+        return found
+    inside = [_answer(one, names, shaped) for one in value.values()]
+    answers = inside if len(inside) == 1 else [one for one in inside if one]
+    return answers[0] if len(answers) == 1 else None
+
+
+def _texts(value: object) -> set[str]:
+    """Returns all texts of a value, at any depth."""
+    if isinstance(value, str):
+        return {value}
+    inside = value.values() if isinstance(value, dict) else value
+    return set[str]().union(*map(_texts, inside)) if isinstance(inside, Collection) else set()
 
 
 def as_list(value: object) -> list[object]:
@@ -139,10 +286,10 @@ def as_number(value: object) -> int | None:
 
 def _field_of_shape(value: object) -> str:
     """Returns the field whose items a value holds, empty for no items."""
-    names = [{name_of(key) for key in one} for one in as_list(value) if isinstance(one, dict)]
-    if any("oldid" in one for one in names):
+    items = [one for one in as_list(value) if isinstance(one, dict)]
+    if any("oldid" in one for one in items):
         return "corrections"
-    return "memories" if any(one & _JUDGMENT for one in names) else ""
+    return "memories" if any(one.keys() & _JUDGMENT for one in items) else ""
 
 
 def _answer_of_items(value: object) -> dict[str, object] | None:
@@ -156,9 +303,8 @@ def _answer_of_items(value: object) -> dict[str, object] | None:
 def _item(given: object) -> dict[str, object]:
     if isinstance(given, str) and not given.lstrip().startswith(("{", "[")):
         return {"judgment": given}
-    items = given.items() if isinstance(given, dict) else ()
-    named = ((name_of(key), value) for key, value in items)
-    return {_ITEM_FIELDS.get(name, name): value for name, value in named}
+    fields: Mapping[str, object] = given if isinstance(given, dict) else {}
+    return {_ITEM_FIELDS.get(name, name): value for name, value in fields.items()}
 
 
 def _memory(given: object) -> NewMemory | None:
@@ -194,3 +340,25 @@ def _manner(style: list[object]) -> tuple[tuple[Axis, Direction, str], ...]:
             case [str(axis), str(way), *who] if axis in _AXES and way in _WAYS and len(who) < 2:
                 found.append((_AXES[axis], _WAYS[way], as_text(who)))
     return tuple(dict.fromkeys(found))
+
+
+def usable_tags(tags: Iterable[str], judgment: str) -> tuple[str, ...]:
+    """Returns tags that add search words: words of the memory itself add nothing."""
+    return _usable(tags, MAX_TAG, normalise(judgment).__contains__)
+
+
+def usable_asks(asks: Iterable[str], judgment: str) -> tuple[str, ...]:
+    """Returns the questions that a memory answers, which is not the memory itself again."""
+    return _usable(asks, MAX_ASK, normalise(judgment).__eq__)
+
+
+def _usable(given: Iterable[str], most: int, is_said: Callable[[str], bool]) -> tuple[str, ...]:
+    """Leaves out what misrepresents a memory: an order, a pointer, or a whole text."""
+    found: dict[str, str] = {}
+    for text in (one_line(clean(one)) for one in given):
+        words = normalise(text)
+        if not words or is_said(words) or len(text) > most:
+            continue
+        if order_like(text) is None and not _POINTER.search(text):
+            found.setdefault(words, text)
+    return tuple(found.values())

@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import soul_folder
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 

@@ -10,15 +10,13 @@ from typing import Any, Final
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.forgiving_json import (
-    Doubtful,
-    Unreadable,
-)
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.grounding import grounded
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import reflection_prompt
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
+    Doubtful,
     NewMemory,
     ReflectionReply,
+    Unreadable,
 )
 from astrbot_plugin_scoped_memory.tests.support.memories import turn
 

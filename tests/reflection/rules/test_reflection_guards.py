@@ -22,10 +22,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
     may_close,
     may_replace,
+    rules_said,
     said_by,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import speakers
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.said_rules import rules_said
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     order_like,
 )

@@ -32,8 +32,9 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reading import rea
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     NewMemory,
     ReflectionReply,
+    usable_asks,
+    usable_tags,
 )
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.tags import usable_asks, usable_tags
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken, Texts
 from astrbot_plugin_scoped_memory.tests.support.reflecting import TOLD
 

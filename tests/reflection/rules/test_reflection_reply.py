@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.forgiving_json import (
-    MOST_CHARS,
-    Unreadable,
-)
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
+    MOST_CHARS,
     Correction,
     NewMemory,
     ReflectionReply,
+    Unreadable,
     parse_reply,
 )
 
@@ -121,6 +119,19 @@ SAID = {
         new_memories=(NewMemory("第一行\n第二行"),)
     ),
 }
+
+
+# Members talk of the marks of thoughts, too.
+TALKS = '{"new_memories": [{"judgment": "小明在调 <think> 和 </thinking> 标签"}'
+SAID |= dict.fromkeys(
+    [
+        f"{TALKS}]}}",
+        f"```json\n{TALKS},]}}\n```",
+        f"<think>他说的是 </think> 标签，记 {SKETCH} 吗</think>{TALKS}]}}",
+        f'{{"result": {TALKS}]}}',
+    ],
+    ReflectionReply(new_memories=(NewMemory("小明在调 <think> 和 </thinking> 标签"),)),
+)
 
 
 @pytest.mark.parametrize(("text", "said"), SAID.items())
