@@ -62,7 +62,8 @@ class Primer:
     @property
     def shown(self) -> frozenset[tuple[str, str]]:
         """Returns scope and id of all memories in it."""
-        return frozenset((hit.scope_name, hit.memory_id) for s in self.sections for hit in s.hits)
+        hits = [hit for section in self.sections for hit in section.hits]
+        return frozenset((h.scope_name, h.memory_id) for hit in hits for h in (hit, *hit.also))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,9 +36,14 @@ from ..vault.markdown.marked_block import outside
 from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
 from .models import Primed, Primer, PrimerPart, PrimerSection
-from .rules.choose import fit, is_rule, latest_speakers, sections_of
-from .rules.constitution import constitution
-from .rules.opening import frame_tokens
+from .rules.opening import (
+    constitution,
+    fit,
+    frame_tokens,
+    is_rule,
+    latest_speakers,
+    sections_of,
+)
 
 _DAYS_BACK: Final = timedelta(days=14)
 _HEARD_BACK: Final = timedelta(days=30)
@@ -62,14 +67,14 @@ class _Talk:
     Attributes:
         seen: When its last turn began, in UTC: Python subtracts two times of one zone by wall
             clock, which ignores DST changes.
-        written: Which turn of which scope is noted on disk.
+        written: Which turn is noted on disk.
         told: Digests of the rules that it was told of, as they stood.
         given_up: Its last turn did not wait for its primer.
     """
 
     seen: datetime | None
     told: frozenset[str]
-    written: tuple[str, datetime] | None = None
+    written: datetime | None = None
     primed: Primed | None = None
     given_up: bool = False
 
@@ -129,9 +134,8 @@ class PrimerService:
             rules = await self._constitutions(view.seen) if opens else []
             made = self._fitted(chosen, rules, budget, complete)
         await self._note_turn(view, talk, now)
-        hits = [hit for section in made.sections for hit in section.hits]
-        shown = {one.memory_id for hit in hits for one in (hit, *hit.also)}
-        known = {name for name, rule in standing.items() if rule.memory.memory_id in shown}
+        shown = made.shown
+        known = {name for name, rule in standing.items() if _name(rule) in shown}
         # In memory last: a turn that is given up leaves them to the next, as one without room does.
         # One that was reworded is news where its former words stand again.
         if (told := talk.told.intersection(standing) | known) - talk.told:
@@ -147,11 +151,10 @@ class PrimerService:
         """Returns where things stand now, whenever the last turn was, and notes no turn."""
         if view.seen.everything:
             return Primer()
-        chosen = await asyncio.to_thread(self._choosing(view))
+        chosen = await self._chosen(view)
         rules = await self._constitutions(view.seen)
-        if rules:
-            changed = await asyncio.to_thread(self.rules_changed, "session")
-            rules = [replace(one, changed=changed) for one in rules]
+        changed = bool(rules) and await asyncio.to_thread(self.rules_changed, "session")
+        rules = [replace(one, changed=changed) for one in rules]
         return self._fitted(chosen, rules, token_budget, complete)
 
     def _fitted(
@@ -194,9 +197,8 @@ class PrimerService:
 
     async def _note_turn(self, view: View, talk: _Talk, now: datetime) -> None:
         talk.seen, scope = now.astimezone(UTC), view.seen.scopes[0].name
-        known, at = talk.written or ("", talk.seen)
-        if known != scope or not timedelta() <= talk.seen - at < WRITTEN_EVERY:
-            talk.written = scope, talk.seen
+        if not talk.written or not timedelta() <= talk.seen - talk.written < WRITTEN_EVERY:
+            talk.written = talk.seen
             with suppress(StateUnavailable):
                 await asyncio.to_thread(self._loop_book.see, view.where.umo, scope, at=talk.seen)
 
@@ -244,18 +246,21 @@ class PrimerService:
 
     # What is remembered.
 
-    def _choosing(self, view: View) -> Callable[[], list[PrimerSection]]:
-        """Copies what the catalogue holds. Returns what goes through it and gives each section with
-        all that may be shown unasked; that blocks."""
+    async def _chosen(self, view: View) -> list[PrimerSection]:
+        """Returns each section with all that may be shown unasked: what the catalogue holds is
+        copied here, and gone through in a thread."""
         now, seen, umo, actor = self._clock(), view.seen, view.where.umo, view.who
         scope, today, of_topics = seen.scopes[0], now.date(), self._catalogue.of_topics
         of_late = self._passages.of_days(today - _DAYS_BACK, today, seen, now.tzinfo, READ)
         half_a_year = self._catalogue.of_days(
             today - _KNOWN_FOR, today, ScopeFilter((scope,)), now.tzinfo, READ
         )
-        rules = filter(is_rule, of_topics({Topic.INSTRUCTIONS}, seen))
-        about = of_topics((Topic.ENTITIES, Topic.PREFERENCES), seen)
-        tasks = of_topics({Topic.TASKS}, seen)
+        entries = {
+            PrimerPart.RULES: filter(is_rule, of_topics({Topic.INSTRUCTIONS}, seen)),
+            PrimerPart.PEOPLE: of_topics((Topic.ENTITIES, Topic.PREFERENCES), seen),
+            PrimerPart.TASKS: of_topics({Topic.TASKS}, seen),
+            PrimerPart.DAYS: (one for one in of_late if topic_of(one.path) is Topic.JOURNAL),
+        }
 
         def choose() -> list[PrimerSection]:
             heard = list(cooperative(half_a_year))
@@ -267,25 +272,18 @@ class PrimerService:
                 first = today - _HEARD_BACK
                 lately = (one for one in heard if local_day(one, now.tzinfo) >= first)
                 people += latest_speakers(lately, familiar - {actor.person})
-
-            def shown(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
-                return [
+            shown = {
+                part: [
                     one
-                    for one in cooperative(islice(entries, READ))
+                    for one in cooperative(islice(found, READ))
                     if may_be_volunteered(one.memory, familiar, ids) and not is_over(one.memory)
                 ]
-
-            journal = (one for one in of_late if topic_of(one.path) is Topic.JOURNAL)
-            entries = {
-                PrimerPart.RULES: shown(rules),
-                PrimerPart.PEOPLE: shown(about),
-                PrimerPart.TASKS: shown(tasks),
-                PrimerPart.DAYS: shown(journal),
+                for part, found in entries.items()
             }
             owner = "" if self._at_home else self._owners_words(scope)
-            return sections_of(entries, scope.name, now.tzinfo, owner, people)
+            return sections_of(shown, scope.name, now.tzinfo, owner, people)
 
-        return choose
+        return await asyncio.to_thread(choose)
 
     def _owners_words(self, scope: Scope) -> str:
         """Returns what a person wrote into MEMORY.md and PRIMER.md outside the bot's lines."""
@@ -304,5 +302,8 @@ def _rules(entries: Iterable[StoredMemory]) -> dict[str, StoredMemory]:
 
 
 def _digest(rule: StoredMemory) -> str:
-    text = f"{place_name(rule)}/{rule.memory.memory_id} {rule.memory.judgment}"
-    return content_hash(text)[:16]
+    return content_hash(f"{'/'.join(_name(rule))} {rule.memory.judgment}")[:16]
+
+
+def _name(stored: StoredMemory) -> tuple[str, str]:
+    return place_name(stored), stored.memory.memory_id

@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Primer, PrimerPart
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.primer.rules.choose import (
+from astrbot_plugin_scoped_memory.llm_memory.primer.rules.opening import (
     CAPS,
-    fit,
-    is_rule,
-    sections_of,
-)
-from astrbot_plugin_scoped_memory.llm_memory.primer.rules.constitution import (
     MOST_TOKENS,
     constitution,
+    fit,
+    frame_tokens,
+    is_rule,
+    opening,
+    sections_of,
 )
-from astrbot_plugin_scoped_memory.llm_memory.primer.rules.opening import frame_tokens, opening
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens

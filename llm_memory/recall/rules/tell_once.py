@@ -24,7 +24,7 @@ from ...catalogue.rules.closing import closed_by, is_over
 from ...catalogue.rules.proposals import is_accepted, is_rejected, proposal_key
 from ...catalogue.rules.talk_anchor import without_anchor
 from ...index.rules.deduplication import same_speaker
-from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, Source, StoredMemory
+from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, Source
 from ...models.passages import Key, NoteChunk, Passage, place_name
 from ...models.recall import DropReason
 from ...text.numerals import number
@@ -118,14 +118,6 @@ def merge_same_facts(best: Sequence[Candidate]) -> list[Candidate]:
         also = [replace(one, dropped=DropReason.SAID) for one in group if one is not first]
         told.append(replace(first, relevance=group[0].relevance, score=group[0].score, also=also))
     return [*told, *best[_FIRST:]]
-
-
-def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
-    """The same for entries that are listed: in their order, each with those that tell the same."""
-    return [
-        tuple(c.passage for c in (one, *one.also) if isinstance(c.passage, StoredMemory))
-        for one in merge_same_facts([Candidate(stored) for stored in entries])
-    ]
 
 
 def standing_first(best: Sequence[Candidate], stands: Callable[[Passage], bool]) -> list[Candidate]:
