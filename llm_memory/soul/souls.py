@@ -51,6 +51,7 @@ from ..storage.files import Stamp
 from ..text.normalising import one_line
 from ..texts import Said
 from .log import digest
+from .rules.checks import complaints
 from .rules.soul_text import injected, language_of, rules_of
 from .rules.vocabulary import line_of, worded
 from .store import SoulStore, Standing, Stopped
@@ -270,7 +271,7 @@ class Souls:
         if rule in rules_of(standing.text):
             return False
         line = SoulLine("proposed", REFLECTION, aim=rule, counted=True)
-        self._propose(standing, line, lambda *_: ())
+        self._propose(standing, line, complaints)
         return True
 
     async def _apply_counted(self, role: str) -> None:

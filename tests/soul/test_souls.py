@@ -470,6 +470,18 @@ async def test_what_an_admin_took_back_comes_by_no_night_again(
     assert isinstance(await auto.ask("apply"), SoulChanged), "an admin may think again"
 
 
+async def test_what_was_counted_pushes_no_rule_out_of_the_prompt(auto: SoulWorld) -> None:
+    await auto.applied()
+    rules = [f"- {number}{'慢' * 117}" for number in range(5)]
+    auto.page().write_text("\n".join(["## 习惯", "## 边界", *rules]), "utf-8")
+    await auto.ask("adopt")
+    before = auto.souls.injected(CAT)
+    auto.clock.forward(days=1)
+    await auto.souls.night()
+    assert auto.souls.injected(CAT) == before
+    assert before.count("\n- ") == 5
+
+
 async def test_what_was_vetoed_while_a_model_was_asked_stays_so(auto: SoulWorld) -> None:
     async def slow(*_: object) -> SoulEvaluation:
         await auto.ask("veto")
