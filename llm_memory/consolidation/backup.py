@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,19 +83,16 @@ class Backup:
 
     async def _write(self, path: Path) -> int:
         """Returns how many files of the tree it holds."""
-        stopped = threading.Event()
         async with self._living.writing:
-            work = asyncio.to_thread(write_zip, path, self._members(path, stopped))
-            return await shielded(work, on_cancel=stopped.set) - 1
+            work = asyncio.to_thread(write_zip, path, self._members(path))
+            return await shielded(work) - 1
 
-    def _members(self, target: Path, stopped: threading.Event) -> Iterator[Member]:
+    def _members(self, target: Path) -> Iterator[Member]:
         paths, now = carried_files(self._memory), self._clock()
         scopes = {path.split("/")[1] for path in paths if path.startswith(f"{SCOPES}/")}
         settings = self._carried_settings()
         yield head_member(heads(scopes, now=now, version=self._version, settings=settings))
         for path in paths:
-            if stopped.is_set():
-                raise TransferFailed("not_written", "the engine closes")
             if free_bytes(target.parent) < RESERVE:
                 raise TransferFailed("not_written", "no room on the disk")
             # One that is gone meanwhile, cannot be read or is too large to be restored is left out.

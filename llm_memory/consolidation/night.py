@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from ..errors import EngineClosed, StateUnavailable, TransferFailed, VaultWriteFailed
+from ..errors import EngineClosed, ScopedMemoryError, StateUnavailable
 from ..log import logger
 from ..models.scope import QUARANTINE_NAME, Scope
 from ..models.status import Notice
@@ -62,8 +62,6 @@ class Night:
     """While it returns False, a run makes a backup only."""
     report: SleepReport = field(init=False, default_factory=SleepReport)
     """The report of the current run, else of the last one."""
-    slept_at: datetime | None = field(init=False, default=None)
-    """When the last run ended."""
     next_at: datetime | None = field(init=False, default=None)
     """When the next run is due, by the scheduler."""
 
@@ -71,14 +69,19 @@ class Night:
         self._going = asyncio.Lock()
         self._task: asyncio.Task[object] | None = None
         self._closed = False
-        self._counted_from = self._clock()
-        """When the last run ended; that of the first start, and where nothing is known of nights,
-        that of this one."""
+        self._last = SleepReport(ended=self._clock())
+        """Of the last run that came to its end; without a reason it is the first start, and where
+        nothing is known of nights this one."""
 
     @property
     def sleeping(self) -> bool:
         """True during a run."""
         return self._going.locked()
+
+    @property
+    def slept_at(self) -> datetime | None:
+        """When the last run ended."""
+        return self._last.ended if self._last.reason else None
 
     @property
     def error(self) -> str:
@@ -90,27 +93,22 @@ class Night:
         now."""
         try:
             if text := await asyncio.to_thread(self._loop_book.fact, _FACT):
-                self._take(from_json(text))
+                self.report = self._last = from_json(text)
             else:
-                await self._keep(SleepReport(ended=self._counted_from))
+                await self._keep(self._last)
         except (StateUnavailable, EngineClosed, ValueError) as error:
             logger.debug("nights are counted from now: {!r}", error)
 
     async def _keep(self, report: SleepReport) -> None:
         await asyncio.to_thread(self._loop_book.put_fact, _FACT, as_json(report))
 
-    def _take(self, report: SleepReport) -> None:
-        self._counted_from = report.ended or self._counted_from
-        if report.reason:  # else it is that of the first start
-            self.report, self.slept_at = report, report.ended
-
     def missed(self, at: tuple[int, int]) -> bool:
         """Returns True if a run was due at this local time since the last one."""
         now = self._clock()
         # The clock may have been wrong.
-        self._counted_from = min(self._counted_from, now)
-        same_night = _SAME_NIGHT if self.slept_at else timedelta()
-        return was_missed(now, at, self._counted_from + same_night)
+        ended = min(self._last.ended or now, now)
+        self._last = replace(self._last, ended=ended)
+        return was_missed(now, at, ended + _SAME_NIGHT if self.slept_at else ended)
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
         """Do a whole run. ``postponed`` of the report says why none was made.
@@ -121,19 +119,13 @@ class Night:
 
         A caller that is cancelled waits for the current step.
         """
-        postponed = self._postponed(patient=patient)
-        if postponed:
-            return SleepReport(reason=reason, postponed=postponed)
+        busy: Postponed = "sleeping" if self.sleeping else self._busy()
+        if self._closed:
+            busy = "unready"
+        if busy and (patient or busy != "building"):
+            return SleepReport(reason=reason, postponed=busy)
         async with self._going:
             return await shielded(self._run(reason), on_cancel=self._cancel)
-
-    def _postponed(self, *, patient: bool) -> Postponed:
-        if self._closed:
-            return "unready"
-        if self.sleeping:
-            return "sleeping"
-        busy = self._busy()
-        return "" if busy == "building" and not patient else busy
 
     def _cancel(self) -> None:
         if self._task is not None:
@@ -152,58 +144,49 @@ class Night:
 
     async def _run(self, reason: str) -> SleepReport:
         self._task = asyncio.current_task()
-        self.report = SleepReport(reason=reason, begun=self._clock())
+        self.report = SleepReport(reason=reason)
         await self._step("backup", self._backup.run())
-        # Each of the steps would wait for the same file.
         opened = await self._step("state/loop.sqlite", asyncio.to_thread(self._loop_file.check))
         if self._learns():
-            if not opened.errors:
-                await self._step("scopes", self._tidy_all())
+            # Each of their steps would wait for the same file.
+            for scope in [] if opened.errors else await asyncio.to_thread(self._vault.scopes):
+                if scope.name != QUARANTINE_NAME:
+                    await self._tidy(scope)
             await self._step("purge", self._purge.run())
             await self._step("souls", self._souls())
         self.report = replace(self.report, ended=self._clock())
+        kept = opened
         if not opened.errors:
-            opened = await self._step("end", self._keep(self.report))
-        if opened.errors:  # it counts as no night: what could not be done is done in the next one
+            kept = await self._step("end", self._keep(self.report))
+        if kept.errors:  # it counts as no night: what could not be done is done in the next one
             self.report = replace(self.report, postponed="unavailable")
         else:
-            self._take(self.report)
-        self._tell()
-        return self.report
-
-    async def _tidy_all(self) -> None:
-        for scope in await asyncio.to_thread(self._vault.scopes):
-            if scope.name != QUARANTINE_NAME:
-                await self._tidy(scope)
-
-    async def _tidy(self, scope: Scope) -> None:
-        """Do the steps of one scope, of which a quarter may leave."""
-        room = self._leaving.room(scope)
-        done = await self._step("fade", self._leaving.fade(scope, room), scope)
-        await self._step("merge", self._leaving.merge(scope, room - done.archived), scope)
-        await self._step("overview", self._memory_pages.run(scope), scope)
-        await self._step("questions", self._questions.run(scope), scope)
-
-    async def _step(
-        self, name: str, work: Awaitable[SleepReport | None], scope: Scope | None = None
-    ) -> SleepReport:
-        """Do a step and add what it did to the report. A step that fails is noted there, is tried
-        again the next night and stops no other one."""
-        where = f"{name}:{scope.name}" if scope else name
-        try:
-            done = await work or SleepReport()
-        except (VaultWriteFailed, TransferFailed, StateUnavailable, EngineClosed) as error:
-            done = SleepReport(errors=(f"{where}: {error}"[:_ERROR_CHARS],))
-        except Exception as error:  # noqa: BLE001  (the other steps, and the next night, go on)
-            logger.error("night_step_failed", step=where, error=repr(error))
-            done = SleepReport(errors=(f"{where}: {error!r}"[:_ERROR_CHARS],))
-        self.report = self.report.plus(done)
-        return done
-
-    def _tell(self) -> None:
+            self._last = self.report
         if self.error:
             params = {"detail": self.error[:_DETAIL_CHARS]}
             self._notices.post(Notice("sleep_failed", params=params))
         else:
             self._notices.clear("sleep_failed")
         logger.info("night_done", backup=self.report.backup or "-")
+        return self.report
+
+    async def _tidy(self, scope: Scope) -> None:
+        """Do the steps of one scope, of which a quarter may leave."""
+        room = self._leaving.room(scope)
+        done = await self._step(f"fade:{scope.name}", self._leaving.fade(scope, room))
+        left = room - done.archived
+        await self._step(f"merge:{scope.name}", self._leaving.merge(scope, left))
+        await self._step(f"overview:{scope.name}", self._memory_pages.run(scope))
+        await self._step(f"questions:{scope.name}", self._questions.run(scope))
+
+    async def _step(self, name: str, work: Awaitable[SleepReport | None]) -> SleepReport:
+        """Do a step and add what it did to the report. One that fails is noted there, is tried
+        again the next night and stops no other one."""
+        try:
+            done = await work or SleepReport()
+        except Exception as error:  # noqa: BLE001  (the other steps, and the next night, go on)
+            told = str(error) if isinstance(error, ScopedMemoryError) else repr(error)
+            logger.error("night_step_failed", step=name, error=repr(error))
+            done = SleepReport(errors=(f"{name}: {told}"[:_ERROR_CHARS],))
+        self.report = self.report.plus(done)
+        return done

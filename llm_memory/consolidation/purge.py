@@ -5,9 +5,10 @@ whether anything is left. Copies that an owner made are the owner's, and are not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -46,8 +47,9 @@ _DETAIL_CHARS: Final = 300
 _STATE: Final = ("state/state.sqlite", "state/state.sqlite-wal")
 """They have the words that are looked for until those are sealed."""
 
-type Steps = Mapping[str, Callable[[], Awaitable[object]]]
-"""What takes the statements out of our files, by file. Each is idempotent."""
+type Step = Callable[[], object]
+"""Takes the statements out of one of our files. Blocks, or returns what is to be awaited; is
+idempotent."""
 
 
 @dataclass(eq=False)
@@ -83,30 +85,27 @@ class Purge:
         for name, memory_id in self._corrected.unsealed():
             if self._catalogue.get(Key(name, memory_id)):  # a person has put it back
                 await self._corrected.not_purged(name, memory_id)
-        asked, living = self._corrected.all_in_words(), list(self._catalogue.all())
-        waits = bool(self._corrected.unsealed())
+        waits, living = bool(self._corrected.unsealed()), list(self._catalogue.all())
         try:
-            purged, kept = await asyncio.to_thread(self._purged, asked, living)
+            purged, kept = await asyncio.to_thread(self._purged, living)
             if waits := waits or bool(purged):
                 done = await self._take_out(purged, kept)
-            await self._do(self._logs())
+            await self._do(self._logs)
         except _FAILURES as error:
             self._left.append(str(error))
-        if left := dict.fromkeys(self._left) if waits else ():
-            logger.warning("purge_incomplete", left=tuple(left))
-            params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
+        if left := "; ".join(dict.fromkeys(self._left)) if waits else "":
+            logger.warning("purge_incomplete", left=left)
+            params = {"detail": preview(left, _DETAIL_CHARS)}
             self._notices.post(Notice("purge_unfinished", params=params))
         else:
             self._notices.clear("purge_unfinished")
         return SleepReport(purged=done)
 
-    def _purged(
-        self, asked: Sequence[Deed], living: Sequence[StoredMemory]
-    ) -> tuple[list[Deed], list[Memory]]:
+    def _purged(self, living: Sequence[StoredMemory]) -> tuple[list[Deed], list[Memory]]:
         """Returns the statements that no entry needs any more, and the entries that stay. Raises
         VaultFileBroken for an archive that may hold any."""
+        asked, for_good = self._corrected.all_in_words(), set(self._corrected.unsealed())
         kept, folders = [stored.memory for stored in living], set[str]()
-        for_good = set(self._corrected.unsealed())
         for scope in self._vault.scopes() if asked or for_good else ():
             archived = self._vault.all_archived(scope)
             kept += [one for one in archived if (scope.name, one.memory_id) not in for_good]
@@ -138,12 +137,23 @@ class Purge:
         gone = {one.memory_id for one in purged} - {memory.memory_id for memory in kept}
         traces = await asyncio.to_thread(self._traces, purged, gone, kept)
         async with self._living.writing:
-            await self._do(self._cuts(traces, purged, gone, kept))
+            await self._do(
+                {
+                    "archive/": partial(self._clear_archives, traces, gone),
+                    "state/loop.sqlite": partial(self._clear_queue, purged, gone),
+                    "state/loop.sqlite:evidence": partial(self._loop_book.forget_evidence, gone),
+                    "state/state.sqlite": partial(self._state.drop_uses, gone),
+                    "state/vault.sqlite": partial(self._vault.ledger.forget, gone),
+                }
+            )
         self._left += await asyncio.to_thread(self._backup.rewrite, traces.cut)
-        await self._do(self._logs())
+        await self._do(self._logs)
         found = await self._searched(traces)
-        anew = self._anew(gone)
-        if holding := [where for where in anew if any(path.startswith(where) for path in found)]:
+        # What may not be open, or is slow to build, is made anew where it has an id.
+        anew: dict[str, Step] = {name: partial(step, gone) for name, step in self._walks.items()}
+        anew["index/chroma/"] = self._indexing.begin_anew
+        holding = [where for where in anew if any(path.startswith(where) for path in found)]
+        if holding:
             await self._do({where: anew[where] for where in holding})
             found = await self._searched(traces)
         if traces.uncut:
@@ -166,47 +176,27 @@ class Purge:
         texts.extend(f"{turn.user_text}\n{turn.reply_text}" for turn in since)
         return Traces(purged, gone, [one for one in kept if not is_digest(one)], texts)
 
-    async def _do(self, steps: Steps) -> None:
+    async def _do(self, steps: Mapping[str, Step]) -> None:
         """Do each step, again where a file is busy: a backup program may read it."""
         for where, step in steps.items():
             for pause in _PAUSES:
                 try:
-                    await step()
+                    done = await asyncio.to_thread(step)
+                    if inspect.isawaitable(done):
+                        await done
                     break
                 except _FAILURES as error:
                     if not pause:
                         self._left.append(f"{where}: {error}")
                     await asyncio.sleep(pause)
 
-    def _cuts(
-        self,
-        traces: Traces,
-        purged: Sequence[Deed],
-        gone: Collection[str],
-        kept: Sequence[Memory],
-    ) -> Steps:
-        told = {one.memory_id for one in (*purged, *filter(is_digest, kept))}
-        steps: dict[str, Callable[[], object]] = {
-            "archive/": partial(self._clear_archives, traces, gone),
-            "state/loop.sqlite": partial(self._clear_queue, purged, gone),
-            "state/loop.sqlite (fact)": partial(self._loop_book.forget_evidence, gone),
-            "state/state.sqlite": partial(self._state.drop_uses, gone),
-            "state/vault.sqlite": partial(self._clear_ledger, told, gone),
-        }
-        return {where: partial(asyncio.to_thread, step) for where, step in steps.items()}
-
-    def _anew(self, gone: Collection[str]) -> Steps:
-        """What is made anew where it has an id: it may not be open, or is slow to build."""
-        walks = self._walks.items()
-        forget = {where: partial(asyncio.to_thread, step, gone) for where, step in walks}
-        return {**forget, "index/chroma/": self._indexing.begin_anew}
-
-    def _logs(self) -> Steps:
+    @cached_property
+    def _logs(self) -> Mapping[str, Step]:
         """The log of a database holds what rows were before."""
         return {
-            "state/loop.sqlite": partial(asyncio.to_thread, self._loop_file.checkpoint_wal),
-            "state/state.sqlite": partial(asyncio.to_thread, self._state.checkpoint_wal),
-            "state/vault.sqlite": partial(asyncio.to_thread, self._vault.ledger.checkpoint_wal),
+            "state/loop.sqlite": self._loop_file.checkpoint_wal,
+            "state/state.sqlite": self._state.checkpoint_wal,
+            "state/vault.sqlite": self._vault.ledger.checkpoint_wal,
             "index/lexical.sqlite": self._lexical.checkpoint_wal,
             "index/embeddings.sqlite": self._indexing.clear_traces,
         }
@@ -230,24 +220,17 @@ class Purge:
     def _clear_queue(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         for scope in self._turns.scopes():
             here = [one for one in purged if scope in (one.scope, one.target)]
-            # What was stored of a turn is no copy of these any more.
             named = {*gone, *(one.memory_id for one in here)}
-            changed = []
-            for turn in self._turns.of_scope(scope):
-                cut = self._corrected.texts.turn_without(turn, here) if here else turn
-                recalled = tuple(name for name in turn.recalled if name not in gone)
-                stored = tuple(name for name in turn.stored if name not in named)
-                if (cut := replace(cut, recalled=recalled, stored=stored)) != turn:
-                    changed.append(cut)
-            self._turns.reword(changed)
+            turns = self._turns.of_scope(scope)
+            cut = [self._cut(turn, here, named) for turn in turns]
+            self._turns.reword([now for now, was in zip(cut, turns, strict=True) if now != was])
         for batch in self._turns.batches():
             # It may say any of it in other words: its turns are read again, as they are now.
             self._turns.keep_reply(replace(batch, reply=""))
 
-    def _clear_ledger(self, told: Collection[str], gone: Collection[str]) -> None:
-        """The ledger keeps how an entry was before the bot rewrote it."""
-        ledger = self._vault.ledger
-        named = [entry for entry in ledger.entries_named(told) if entry.prior is not None]
-        cleared = [replace(one, prior=None, prior_digest="", rewritten_at=0.0) for one in named]
-        ledger.record(entries=cleared)
-        ledger.forget(gone)
+    def _cut(self, turn: QueuedTurn, purged: Sequence[Deed], named: Collection[str]) -> QueuedTurn:
+        turn = self._corrected.texts.turn_without(turn, purged)
+        recalled, stored = (
+            tuple(one for one in ids if one not in named) for ids in (turn.recalled, turn.stored)
+        )
+        return replace(turn, recalled=recalled, stored=stored)

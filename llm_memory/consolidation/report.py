@@ -35,7 +35,6 @@ class SleepReport:
     """
 
     reason: str = ""
-    begun: datetime | None = None
     ended: datetime | None = None
     postponed: Postponed = ""
     faded: int = 0

@@ -147,7 +147,8 @@ class SqliteLedger(SqliteFile):
                 connection.execute("DELETE FROM departed WHERE at < ?", (oldest,))
 
     def forget(self, memory_ids: Iterable[str]) -> None:
-        """Delete what was noted of entries that were purged."""
+        """Delete what was noted of entries that were purged, and how any entry was before the bot
+        rewrote it."""
         rows = [(memory_id,) for memory_id in memory_ids]
         with self.transaction() as connection:
             for table in ("departed", "moving"):
@@ -155,6 +156,9 @@ class SqliteLedger(SqliteFile):
                     f"DELETE FROM {table} WHERE memory_id = ?",  # noqa: S608  (names of ours)
                     rows,
                 )
+            connection.execute(
+                "UPDATE entry SET prior = '', prior_digest = '', rewritten_at = 0 WHERE prior <> ''"
+            )
 
     def next_append(self) -> int:
         """Returns the number of the next append; it rises."""

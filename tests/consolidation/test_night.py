@@ -26,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Outcome
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -287,9 +286,9 @@ async def test_a_night_that_is_closed_in_any_step_loses_nothing_and_is_made_agai
         async with asleep(tmp_path, later=number) as rig:
             sleep, do = rig.engine.sleep, rig.engine.sleep._step
 
-            async def closed(step: str, work: Any, *scope: Scope) -> SleepReport:
-                done = await do(step, work, *scope)  # noqa: B023
-                if step == name:  # noqa: B023
+            async def closed(step: str, work: Any) -> SleepReport:
+                done = await do(step, work)  # noqa: B023
+                if step.partition(":")[0] == name:  # noqa: B023
                     raise asyncio.CancelledError
                 return done
 
