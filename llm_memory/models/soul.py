@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Literal
 
-from ..texts import Said, Sayable, Spoken
+from ..texts import Said
 from .data_models import NO_TIME, Refused
 from .scope import NO_PERSONA, role_folder
 
@@ -23,17 +23,6 @@ the first version where there was nothing."""
 def soul_folder(persona: str) -> str:
     """Returns the folder's name below ``roles/`` and ``soul/``, also for no persona."""
     return role_folder(persona) or NO_PERSONA
-
-
-@dataclass(frozen=True, slots=True)
-class Both:
-    """The same text twice."""
-
-    zh: str
-    en: str
-
-    def text(self, language: Spoken) -> str:
-        return self.zh if language == "zh" else self.en
 
 
 SoulState = Literal["proposed", "denied", "active", "superseded", "rolled_back", "vetoed"]
@@ -103,12 +92,12 @@ class SoulLine:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that refuses a text, why, and the lines to change (from 1, none for the whole). It may
+    """A rule that refuses a text, why, and the line to change (from 1, 0 for the whole). It may
     name words of the text, so it is kept nowhere but where the text is kept."""
 
     rule: str
-    said: Sayable
-    lines: tuple[int, ...] = ()
+    said: Said
+    line: int = 0
 
 
 ProbeKind = Literal["safety", "privacy", "identity", "helpful", "style", "aim", "own"]

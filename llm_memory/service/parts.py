@@ -70,7 +70,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..scopes.access import Gate
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
-from ..soul.complaints import Complaints
+from ..soul.private_words import Complaints
 from ..soul.rules.soul_text import seed
 from ..soul.souls import Souls
 from ..soul.store import SoulStore

@@ -119,7 +119,7 @@ class Evaluation:
             # A model that cannot answer several at once costs no more than that.
             for some in filter(None, (several, *single))
             for probe, answer in zip(some, await self._answers(system, some), strict=True)
-            if probe.check is not None and not probe.check(answer, system)
+            if not probe.passes(answer, system)
         ]
 
     async def _judged(self, probes: Sequence[Probe]) -> list[ProbeResult]:
@@ -127,13 +127,12 @@ class Evaluation:
             return []
         before = await self._answers(self._old, probes)
         after = await self._answers(self._new, probes)
-        first = await self._preferred(probes, before, after, swapped=False)
-        second = await self._preferred(probes, before, after, swapped=True)
         # A judge that goes by the place contradicts itself: no answer is better.
-        agreed = [one if one == other else "tie" for one, other in zip(first, second, strict=True)]
+        first = await self._preferred(probes, before, after)
+        second = await self._preferred(probes, after, before)
         return [
-            ProbeResult(probe.name, probe.kind, True, better != "before", better == "after")
-            for probe, better in zip(probes, agreed, strict=True)
+            ProbeResult(probe.name, probe.kind, True, said != ["a", "b"], said == ["b", "a"])
+            for probe, *said in zip(probes, first, second, strict=True)
         ]
 
     async def _answers(self, system: str, probes: Sequence[Probe]) -> list[str]:
@@ -143,13 +142,10 @@ class Evaluation:
         return await self._ask(system, user, lambda reply: unbundle(reply, len(probes)))
 
     async def _preferred(
-        self, probes: Sequence[Probe], before: Sequence[str], after: Sequence[str], *, swapped: bool
+        self, probes: Sequence[Probe], one: Sequence[str], other: Sequence[str]
     ) -> list[str]:
-        shown = "\n".join(judged_lines(probes, before, after, swapped=swapped))
-        judge = prompt("judge", self._language)
-        return await self._ask(
-            judge, shown, lambda reply: read_judge(reply, len(probes), swapped=swapped)
-        )
+        judge, shown = prompt("judge", self._language), judged_lines(probes, one, other)
+        return await self._ask(judge, shown, lambda reply: read_judge(reply, len(probes)))
 
     async def _ask[T](self, system: str, user: str, read: Callable[[str], T | None]) -> T:
         def counted(answer: ProbeAnswer) -> T | None:
@@ -179,39 +175,26 @@ def unbundle(reply: str, count: int) -> list[str] | None:
     return answers if len(answers) == count and all(answers) else None
 
 
-def judged_lines(
-    probes: Sequence[Probe], before: Sequence[str], after: Sequence[str], *, swapped: bool
-) -> list[str]:
-    """Returns what a judge is shown of each probe: the new answer is ``a`` in every second one, and
-    in the others when it is asked again."""
+def judged_lines(probes: Sequence[Probe], one: Sequence[str], other: Sequence[str]) -> str:
+    """Returns what a judge is shown: for each probe a line with two answers to it."""
     lines = []
-    for number, (probe, *answers) in enumerate(zip(probes, before, after, strict=True), 1):
-        shown = [answer[:_ANSWER_CHARS] for answer in answers]
-        if _new_is_first(number, swapped=swapped):
-            shown.reverse()
-        asked = {"n": number, "question": probe.question}
+    for number, (probe, a, b) in enumerate(zip(probes, one, other, strict=True), 1):
         hope = {"hope": probe.hope} if probe.hope else {}
-        line = {**asked, **hope, "a": shown[0], "b": shown[1]}
+        asked = {"n": number, "question": probe.question, **hope}
+        line = {**asked, "a": a[:_ANSWER_CHARS], "b": b[:_ANSWER_CHARS]}
         lines.append(json.dumps(line, ensure_ascii=False))
-    return lines
+    return "\n".join(lines)
 
 
-def read_judge(reply: str, count: int, *, swapped: bool) -> list[str] | None:
-    """Returns which answer to each probe is better: ``before``, ``after`` or ``tie``; None unless
-    the judge has said it of all."""
+def read_judge(reply: str, count: int) -> list[str] | None:
+    """Returns which answer to each probe is better: ``a``, ``b`` or ``tie``; None unless the judge
+    has said it of all."""
     said = {int(number): side.lower() for number, side in _PREFERRED.findall(reply)}
-    if said.keys() != {*range(1, count + 1)}:
-        return None
-    told = []
-    for number in sorted(said):
-        new = "a" if _new_is_first(number, swapped=swapped) else "b"
-        better = "after" if said[number] == new else "before"
-        told.append("tie" if said[number] == "tie" else better)
-    return told
-
-
-def _new_is_first(number: int, *, swapped: bool) -> bool:
-    return (number % 2 == 0) is not swapped
+    return (
+        [side for _, side in sorted(said.items())]
+        if said.keys() == {*range(1, count + 1)}
+        else None
+    )
 
 
 def refusal(results: Sequence[ProbeResult]) -> Said | None:

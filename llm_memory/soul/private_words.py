@@ -1,4 +1,5 @@
-"""Whether a new rule repeats what only private places hold: a name, or words in a row.
+"""What refuses a new text of a soul: the rules, and what only private places hold, which is a name
+or words in a row.
 
 A soul is read in every scope. What is counted has words of a fixed list, so this is about what
 somebody typed.
@@ -7,22 +8,28 @@ somebody typed.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
+from ..catalogue.catalogue import Catalogue
+from ..errors import VaultFileBroken
 from ..models.data_models import Memory, StoredMemory
 from ..models.passages import NoteChunk, has_known_readers, place_name
 from ..models.scope import ROOT_NOTES, SHARED, Place, Scope
 from ..models.soul import Finding
 from ..runtime.cooperative import cooperative
+from ..runtime.lifecycle import Lifespan
 from ..text.normalising import normalise
 from ..text.scripts import NARROW, WIDE, fold
 from ..text.traditional import simplified
 from ..texts import Said
-from .rules.checks import added_rules
-from .rules.vocabulary import LINES
+from ..vault.markdown_vault import MarkdownVault
+from ..vault.notes.note_book import NoteBook
+from .rules.checks import added_rules, complaints
+from .rules.soul_text import manners
 
 _WORDS: Final = 4
 _CHARACTERS: Final = 8
@@ -40,6 +47,35 @@ class Told:
     names: tuple[str, ...] = ()
 
 
+@dataclass(eq=False)
+class Complaints:
+    """``persona_prompt`` returns AstrBot's own of a role, which everybody may read."""
+
+    _catalogue: Catalogue
+    _note_book: NoteBook
+    _vault: MarkdownVault
+    _life: Lifespan
+    _persona_prompt: Callable[[str], Awaitable[str]]
+
+    async def of(self, role: str) -> Callable[[str, str], tuple[Finding, ...]]:
+        """Returns what says why a new text over the text in force is refused, by what is known
+        now. That blocks."""
+        if not self._note_book.scanned:
+            await self._note_book.refresh()
+        memories, is_whole = list(self._catalogue.all()), self._life.is_ready
+        notes, own = list(self._note_book.all()), Place.of_folder(role)
+        prompt = Told(await self._persona_prompt(role), is_open=True)
+
+        def refuse(old: str, new: str) -> tuple[Finding, ...]:
+            told: list[Told] | None = None
+            with suppress(VaultFileBroken):
+                archived, scopes = self._vault.archived_anywhere(), self._vault.scopes()
+                told = [prompt, *told_anywhere(memories, notes, archived, scopes, own)]
+            return (*complaints(old, new), *repeated(old, new, told if is_whole else None))
+
+        return refuse
+
+
 def told_anywhere(
     memories: Iterable[StoredMemory],
     notes: Iterable[NoteChunk],
@@ -49,7 +85,7 @@ def told_anywhere(
 ) -> Iterator[Told]:
     """Yields what is known. ``own``: the persona's place, whose notes all read that its soul is
     shown to. What is archived was forgotten or corrected, so it is private wherever it stood."""
-    yield Told("\n".join(LINES), is_open=True)
+    yield Told("\n".join(manners()), is_open=True)
     yield Told("", is_open=False, names=tuple(one.name for one in scopes if not one.is_public))
     for stored in cooperative(memories):
         scope, memory = stored.scope, stored.memory

@@ -1,41 +1,66 @@
-"""The questions that a counted rule is tried with: built in, for its aim, and the owner's."""
+"""The questions that a counted rule is tried with, and which answers pass: built in, for its aim,
+and the owner's."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..models.soul import ProbeKind
-from ..text.normalising import clean, one_line
+from ..text.normalising import clean, estimate_tokens, normalise, one_line
 from ..texts import Spoken
-from .rules.answer_checks import CHECKS
-from .rules.vocabulary import manner_of
+from .rules.checks import figures
+from .rules.soul_text import manners
 
 MOST_OWN: Final = 12
 LONGEST: Final = 300
 """Characters of an owner's probe."""
 _LIST_LINE: Final = re.compile(r"[-*] +(\S.*)")
+_SENTENCE_END: Final = re.compile(r"[\n。！？!?；;]|\.\s")
+_QUOTED_TOKENS: Final = 8
+"""A shorter sentence of the system prompt may stand in any answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A question to the bot.
+    """A question to the bot, and by which patterns an answer passes, of built-in ones. Of the
+    others a judge compares two answers.
 
     Attributes:
-        check: Tells of an answer, and of the system prompt that it was given under, whether it
-            passes. Without one a judge compares two answers.
+        never: It must not have, ``unless`` it has this one.
+        quotes: It may have whole sentences of the system prompt.
         hope: What the sender hopes for. The bot never sees it.
     """
 
     name: str
     kind: ProbeKind
     question: str
-    check: partial[bool] | None = None
+    must: tuple[str, ...] = ()
+    never: str = ""
+    unless: str = ""
+    quotes: bool = True
     hope: str = ""
+
+    def passes(self, answer: str, system: str) -> bool:
+        """Returns whether an answer does that was given under this system prompt. Its digits are
+        written together, Chinese numerals too."""
+        said = figures(answer).replace("’", "'")
+        is_bad = bool(self.never and re.search(self.never, said))
+        if is_bad and not (self.unless and re.search(self.unless, said)):
+            return False
+        if not self.quotes and _quotes(answer, system):
+            return False
+        return all(re.search(one, said) for one in self.must)
+
+
+def _quotes(answer: str, system: str) -> bool:
+    said = normalise(answer)
+    long = (one for one in _SENTENCE_END.split(system) if estimate_tokens(one) >= _QUOTED_TOKENS)
+    return any(normalise(one) in said for one in long if normalise(one))
 
 
 @cache
@@ -49,21 +74,13 @@ def _data() -> Mapping[str, Any]:
 
 
 def built_in(language: Spoken) -> tuple[Probe, ...]:
-    """Returns the probes that have checkers. Reads the disk once."""
-    return tuple(
-        Probe(
-            row["name"],
-            row["kind"],
-            row[language]["question"],
-            partial(CHECKS[row["check"]], row[language].get("wants", [])),
-        )
-        for row in _data()["probes"]
-    )
+    """Returns those that have patterns. Reads the disk once."""
+    return tuple(Probe(**row["all"], **row[language]) for row in _data()["probes"])
 
 
 def aims_of(line: str, language: Spoken) -> tuple[Probe, ...]:
-    """Returns the two probes for a rule of the vocabulary, none for any other."""
-    manner = manner_of(line)
+    """Returns the two probes for a rule that counting has, none for any other."""
+    manner = manners().get(line)
     asked = _data()["aims"][manner[0]][language] if manner else []
     return tuple(Probe(f"aim_{n}", "aim", one, hope=line) for n, one in enumerate(asked, 1))
 

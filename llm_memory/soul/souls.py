@@ -52,8 +52,7 @@ from ..text.normalising import one_line
 from ..texts import Said
 from .log import digest
 from .rules.checks import complaints
-from .rules.soul_text import injected, language_of, rules_of
-from .rules.vocabulary import line_of, worded
+from .rules.soul_text import injected, language_of, line_of, rules_of, worded
 from .store import SoulStore, Standing, Stopped
 from .style_counts import SqliteStyleCounts
 
@@ -62,7 +61,6 @@ _RECENT: Final = timedelta(days=7)
 _LATE: Final = timedelta(days=1)
 """Whoever wishes for something sees it at once. After so long admins are told that it waits."""
 _FORBIDDEN: Final = Refused("not_allowed")
-_NOT_TEXT: Final = Finding("encoding", Said("soul_rule.encoding"))
 
 type Refuse = Callable[[str, str], tuple[Finding, ...]]
 """Returns what refuses a new text: the text in force, and the new one. Blocks."""
@@ -189,7 +187,7 @@ class Souls:
                 return self._propose(standing, SoulLine("proposed", by, aim=request.wish), refuse)
             case "apply":
                 proposal = self._ready(request.number, standing)
-                _check(refuse(standing.text, proposal.text))
+                _check_wish(refuse(standing.text, proposal.text))
                 line = SoulLine("applied", by, proposal=proposal.proposal)
                 done = self._store.write(standing, line, proposal.text.encode())
             case "adopt":
@@ -213,7 +211,7 @@ class Souls:
             raise Stopped("open_proposal", str(waits.proposal))
         aim = one_line(line.aim.encode(errors="replace").decode())
         old, new = standing.text, worded(standing.text, aim)
-        _check(refuse(old, new))
+        _check_wish(refuse(old, new))
         number = len(standing.soul.proposals) + 1
         line = replace(line, proposal=number, version=standing.version, aim=aim, text=new)
         return SoulProposed(self._store.write(standing, line).soul.lines[-1], _lines(old, new))
@@ -233,10 +231,7 @@ class Souls:
     def _adopt(self, by: str, refuse: Refuse, standing: Standing) -> Standing:
         """Put what a person has written in force. What is refused stays in SOUL.md."""
         raw = _by_hand(standing)
-        try:
-            _check(refuse(standing.text, raw.decode()), in_file=True)
-        except UnicodeDecodeError:
-            raise Stopped("denied", findings=(_NOT_TEXT,)) from None
+        _check(refuse(standing.text, raw.decode(errors="replace")))
         return self._store.write(standing, SoulLine("adopted", by), raw)
 
     def _veto(self, number: int, by: str, standing: Standing) -> Standing:
@@ -372,11 +367,14 @@ def _lines(old: str, new: str) -> tuple[str, ...]:
     return tuple(lines)[2:]
 
 
-def _check(findings: tuple[Finding, ...], *, in_file: bool = False) -> None:
-    """``in_file``: a person can look up the numbers of its lines."""
+def _check(findings: tuple[Finding, ...]) -> None:
     if findings:
-        told = findings if in_file else (replace(one, lines=()) for one in findings)
-        raise Stopped("denied", findings=tuple(told))
+        raise Stopped("denied", findings=findings)
+
+
+def _check_wish(findings: tuple[Finding, ...]) -> None:
+    """Nobody can look up the numbers of its lines."""
+    _check(tuple(replace(one, line=0) for one in findings))
 
 
 def _waiting(number: int, standing: Standing) -> SoulLine:

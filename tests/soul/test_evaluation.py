@@ -38,8 +38,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.probes import (
     built_in,
     own_probes,
 )
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of, worded
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import line_of, seed, worded
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 from astrbot_plugin_scoped_memory.tests.support.soul_models import (
     BAD,
@@ -59,8 +58,6 @@ PERSONA = "你是小柔，说话温柔，喜欢用短句。You are Rou, and you 
 OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))
 BUILT_IN = built_in("zh")
 EVERY = frozenset(probe.name for probe in BUILT_IN)
-PROBES = [Probe("p", "own", f"问题{n}") for n in range(8)]
-BEFORE, AFTER = [f"旧{n}" for n in range(8)], [f"新{n}" for n in range(8)]
 GOOD_AIM = ProbeResult("aim_1", "aim", True, True, better=True)
 LANGUAGES: tuple[Spoken, ...] = ("zh", "en")
 
@@ -162,34 +159,25 @@ def test_several_answers_are_told_apart(reply: str, answers: list[str] | None) -
     assert unbundle(reply, 2) == answers
 
 
-def shown(*, swapped: bool) -> list[dict[str, str]]:
-    return [json.loads(line) for line in judged_lines(PROBES, BEFORE, AFTER, swapped=swapped)]
-
-
-def test_a_judge_sees_a_question_and_two_answers_that_change_places() -> None:
-    first, second = shown(swapped=False), shown(swapped=True)
-    for line, before, after in zip(first, BEFORE, AFTER, strict=True):
-        assert line.keys() == {"n", "question", "a", "b"}
-        assert {line["a"], line["b"]} == {before, after}
+async def test_a_judge_sees_questions_and_answers_alone_in_either_order() -> None:
+    model = ProbedModel(LINE)
+    await verdict(model, OWN)
+    first, second = (lines_of(call) for call in model.asked if call.what == "judge")
     assert [(one["a"], one["b"]) for one in first] == [(one["b"], one["a"]) for one in second]
-    assert {one["a"][0] for one in first} == {"旧", "新"}
-    (line,) = judged_lines([Probe("p", "aim", "问", hope="短")], ['"}\n{'], ["好"], swapped=True)
-    assert (json.loads(line)["hope"], "\n" in line) == ("短", False)
+    assert {key for one in first for key in one} == {"n", "question", "hope", "a", "b"}
+    shown = judged_lines([Probe("p", "aim", "问", hope="短")], ['"}\n{'], ["好"])
+    assert (json.loads(shown)["hope"], "\n" in shown) == ("短", False)
 
 
-@given(st.lists(st.sampled_from(["after", "before", "tie"]), min_size=8, max_size=8))
-def test_what_a_judge_says_of_the_answers_is_told_in_either_order(opinions: list[str]) -> None:
-    for swapped in (False, True):
-        said = {}
-        for line, opinion in zip(shown(swapped=swapped), opinions, strict=True):
-            mark = {"after": "新", "before": "旧"}.get(opinion)
-            side = "tie" if mark is None else "a" if line["a"][0] == mark else "b"
-            said[str(line["n"])] = side
-        for reply in (
-            json.dumps(said),
-            f"先想想：1: tie\n```json\n{json.dumps(said, indent=1)}\n```",
-        ):
-            assert read_judge(reply, len(PROBES), swapped=swapped) == opinions
+@given(st.lists(st.sampled_from(["a", "b", "tie"]), min_size=1, max_size=12))
+def test_what_a_judge_says_of_each_is_read(opinions: list[str]) -> None:
+    said = {str(number): one for number, one in enumerate(opinions, 1)}
+    for reply in (
+        json.dumps(said),
+        f"先想想：1: tie\n```json\n{json.dumps(said, indent=1)}\n```",
+    ):
+        assert read_judge(reply, len(opinions)) == opinions
+        assert read_judge(reply, len(opinions) + 1) is None
 
 
 @pytest.mark.parametrize("kind", get_args(ProbeKind))
@@ -214,19 +202,15 @@ def test_one_that_is_worse_is_borne_unless_it_is_protected(kind: ProbeKind) -> N
     ],
 )
 def test_a_checker_tells_a_good_answer_from_a_bad_one(language: Spoken, probe: Probe) -> None:
-    assert probe.check is not None
-    assert probe.check(GOOD[probe.name][language], PERSONA)
-    assert not probe.check(BAD[probe.name][language] or f"好的：{PERSONA}", PERSONA)
-    if probe.name == "prompt":
-        assert probe.check("没有什么可发的。", "")
+    assert probe.passes(GOOD[probe.name][language], PERSONA)
+    assert not probe.passes(BAD[probe.name][language] or f"好的：{PERSONA}", PERSONA)
 
 
 def test_who_speaks_of_humans_does_not_claim_to_be_one() -> None:
     told = ["我是人类训练出来的 AI。", "你觉得我是真人吗？我是 AI。", "I am a human-made program."]
     claimed = ["我是一个活人。", "Yes, I am human.", "我当然是真人"]
-    (check,) = (one.check for one in BUILT_IN if one.name == "human")
-    assert check is not None
-    assert [check(one, PERSONA) for one in (*told, *claimed)] == [True] * 3 + [False] * 3
+    (human,) = (one for one in BUILT_IN if one.name == "human")
+    assert [human.passes(one, PERSONA) for one in (*told, *claimed)] == [True] * 3 + [False] * 3
 
 
 def test_each_rule_that_is_counted_has_two_probes_and_the_owner_has_some() -> None:

@@ -21,8 +21,12 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.private_words import (
     repeated,
     told_anywhere,
 )
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import TONE, seed, with_rule
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import LINES
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
+    TONE,
+    manners,
+    seed,
+    with_rule,
+)
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -93,10 +97,10 @@ def test_memories_that_are_not_all_known_refuse_and_no_finding_has_words() -> No
 
 
 def test_rules_in_force_and_those_of_the_vocabulary_are_not_asked_about() -> None:
-    told = private("\n".join([*LINES, "说话的时候温和一些"]))
-    assert not any(refused(line, told) for line in LINES)
+    told = private("\n".join([*manners(), "说话的时候温和一些"]))
+    assert not any(refused(line, told) for line in manners())
     old = with_rule(SEED, TONE, "说话的时候温和一些")
-    assert not refused(sorted(LINES)[0], told, old=old)
+    assert not refused(sorted(manners())[0], told, old=old)
     assert refused("说话的时候温和一些", told)
 
 
@@ -121,7 +125,7 @@ def test_what_is_known_is_open_to_who_may_read_it() -> None:
         own,
     )
     assert set(told) == {
-        public("\n".join(LINES)),
+        public("\n".join(manners())),
         private("", "family"),
         public("公开的话\n标签", "阿甲"),
         private("家里的话\n标签", "阿乙"),

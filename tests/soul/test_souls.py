@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     READINGS,
     SoulAction,
     SoulChanged,
-    SoulDenied,
     SoulEvaluation,
     SoulEvolution,
     SoulLog,
@@ -29,11 +28,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulVerified,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import complaints
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import line_of, worded
 from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
 from astrbot_plugin_scoped_memory.llm_memory.vault import pages
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import HOSTILE
 from astrbot_plugin_scoped_memory.tests.support.engines import person
+from astrbot_plugin_scoped_memory.tests.support.hostile import others
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, GENTLE, SEED, SoulWorld
 
 pytestmark = pytest.mark.unit
@@ -177,12 +177,10 @@ async def test_no_word_is_kept_of_a_wish_that_a_rule_refuses_nor_is_it_applied(
     applied = await world.ask("apply")
     await world.ask("veto")
     proposed = await world.ask("propose", wish="少用比喻")
-    assert [one.lines for one in (*applied.findings, *proposed.findings)] == [(), ()]
+    assert [one.line for one in (*applied.findings, *proposed.findings)] == [0, 0]
     world.page().write_text("少用比喻", "utf-8")
     adopted = await world.ask("adopt")
-    assert [one.lines for one in adopted.findings] == [(3,)], "whose lines a person can look up"
-    world.page().write_bytes(b"\xff\xfe")
-    assert [one.rule for one in (await world.ask("adopt")).findings] == ["encoding"]
+    assert [one.line for one in adopted.findings] == [3], "whose lines a person can look up"
     assert "比喻".encode() not in world.log().read_bytes()
     assert (await world.view()).rules == (GENTLE,)
 
@@ -374,26 +372,27 @@ async def test_what_is_a_link_is_neither_read_nor_written(
 
 
 async def test_no_hostile_wish_comes_into_force_without_an_admins_own_apply(
-    auto: SoulWorld,
+    auto: SoulWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Typed, or written into SOUL.md; what is counted has words of a fixed list."""
-    auto.rules, auto.counts.wanted = complaints, {}
-    for number, wish in enumerate(HOSTILE[::5]):
-        asked = await auto.ask("propose", wish=wish)
-        if isinstance(asked, SoulDenied):
-            assert asked.findings
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # no kill, and many writes
+    auto.rules, auto.counts.wanted, passed = complaints, {}, 0
+    for wish in (*HOSTILE, *(one.text for one in others() if one.is_attack)):
+        new = worded(SEED.decode(), wish)
+        if complaints(SEED.decode(), new):
             continue
+        passed += 1
+        role = f"typed{passed}"
+        asked = await auto.ask("propose", wish=wish, persona=role)
         assert [line for line in asked.diff if line[:1] == "+"], "an admin sees it"
-        if number % 10 == 0:
-            auto.clock.forward(days=1)
-            await auto.souls.night()
-            auto.page().write_text(asked.proposal.text, "utf-8")
-            await auto.souls.follow()
-            await auto.souls.night()
-            await auto.ask("discard")
-        await auto.ask("veto")
-    assert ((await auto.view()).version, auto.souls.injected(CAT)) == (1, "")
-    assert auto.page().read_bytes() == SEED
+        auto.page(role).write_text(new, "utf-8")
+    auto.clock.forward(days=1)
+    await auto.souls.night()
+    await auto.souls.follow()
+    assert len(auto.store.roles()) == passed > 100
+    for role in auto.store.roles():
+        view = await auto.view(role)
+        assert (view.version, view.by_hand, auto.souls.injected(role)) == (1, True, "")
 
 
 @pytest.mark.parametrize("evolution", [SoulEvolution.REVIEW, SoulEvolution.AUTO])

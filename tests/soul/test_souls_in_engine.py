@@ -26,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     soul_folder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.store import SoulStore
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running

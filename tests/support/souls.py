@@ -13,7 +13,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
-    Both,
     Direction,
     Finding,
     SoulAction,
@@ -31,6 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.souls import Refuse, Souls
 from astrbot_plugin_scoped_memory.llm_memory.soul.store import SoulStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.soul_heads import SoulHeads
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.texts import Said
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import person
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
@@ -93,7 +93,7 @@ class SoulWorld:
         return self.rules
 
     def _refuse(self, old: str, new: str) -> tuple[Finding, ...]:
-        finding = Finding("size", Both("太长", "too long"), (3,))
+        finding = Finding("size", Said("soul_rule.same"), 3)
         return (finding,) if any(one in new for one in self.refused) else ()
 
     async def _evaluate(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | Refused:

@@ -165,10 +165,7 @@ def _refused(texts: Texts, refused: Refused) -> list[str]:
 
 def _finding(texts: Texts, finding: Finding) -> str:
     said = texts.said(finding.said)
-    if not finding.lines:
-        return said
-    code = "soul_view.lines" if finding.lines[1:] else "soul_view.line"
-    return texts.say(code, lines=tuple(map(str, finding.lines)), said=said)
+    return texts.say("soul_view.line", line=finding.line, said=said) if finding.line else said
 
 
 def _diff(texts: Texts, lines: Sequence[str]) -> list[str]:

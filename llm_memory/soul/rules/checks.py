@@ -6,6 +6,7 @@ finding names what must change; of a secret no character is repeated.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -17,16 +18,7 @@ from ...text.normalising import clean, normalise
 from ...text.safe_text import cut
 from ...text.scripts import fold
 from ...texts import Said
-from .answer_checks import figures
-from .soul_text import (
-    HEADINGS,
-    MOST_TOKENS,
-    Line,
-    injected,
-    lines_of,
-    rules_of,
-)
-from .vocabulary import LINES
+from .soul_text import HEADINGS, MOST_TOKENS, injected, lines_of, manners, rules_of
 
 MOST_CHARACTERS: Final = 2_000
 LONGEST_RULE: Final = 120
@@ -44,6 +36,8 @@ _IDS: Final = re.compile(
 )
 _LONG_NUMBER: Final = re.compile(r"\d{6,}")
 """Of a number whose digits are parted or Chinese: 一二三四五 may number a list."""
+_DIGITS: Final = str.maketrans("零〇一二三四五六七八九", "00123456789")
+_JOINED_DIGITS: Final = re.compile(r"(?<=\d)[\s,，.·-]+(?=\d)")
 
 
 def complaints(old: str, new: str) -> tuple[Finding, ...]:
@@ -52,58 +46,51 @@ def complaints(old: str, new: str) -> tuple[Finding, ...]:
     if len(new) > MOST_CHARACTERS:
         said = Said("soul_rule.text_characters", most=MOST_CHARACTERS, count=len(new))
         return (Finding("size", said),)
-    by_line: dict[Finding, list[int]] = {}
-    for number, finding in _by_line(old, new):
-        by_line.setdefault(finding, []).append(number)
-    return (
-        *_of_the_whole(old, new),
-        *(Finding(one.rule, one.said, tuple(numbers)) for one, numbers in by_line.items()),
-    )
+    return (*_of_the_whole(old, new), *_by_line(old, new))
 
 
 def added_rules(old: str, new: str) -> tuple[str, ...]:
     """Returns the rules that somebody has worded and that are not in force."""
-    known = {*rules_of(old), *LINES}
+    known = {*rules_of(old), *manners()}
     return tuple(rule for rule in rules_of(new) if rule not in known)
 
 
 def _of_the_whole(old: str, new: str) -> Iterator[Finding]:
+    if "\ufffd" in new and "\ufffd" not in old:
+        yield Finding("encoding", Said("soul_rule.encoding"))
     if " ".join(fold(old).split()) == " ".join(fold(new).split()):
         yield Finding("same", Said("soul_rule.same"))
     if injected(new).count("\n- ") < len(rules_of(new)):
         yield Finding("size", Said("soul_rule.prompt_tokens", most=MOST_TOKENS))
 
 
-def _by_line(old: str, new: str) -> Iterator[tuple[int, Finding]]:
-    """Yields the number of each line that must change, from 1, and why."""
-    worded, seen = set(added_rules(old, new)), set[str]()
-    written, stood = new.split("\n"), set(old.split("\n"))
+def _by_line(old: str, new: str) -> Iterator[Finding]:
+    worded, seen, stood = set(added_rules(old, new)), set[str](), set(old.split("\n"))
     for line in lines_of(new):
-        if line.is_odd and written[line.number - 1] not in stood:
-            headings = Said("soul_rule.headings", headings=HEADINGS)
-            yield line.number, Finding("form", headings)
-        if not line.rule:
-            continue
         said = normalise(line.rule)
-        if said in seen:
-            yield line.number, Finding("same", Said("soul_rule.rule_twice"))
-        elif line.rule in worded and (finding := _of_a_rule(line)) is not None:
-            yield line.number, finding
+        if line.is_odd and line.written not in stood:
+            yield Finding("form", Said("soul_rule.headings", headings=HEADINGS), line.number)
+        elif line.rule and said in seen:
+            yield Finding("same", Said("soul_rule.rule_twice"), line.number)
+        elif line.rule in worded:
+            yield from itertools.islice(_of_a_rule(line.rule, line.number), 1)
         seen.add(said)
 
 
-def _of_a_rule(line: Line) -> Finding | None:
-    rule = line.rule
+def _of_a_rule(rule: str, number: int) -> Iterator[Finding]:
     if find_secrets(rule):
-        return Finding("private", Said("soul_rule.secret"))
+        yield Finding("private", Said("soul_rule.secret"), number)
     if named := _IDS.search(fold(rule)) or _LONG_NUMBER.search(figures(rule)):
-        return Finding("private", Said("soul_rule.id", words=cut(named[0], _QUOTED)))
+        yield Finding("private", Said("soul_rule.id", words=cut(named[0], _QUOTED)), number)
     if order_like(rule) == "takeover":
-        return Finding("takeover", Said("soul_rule.takeover", words=cut(rule, _QUOTED)))
+        yield Finding("takeover", Said("soul_rule.takeover", words=cut(rule, _QUOTED)), number)
     if clean(rule) != rule.strip() or len(rule.splitlines()) > 1:
-        return Finding("form", Said("soul_rule.invisible"))
+        yield Finding("form", Said("soul_rule.invisible"), number)
     if len(rule) > LONGEST_RULE:
-        return Finding(
-            "size", Said("soul_rule.rule_characters", most=LONGEST_RULE, count=len(rule))
-        )
-    return None
+        said = Said("soul_rule.rule_characters", most=LONGEST_RULE, count=len(rule))
+        yield Finding("size", said, number)
+
+
+def figures(text: str) -> str:
+    """Returns a text with its digits in a row: Chinese numerals too, whatever parts them."""
+    return _JOINED_DIGITS.sub("", fold(text).translate(_DIGITS))

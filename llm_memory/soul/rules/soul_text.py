@@ -1,4 +1,5 @@
-"""The form of SOUL.md: four headings, and a rule on each list line below them.
+"""The form of SOUL.md: four headings, and a rule on each list line below them; what a wish, and
+each direction that is counted, becomes there.
 
 What stands before the first heading is the owner's, and is told to nobody.
 """
@@ -6,29 +7,27 @@ What stands before the first heading is the owner's, and is told to nobody.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Final, get_args
 
-from ...models.soul import Both
-from ...text.normalising import estimate_tokens
-from ...texts import Spoken
+from ...models.soul import OPPOSITE, Axis, Direction
+from ...text.normalising import clean, estimate_tokens, one_line
+from ...texts import Said, Spoken
 
 MOST_TOKENS: Final = 600
 """What the rules may cost in a prompt."""
-TONE: Final = Both("语气", "Tone")
-LENGTH: Final = Both("长短", "Length")
-HABITS: Final = Both("习惯", "Habits")
-HEADINGS: Final = (TONE, LENGTH, HABITS, Both("边界", "Boundaries"))
-_BY_LINE: Final = {f"## {name}": said for said in HEADINGS for name in (said.zh, said.en)}
+TONE: Final = Said("soul_text.tone")
+LENGTH: Final = Said("soul_text.length")
+HABITS: Final = Said("soul_text.habits")
+HEADINGS: Final = (TONE, LENGTH, HABITS, Said("soul_text.boundaries"))
+_SECTIONS: Final = {"length": LENGTH, "formality": TONE, "humour": TONE, "directness": TONE}
+"""Below which heading a counted rule stands; any other below ``HABITS``."""
 _RULE: Final = re.compile(r"[-*] +(\S.*)")
-_INJECTED: Final = Both("# 学到的说话习惯", "# Learned manner")
-_SEED: Final = Both(
-    "这里只记说话的方式：语气、长短、习惯、边界。\n"
-    "不记秘密，不记任何人的事，也不改变谁能看什么、谁能做什么。",
-    "This file holds the manner of speaking alone: tone, length, habits, boundaries.\n"
-    "It holds no secrets and nothing about people, and changes nobody's rights.",
-)
+_MARK: Final = re.compile(r"^(?:[-*•·]|\d{1,2}[.)、])\s+")
+
+type Manner = tuple[Axis, Direction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +37,45 @@ class Line:
     nothing that SOUL.md may hold there: it is not injected, and refused."""
 
     number: int
-    heading: Both | None
+    written: str
+    heading: Said | None
     rule: str
     is_odd: bool
+
+
+@cache
+def _headings() -> Mapping[str, Said]:
+    return {f"## {name}": said for said in HEADINGS for name in said.both().values()}
+
+
+@cache
+def manners() -> Mapping[str, Manner]:
+    """Returns every rule that counting can propose, in both languages, with what it stands for."""
+    every = [(axis, way) for axis in get_args(Axis) for way in get_args(Direction)]
+    languages: tuple[Spoken, ...] = ("zh", "en")
+    return {line_of(*manner, language): manner for manner in every for language in languages}
+
+
+def line_of(axis: Axis, direction: Direction, language: Spoken) -> str:
+    """Returns the rule for a direction. Counting has words of these alone."""
+    return Said(f"soul_manner.{axis}_{direction}").text(language)
 
 
 def seed(language: Spoken) -> str:
     """Returns the text of the first version. It has no rules, and injects nothing."""
     headings = "\n\n".join(f"## {said.text(language)}" for said in HEADINGS)
-    return f"# SOUL\n\n{_SEED.text(language)}\n\n{headings}\n"
+    return f"# SOUL\n\n{Said('soul_text.seed').text(language)}\n\n{headings}\n"
 
 
 def lines_of(text: str) -> Iterator[Line]:
     """Yields the lines of any text."""
-    heading: Both | None = None
+    heading: Said | None = None
     for number, written in enumerate(text.split("\n"), 1):
         line = written.rstrip(" ")
-        heading = _BY_LINE.get(line, heading)
+        heading = _headings().get(line, heading)
         found = _RULE.fullmatch(line) if heading else None
-        is_odd = bool(heading and line and not found and line not in _BY_LINE)
-        yield Line(number, heading, found[1] if found else "", is_odd)
+        is_odd = bool(heading and line and not found and line not in _headings())
+        yield Line(number, written, heading, found[1] if found else "", is_odd)
 
 
 def rules_of(text: str) -> tuple[str, ...]:
@@ -67,14 +85,14 @@ def rules_of(text: str) -> tuple[str, ...]:
 
 def language_of(text: str) -> Spoken:
     """Returns the language of the first heading; Chinese without one."""
-    first = next((line for line in text.split("\n") if line.rstrip(" ") in _BY_LINE), "")
+    first = next((line.written for line in lines_of(text) if line.heading), "")
     return "en" if first.isascii() and first else "zh"
 
 
 def injected(text: str) -> str:
     """Returns what is added to the system prompt: the rules below a heading, as many as
     ``MOST_TOKENS`` hold; empty without rules."""
-    block = head = f"\n{_INJECTED.text(language_of(text))}\n"
+    block = head = f"\n# {Said('soul_text.injected').text(language_of(text))}\n"
     for rule in rules_of(text):
         longer = f"{block}- {rule}\n"
         if estimate_tokens(longer) > MOST_TOKENS:
@@ -83,18 +101,32 @@ def injected(text: str) -> str:
     return "" if block == head else block
 
 
-def with_rule(text: str, heading: Both, rule: str, replaced: str = "") -> str:
-    """Returns the text with one more rule at the end of what stands below a heading, and without
-    the rule ``replaced``. A heading that is not there is added at the end."""
+def with_rule(text: str, heading: Said, rule: str) -> str:
+    """Returns the text with one more rule at the end of what stands below a heading, which is added
+    at the end where it is not there."""
     if heading not in (line.heading for line in lines_of(text)):
         body = text.rstrip("\n")
         text = f"{body}\n\n## {heading.text(language_of(text))}\n"
-    pairs = list(zip(lines_of(text), text.split("\n"), strict=True))
-    last = max(
-        line.number for line, written in pairs if line.heading == heading and written.strip()
-    )
+    lines = list(lines_of(text))
+    last = max(line.number for line in lines if line.heading == heading and line.written.strip())
+    written = [line.written for line in lines]
+    return "\n".join([*written[:last], f"- {rule}", *written[last:]])
+
+
+def worded(text: str, wish: str) -> str:
+    """Returns the text of SOUL.md with a wish as one more rule, as it was typed; unchanged for an
+    empty wish, and for a direction that stands. A rule that counting has takes the place of the
+    opposite one. Whether the rule is allowed is for ``checks``."""
+    rule = _MARK.sub("", one_line(clean(wish)))
+    if (manner := manners().get(rule)) is None:
+        return with_rule(text, HABITS, rule) if rule else text
+    axis, direction = manner
+    by_rule = {one: manners().get(one) for one in rules_of(text)}
+    if manner in by_rule.values():
+        return text
     kept = [
-        (line.number, written) for line, written in pairs if not replaced or line.rule != replaced
+        line.written
+        for line in lines_of(text)
+        if not line.rule or by_rule[line.rule] != (axis, OPPOSITE[direction])
     ]
-    behind = [written for number, written in kept if number > last]
-    return "\n".join([*(one for number, one in kept if number <= last), f"- {rule}", *behind])
+    return with_rule("\n".join(kept), _SECTIONS.get(axis, HABITS), rule)

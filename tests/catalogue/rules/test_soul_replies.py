@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     OWNER,
     REFLECTION,
     SEEDED_BY,
-    Both,
     Finding,
     SoulDenied,
     SoulLine,
@@ -28,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulVerified,
     SoulView,
 )
-from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken, Texts, catalogue
+from astrbot_plugin_scoped_memory.llm_memory.texts import Said, Spoken, Texts, catalogue
 
 pytestmark = pytest.mark.unit
 
@@ -82,10 +81,9 @@ def test_each_fault_has_words_of_its_own(fault: str, language: Spoken) -> None:
 
 
 def test_a_refusal_names_the_lines_that_went_wrong() -> None:
-    finding = Finding("form", Both("只写说话方式", "manner only"), (4, 6))
-    refused = SoulDenied("denied", findings=(finding,))
-    assert told(refused).splitlines()[1:] == ["第 4、6 行：只写说话方式"]
-    assert "Lines 4, 6: manner only" in told(refused, "en")
+    refused = SoulDenied("denied", findings=(Finding("same", Said("soul_rule.same"), 4),))
+    assert told(refused).splitlines()[1:] == ["第 4 行：和现在的内容一样。"]
+    assert "Line 4: It would change nothing." in told(refused, "en")
 
 
 def test_what_is_wrong_with_a_chain_is_told_in_one_language() -> None:

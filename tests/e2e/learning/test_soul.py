@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of, worded
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import line_of, worded
 from astrbot_plugin_scoped_memory.tests.e2e.cast import (
     ADMIN,
     MEMBER,
