@@ -20,6 +20,7 @@ from ..catalogue.rules.talk_history import anchor
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import Actor
 from ..models.data_models import (
+    NO_TIME,
     Memory,
     MemoryDraft,
     MemoryKind,
@@ -79,6 +80,10 @@ class Lesson:
     @property
     def where(self) -> str:
         return self.turns[0].conversation
+
+    @property
+    def is_private(self) -> bool:
+        return is_for_speaker_alone(self.scope, self.where)
 
     def id_of(self, *parts: str) -> str:
         """Returns an id derived from the turns and these parts, so that repetitions get the same
@@ -147,19 +152,24 @@ class FeedbackApplier:
 
     async def _apply(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         turns = await asyncio.to_thread(self._turns.turns, ticket.ids)
-        if len({(turn.scope, turn.conversation) for turn in turns}) != 1:
-            return FeedbackReport(known=False)
-        scope = await self.scope_of(turns[0].scope)
+        places = {(turn.scope, turn.conversation) for turn in turns}
+        scope = await self.scope_of(turns[0].scope) if len(places) == 1 else None
         if scope is None:
             return FeedbackReport(known=False)  # whoever reads them puts them aside
         lesson = self._lesson(turns, scope)
         # An admin spoke to the bot: overheard words are no order to it.
         orders = [turn for turn in turns if turn.admin and turn.person and turn.reply_text]
         rules = {rule: turn for turn in orders for rule in rules_said(turn.user_text)}
-        outcomes = [await self._add_rule(rule, turn, lesson) for rule, turn in rules.items()]
+        outcomes = [
+            await self._write(_order(rule, turn), lesson, "rule", turn.ticket_id, trusted=True)
+            for rule, turn in rules.items()
+        ]
         said = [content(rule) for rule in rules]
-        drafts = (one for one in feedback.drafts if not _repeats(content(one.judgment), said))
-        outcomes += [await self._learn(draft, lesson) for draft in drafts]
+        for draft in feedback.drafts:
+            if not _repeats(content(draft.judgment), said):
+                heard = _as_heard(draft, lesson)
+                by = heard.actor or NOBODY
+                outcomes.append(await self._write(heard, lesson, by.person, by.name))
         dropped = 0
         for contradiction in feedback.contradictions:
             outcome, taken = await self._correct(contradiction, lesson)
@@ -168,8 +178,8 @@ class FeedbackApplier:
         report = FeedbackReport(known=True, outcomes=tuple(outcomes), dropped=dropped)
         if any(isinstance(one, Refused) and one.reason == "not_written" for one in outcomes):
             return report
-        recalled = {memory_id for turn in turns for memory_id in turn.recalled}
         await self._count(feedback, turns, scope)
+        recalled = {memory_id for turn in turns for memory_id in turn.recalled}
         used = await asyncio.to_thread(self._used, feedback, lesson)
         unused = await self._uses.feedback(used, lesson.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.drop, ticket.ids)
@@ -188,14 +198,13 @@ class FeedbackApplier:
         """Returns the feedback without memories that the bot alone spoke of: its own use of their
         words does not prove that they served anybody."""
         said = content("\n".join(turn.user_text for turn in lesson.turns))
-        found = {one: self._catalogue.find(one, lesson.sees) for one in feedback.useful_ids}
-        useful = (
-            one
-            for one, stored in found.items()
-            if stored is None
-            or said & (content(stored.memory.judgment) - content(stored.memory.provenance.who))
-        )
-        return replace(feedback, useful_ids=tuple(useful))
+
+        def served(memory_id: str) -> bool:
+            stored = self._catalogue.find(memory_id, lesson.sees)
+            words = content(stored.memory.judgment) if stored else said
+            return bool(said & (words - content(stored.memory.who if stored else "")))
+
+        return replace(feedback, useful_ids=tuple(filter(served, feedback.useful_ids)))
 
     def _lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> Lesson:
         """Returns the lesson of turns of one conversation. What the bot learned from a person's
@@ -205,60 +214,20 @@ class FeedbackApplier:
         shelves = () if alone is None else self._book.shelves_of(turns[0].conversation, alone)
         return Lesson(tuple(turns), scope, ScopeFilter.reading_as(scope, shelves=shelves))
 
-    async def _learn(
-        self,
-        draft: MemoryDraft,
-        lesson: Lesson,
-        memory_id: str = "",
-        former: StoredMemory | None = None,
-    ) -> RememberOutcome:
-        """Write a new, untrusted memory, which decays unless it proves useful. In place of
-        ``former``, a proposal, it is still to be decided."""
-        said_at = draft.said_at or lesson.turns[-1].observed_at
-        actor = _speaker(draft.actor, lesson.turns)
-        # What the person did not ask to have stored stays as private as its chat.
-        private = is_for_speaker_alone(lesson.scope, lesson.where)
-        draft = replace(
-            draft,
-            actor=actor,
-            said_at=said_at,
-            source=Source.REFLECTION,
-            active=draft.active and not private,
-            proposed=draft.proposed or (former is not None and is_proposed(former.memory)),
-        )
-        memory_id = memory_id or lesson.id_of(actor.person, actor.name, draft.judgment)
-        vouched = Provenance(actor.name, actor.person, trusted=True)
-        known = self._catalogue.same_words(lesson.scope, _as_said(draft, said_at, vouched))
-        said = Said(lesson.where, lesson.turns[0].persona)
-        return await self._write(draft, lesson, said, memory_id, known)
-
-    async def _add_rule(self, rule: str, turn: QueuedTurn, lesson: Lesson) -> RememberOutcome:
-        """Write a standing instruction that an admin gave the bot in a turn: trusted, because it is
-        the admin's own sentence, word for word."""
-        draft = MemoryDraft(
-            rule,
-            strength=_RULE_STRENGTH,
-            source=Source.REFLECTION,
-            actor=Actor(turn.person, turn.who, admin=True),
-            said_at=turn.observed_at,
-            talk=anchor(turn.history, turn.user_text),
-        )
-        said = Said(turn.conversation, turn.persona, trusted=True)
-        return await self._write(draft, lesson, said, lesson.id_of("rule", turn.ticket_id, rule))
-
     async def _write(
-        self,
-        draft: MemoryDraft,
-        lesson: Lesson,
-        said: Said,
-        memory_id: str,
-        known: StoredMemory | None = None,
+        self, draft: MemoryDraft, lesson: Lesson, *about: str, trusted: bool = False
     ) -> RememberOutcome:
-        """Write a draft once. ``known``: a trusted entry that says it already."""
+        """Write a memory once, unless a trusted one of that speaker says it already. ``about``:
+        what its id is derived from, beside its words."""
+        memory_id = lesson.id_of(*about, draft.judgment)
         if earlier := await self._handlers.earlier(lesson.scope, memory_id):
             return earlier
+        by = draft.actor or NOBODY
+        vouched = _as_said(draft, Provenance(by.name, by.person, trusted=True))
+        known = self._catalogue.same_words(lesson.scope, vouched)
         if known is not None:
             return Stored(known, "reinforced")
+        said = Said(lesson.where, lesson.turns[0].persona, trusted=trusted)
         write = self._handlers.write
         return await write(draft, lesson.scope, said, memory_id=memory_id, asked=False)
 
@@ -267,37 +236,41 @@ class FeedbackApplier:
     ) -> tuple[RememberOutcome, bool]:
         """Write the new words. They replace the old entry if the same person retracted it; else the
         old entry is kept, and marked as settled if allowed. Returns also whether the old entry was
-        replaced or settled, or is gone already. What a person has changed since stays as it is."""
-        draft, old_id = contradiction.draft, contradiction.memory_id
-        old = self._catalogue.find(old_id, lesson.own)
-        old = old if old is not None and old.scope == lesson.scope else None
+        replaced or settled. What a person has changed since stays as it is."""
+        draft, old_id = _as_heard(contradiction.draft, lesson), contradiction.memory_id
         turn = _turn_of(contradiction, lesson.turns)
-        if old is not None:
+        old = self._catalogue.find(old_id, lesson.own)
+        replaces = closes = False
+        if old is not None and old.scope == lesson.scope:
             said_at = (turn or lesson.turns[0]).observed_at
             since = await asyncio.to_thread(self._corrected.changed_since, said_at)
             if any(deed.memory_id == old_id for deed in since):
                 return Refused("corrected"), False
-        memory_id = lesson.id_of("contradiction", old_id, draft.judgment)
-        may_be_of = old is not None and turn is not None and not _is_another_event(old, draft, turn)
-        if old is None or turn is None or not may_be_of:
-            return await self._beside(draft, lesson, memory_id, None)
-        owner = old.memory.provenance.person
-        if not self._said(owner, turn, draft) or not may_replace(old, draft.judgment, turn):
-            own = self._book.same_person(turn.person, owner)
-            known = self._is_known(turn, old, lesson)
-            closes = self._said(turn.person, turn, draft) and may_close(
-                old, draft.judgment, turn, own=own, known=known
+            if turn is not None and not _is_another_event(old, draft, turn):
+                replaces = self._said(old.memory.provenance.person, turn, draft) and may_replace(
+                    old, draft.judgment, turn
+                )
+                closes = not replaces and self._closes(old, draft, turn, lesson)
+        draft = replace(draft, active=False)
+        if old is not None and (replaces or closes) and is_proposed(old.memory):
+            draft = replace(draft, proposed=True)  # it is still to be decided
+        if old is not None and replaces:
+            draft = replace(
+                draft,
+                reasoning=replacing(draft.reasoning, old_id),
+                tags=(*draft.tags, *old.memory.tags),
+                strength=max(draft.strength, old.memory.strength),
+                active=old.memory.active and not lesson.is_private,
             )
-            return await self._beside(draft, lesson, memory_id, old if closes else None)
-        draft = replace(
-            draft,
-            reasoning=replacing(draft.reasoning, old_id),
-            tags=(*draft.tags, *old.memory.tags),
-            strength=max(draft.strength, old.memory.strength),
-            active=old.memory.active,
-        )
-        outcome = await self._learn(draft, lesson, memory_id, old)
-        if isinstance(outcome, Refused) or not await self._supersede(old, outcome.memory):
+        outcome = await self._write(draft, lesson, "contradiction", old_id)
+        if isinstance(outcome, Refused) or old is None or not (replaces or closes):
+            return outcome, False
+        new = outcome.memory
+        if closes:
+            return outcome, await self._handlers.close(old, new)
+        if self._catalogue.get(entry_key(old)) is not None and (  # else the write replaced it
+            new.memory.memory_id == old_id or not await self._handlers.supersede(old, new)
+        ):
             return outcome, False
         # Earlier turns that are still unread may say the old words again.
         at = draft.said_at or lesson.turns[-1].observed_at
@@ -306,22 +279,13 @@ class FeedbackApplier:
             outcome = replace(outcome, how="replaced", former=old)
         return outcome, True
 
-    async def _beside(
-        self, draft: MemoryDraft, lesson: Lesson, memory_id: str, closed: StoredMemory | None
-    ) -> tuple[RememberOutcome, bool]:
-        """Write new words beside the entry that they do not replace, which they may close."""
-        again = await self._handlers.earlier(lesson.scope, memory_id) is not None
-        outcome = await self._learn(replace(draft, active=False), lesson, memory_id, closed)
-        if closed is not None and not isinstance(outcome, Refused):
-            again = await self._handlers.close(closed, outcome.memory) or again
-        return outcome, again
-
-    async def _supersede(self, old: StoredMemory, successor: StoredMemory) -> bool:
-        """Archive the old entry, after the new one was written, unless the write did it itself."""
-        if self._catalogue.get(entry_key(old)) is None:
-            return True
-        same = successor.memory.memory_id == old.memory.memory_id
-        return not same and await self._handlers.supersede(old, successor)
+    def _closes(
+        self, old: StoredMemory, draft: MemoryDraft, turn: QueuedTurn, lesson: Lesson
+    ) -> bool:
+        own = self._book.same_person(turn.person, old.memory.provenance.person)
+        known = self._is_known(turn, old, lesson)
+        may = may_close(old, draft.judgment, turn, own=own, known=known)
+        return may and self._said(turn.person, turn, draft)
 
     def _is_known(self, turn: QueuedTurn, old: StoredMemory, lesson: Lesson) -> bool:
         """Returns whether the turn's account spoke under its present name before the entry was
@@ -347,8 +311,8 @@ class FeedbackApplier:
 
     def _said(self, person: str, turn: QueuedTurn, draft: MemoryDraft) -> bool:
         """Returns whether this person spoke in the turn and said the draft's words."""
-        actor = draft.actor or NOBODY
-        return all(self._book.same_person(one.person, person) for one in (turn, actor))
+        spoke = (turn, draft.actor or NOBODY)
+        return all(self._book.same_person(one.person, person) for one in spoke)
 
 
 def _repeats(words: frozenset[str], rules: Sequence[frozenset[str]]) -> bool:
@@ -356,7 +320,38 @@ def _repeats(words: frozenset[str], rules: Sequence[frozenset[str]]) -> bool:
     return any(len(words & rule) > len(rule) * _MOST_OF_A_RULE for rule in rules)
 
 
-def _as_said(draft: MemoryDraft, said_at: datetime, origin: Provenance) -> Memory:
+def _order(rule: str, turn: QueuedTurn) -> MemoryDraft:
+    """Returns a standing instruction that an admin gave the bot in a turn: trusted, because it is
+    the admin's own sentence, word for word."""
+    return MemoryDraft(
+        rule,
+        strength=_RULE_STRENGTH,
+        source=Source.REFLECTION,
+        actor=Actor(turn.person, turn.who, admin=True),
+        said_at=turn.observed_at,
+        talk=anchor(turn.history, turn.user_text),
+    )
+
+
+def _as_heard(draft: MemoryDraft, lesson: Lesson) -> MemoryDraft:
+    """Returns a draft as untrusted, of who spoke in the turns, if it names one of them. What the
+    person did not ask to have stored stays as private as its chat."""
+    actor = draft.actor or NOBODY
+    spoke = any(
+        turn.person == actor.person and (bool(turn.person) or turn.who == actor.name)
+        for turn in lesson.turns
+    )
+    return replace(
+        draft,
+        actor=replace(actor, admin=False) if spoke else NOBODY,
+        said_at=draft.said_at or lesson.turns[-1].observed_at,
+        source=Source.REFLECTION,
+        active=draft.active and not lesson.is_private,
+    )
+
+
+def _as_said(draft: MemoryDraft, origin: Provenance) -> Memory:
+    said_at = draft.said_at or NO_TIME
     said = Memory("", clean(draft.judgment), said_at, kind=draft.kind, provenance=origin)
     return said if draft.day is None else with_day(said, draft.day)
 
@@ -364,7 +359,7 @@ def _as_said(draft: MemoryDraft, said_at: datetime, origin: Provenance) -> Memor
 def _is_another_event(old: StoredMemory, draft: MemoryDraft, turn: QueuedTurn) -> bool:
     """Returns whether the draft tells of the same thing on another day, to which it was not
     moved: both happened. Other numbers, where neither names a day, are news of the one event."""
-    new = _as_said(draft, turn.observed_at, Provenance())
+    new = _as_said(replace(draft, said_at=turn.observed_at), Provenance())
     changed = CHANGED.search(stated(turn.user_text)) is not None
     both = old.memory.kind is draft.kind is MemoryKind.EVENT
     if not both or changed or not is_another_event(new, old.memory):
@@ -380,14 +375,3 @@ def _numbers(memory: Memory) -> set[str]:
 def _turn_of(contradiction: Contradiction, turns: Sequence[QueuedTurn]) -> QueuedTurn | None:
     named = (one for one in turns if one.ticket_id == contradiction.ticket_id)
     return next(named, turns[0] if len(turns) == 1 else None)
-
-
-def _speaker(actor: Actor | None, turns: Sequence[QueuedTurn]) -> Actor:
-    """Returns the actor if that person spoke in the turns, else an unknown one."""
-    if actor is None:
-        return NOBODY
-    spoke = (
-        turn.person == actor.person and (bool(turn.person) or turn.who == actor.name)
-        for turn in turns
-    )
-    return replace(actor, admin=False) if any(spoke) else NOBODY

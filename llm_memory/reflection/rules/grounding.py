@@ -25,6 +25,7 @@ from ...text.stated import SENTENCE, Mood, read, supposes
 from ...texts import Texts
 from . import GROUNDING
 from .figures import Evidence, figures, plain
+from .guards import denials
 from .prompt import Prompt, as_data, instructions, speakers
 from .reply import Doubtful, NewMemory, ReflectionReply, Unreadable
 
@@ -327,14 +328,8 @@ def _denies(denials: Sequence[Sequence[str]], other: str) -> bool:
 
 def _denials(text: str) -> list[list[str]]:
     """Returns what a text denies: of each negation the Han characters or words behind it."""
-    text = _plainly(text)
-    found = (_units(text[match.end() :]) for match in GROUNDING["denial"].finditer(text))
+    found = map(_units, denials(text))
     return [units[: 1 + _BEHIND] for units in found if units]
-
-
-def _plainly(text: str) -> str:
-    """Returns a text with each negation before what it denies, and none that denies nothing."""
-    return GROUNDING["cannot"].sub(r"不\1\2", GROUNDING["no_denial"].sub(" ", text))
 
 
 def _units(text: str) -> list[str]:

@@ -7,7 +7,6 @@ checked against what was really said, and by whom.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from ...catalogue.rules.timeline import is_digest
@@ -16,30 +15,18 @@ from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
 from ...remember.rules.gate import order_like
 from ...text.overlap import CHANGED, content
-from ...text.same_meaning import TURNS
-from ...text.scripts import NARROW, WIDE, fold
 from ...text.stated import CLAUSE, SENTENCE, stated
-from .prompt import Speaker
+from . import GROUNDING
+from .figures import plain
 
 _HALF = 0.5
 _SAME_THING: Final = 4
 """A settling statement shares at least one in so many of the entry's words."""
 _LEAST_NAME: Final = 2
-_DENIAL: Final = re.compile(r"[不没未无]|n['’]t\b|\b(?:not|no|never|none|nothing)\b", re.IGNORECASE)
 _SHARED: Final = frozenset({Topic.ENTITIES, Topic.DECISIONS, Topic.JOURNAL})
 """Topics on which any speaker's statement counts; preferences are not among them."""
-_NO_MORE: Final = re.compile(
-    r"了|再|已|取消|作废|改|换|推迟|提前|还清|算了|"
-    r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
-    re.IGNORECASE,
-)
-_STAYS: Final = re.compile(
-    r"(?:(?<!不得)[不没未别勿莫]|甭)有?(?:打算|准备|可能|可以|[会能用要想必再是该肯敢])?"
-    r"(?:取消|作废|提前|还[清了回给]?|[改推挪延换])|"
-    r"(?:(?:\bnot|\bnever|\bcannot|n['’]t)\b(?!.*\b(?:any ?more|longer)\b)).*",
-    re.IGNORECASE,
-)
-"""Phrases about plans that are not dropped, moved or done."""
+_ENDED: Final = re.compile(r"不再|不[^，。]{0,6}了|\b(?:any ?more|no longer)\b", re.IGNORECASE)
+"""Matches a negation that says what was, and is no more."""
 _DEBT: Final = re.compile(r"欠|借|\b(?:owes?|owed|lend|lent|borrow\w*)\b", re.IGNORECASE)
 
 _LONGEST_RULE: Final = 120
@@ -55,19 +42,6 @@ _REPORTED: Final = re.compile(
 )
 _OPEN: Final = re.compile(r"[?？]\s*$|[吗呢么]\W*$|^(?:要是|如果|假如|万一)|\bif\b", re.IGNORECASE)
 _BEFORE: Final = re.compile(r"^(?:(?:对了|还有|另外|那个|嗯+|哦|好的?|行|记住|听着)[，,：:\s]*)+")
-
-
-def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
-    """Returns whether the speaker said as much of a text as any other speaker in the turns, and
-    some of it: else it comes from another speaker, whatever turn the model cites."""
-    wanted = content(text) - content(speaker.name)
-    if not wanted:
-        return True
-    said: dict[bool, list[str]] = {True: [], False: []}
-    for turn in turns:
-        said[_is(speaker, turn)].append(turn.user_text)
-    own = len(wanted & content("\n".join(said[True])))
-    return own > 0 and all(len(wanted & content(text)) <= own for text in said[False])
 
 
 def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
@@ -90,7 +64,8 @@ def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
     told = stated(turn.user_text)
     if not wanted or len(wanted & content(told)) < len(wanted) * _HALF:
         return False
-    return _turned(old.judgment) == _turned(text) or _turned(told)
+    turned = bool(denials(old.judgment)) is not bool(denials(text))
+    return not turned or bool(denials(told)) or _changes(told)
 
 
 def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool, known: bool) -> bool:
@@ -136,8 +111,7 @@ def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn, *, known: bool)
     if not stored.scope.is_public:  # among people whom the owner put into one scope
         shared = shared or topic_of(stored.path) in _SHARED
     here = old.provenance.conversation == turn.conversation
-    changed = _without_what_stays(stated(turn.user_text))
-    return shared and here and CHANGED.search(changed) is not None
+    return shared and here and _changes(stated(turn.user_text))
 
 
 def _names(text: str, who: str) -> bool:
@@ -145,26 +119,30 @@ def _names(text: str, who: str) -> bool:
     return bool(who) and re.search(f"{bound}{re.escape(who)}{bound}", text) is not None
 
 
+def denials(text: str) -> list[str]:
+    """Returns what stands behind each negation of a text."""
+    told = _plainly(text)
+    return [told[match.end() :] for match in GROUNDING["denial"].finditer(told)]
+
+
+def _plainly(text: str) -> str:
+    """Returns a text, plain, with each negation before what it denies, and none that denies
+    nothing."""
+    return GROUNDING["cannot"].sub(r"不\1\2", GROUNDING["no_denial"].sub(" ", plain(text)))
+
+
 def _denies(text: str) -> bool:
     """Returns whether a text denies something, rather than saying that it has ended."""
-    rest = _without_what_stays(text)
-    return _DENIAL.search(text) is not None and _NO_MORE.search(rest) is None
+    return bool(denials(text)) and not _changes(text)
 
 
-def _without_what_stays(text: str) -> str:
-    return "".join(_STAYS.sub("", clause) for clause in CLAUSE.findall(text))
-
-
-def _turned(text: str) -> bool:
-    """Returns whether a text denies or retracts something."""
-    folded = fold(text)
-    words = set(NARROW.findall(WIDE.sub(" ", folded)))
-    wide = (word for word in TURNS if not word.isascii())
-    return bool(words & TURNS) or any(word in folded for word in wide)
-
-
-def _is(speaker: Speaker, turn: QueuedTurn) -> bool:
-    return turn.person == speaker.person and (bool(turn.person) or turn.who == speaker.name)
+def _changes(text: str) -> bool:
+    """Returns whether a text says that something has ended or changed: 没取消 does not."""
+    for clause in CLAUSE.findall(text):
+        told = _plainly(clause)
+        if _ENDED.search(told) or CHANGED.search(GROUNDING["denied"].sub("", told)):
+            return True
+    return False
 
 
 def rules_said(text: str) -> list[str]:

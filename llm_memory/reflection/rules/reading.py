@@ -13,9 +13,7 @@ from ...models.conversation import Actor
 from ...models.data_models import MemoryDraft, MemoryKind, Source
 from ...models.soul import MannerWish
 from ...models.turns import Contradiction, Feedback, QueuedTurn
-from ...recall.rules.tell_once import claiming_nothing
-from ...text.normalising import clean
-from .guards import said_by
+from ...text.overlap import content
 from .prompt import NOBODY, Speaker, placeholders, speakers
 from .reply import KINDS, NewMemory, ReflectionReply, usable_asks, usable_tags
 
@@ -47,14 +45,14 @@ def _manner(reply: ReflectionReply, who: Sequence[Speaker]) -> tuple[MannerWish,
     """Returns what the speakers asked of the bot's manner. Where several speak, an item that names
     none of them is dropped: it could be counted for nobody."""
     persons = {speaker.label: speaker.person for speaker in who}
-    alone = next(iter(persons)) if len(persons) == 1 else ""
-    return tuple(
-        dict.fromkeys(
-            MannerWish(axis, direction, persons[label or alone])
-            for axis, direction, label in reply.manner
-            if (label or alone) in persons
-        )
+    if len(persons) == 1:
+        persons[""] = who[0].person
+    wishes = (
+        MannerWish(axis, direction, persons[label])
+        for axis, direction, label in reply.manner
+        if label in persons
     )
+    return tuple(dict.fromkeys(wishes))
 
 
 def _draft(
@@ -65,16 +63,15 @@ def _draft(
     own = (t.user_text for t, one in zip(turns, who, strict=True) if one.actor == actor)
     said_at = turns[-1 if turn is None else turn].observed_at
     known = turns[0] if len(turns) == 1 else None if turn is None else turns[turn]
-    tags = (tag for tag in new.tags or () if tag not in placeholders())
-    asks = (ask for ask in new.asks or () if ask not in placeholders())
-    reasoning = claiming_nothing(clean(new.reasoning or ""))
+    tags = (tag for tag in new.tags if tag not in placeholders())
+    asks = (ask for ask in new.asks if ask not in placeholders())
     draft = MemoryDraft(
         judgment=new.judgment,
-        reasoning="" if reasoning in placeholders() else reasoning,
+        reasoning="" if new.reasoning in placeholders() else new.reasoning,
         tags=usable_tags(tags, new.judgment)[:MOST_TAGS],
         asks=usable_asks(asks, new.judgment),
         # An unknown kind does not invalidate the memory.
-        kind=KINDS.get(new.kind or "", MemoryKind.KNOWLEDGE),
+        kind=KINDS.get(new.kind, MemoryKind.KNOWLEDGE),
         strength=_STRENGTH if new.strength is None else new.strength,
         active=False,
         source=Source.REFLECTION,
@@ -90,35 +87,39 @@ def _draft(
 def _source(
     new: NewMemory, turns: Sequence[QueuedTurn], who: Sequence[Speaker]
 ) -> tuple[int | None, Actor]:
-    """Returns the index of the turn in which it was said, and its speaker."""
-    label = _label(new.who or "", who)
-    turn = None if new.turn is None else new.turn - 1
-    if turn is not None and not 0 <= turn < len(turns):
-        return None, NOBODY
-    if turn is None and label is not None:
-        turn = max(place for place, one in enumerate(who) if one.label == label)
+    """Returns the index of the turn in which it was said, and its speaker: nobody, where that is
+    another one than the answer names, or said less of it than others did."""
+    name = new.who.strip()
+    named = [at for at, one in enumerate(who) if name and name in (one.label, one.name)]
+    sure = len({who[place].label for place in named}) == 1
     alone = len({one.label for one in who}) == 1
-    if turn is None:
+    place = new.turn - 1 if new.turn is not None else named[-1] if sure else None
+    if place is None:
         return None, who[0].actor if alone and not new.who else NOBODY
-    if new.who and label != who[turn].label:
-        return turn, NOBODY
-    if not alone and not said_by(new.judgment, who[turn], turns):
-        return turn, NOBODY
-    return turn, who[turn].actor
+    if not 0 <= place < len(turns):
+        return None, NOBODY
+    speaker = who[place]
+    meant = not new.who or (sure and who[named[-1]].label == speaker.label)
+    said = alone or _said_most(new.judgment, speaker, turns, who)
+    return place, speaker.actor if meant and said else NOBODY
 
 
-def _label(named: str, who: Sequence[Speaker]) -> str | None:
-    """Returns the label of the named speaker: by label, or by a name that only one of them has."""
-    named = named.strip()
-    found = {one.label for one in who if named and named in (one.label, one.name)}
-    return found.pop() if len(found) == 1 else None
+def _said_most(
+    text: str, speaker: Speaker, turns: Sequence[QueuedTurn], who: Sequence[Speaker]
+) -> bool:
+    """Returns whether nobody said more of a text than the speaker, who said some of it."""
+    wanted, said = content(text) - content(speaker.name), dict[str, frozenset[str]]()
+    for turn, one in zip(turns, who, strict=True):
+        said[one.label] = said.get(one.label, frozenset()) | (wanted & content(turn.user_text))
+    own = len(said[speaker.label])
+    return not wanted or own == max(map(len, said.values())) > 0
 
 
 def _day(new: NewMemory, said_at: datetime) -> date | None:
     """Returns the event's day. What is no event has none if it is that on which it was said."""
     try:
-        day = date.fromisoformat((new.when or "")[:10])
+        day = date.fromisoformat((new.when)[:10])
     except ValueError:
         return None
-    is_event = KINDS.get(new.kind or "") is MemoryKind.EVENT
+    is_event = KINDS.get(new.kind) is MemoryKind.EVENT
     return day if is_event or day != said_at.date() else None

@@ -23,9 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
     may_close,
     may_replace,
     rules_said,
-    said_by,
 )
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import speakers
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     order_like,
 )
@@ -70,14 +68,6 @@ def test_what_a_person_wrote_and_standing_instructions_stay() -> None:
     rule = StoredMemory(PUBLIC, "instructions.md", memory("小明住在北京"))
     assert not may_replace(rule, "小明住在上海", moved)
     assert may_replace(replace(rule, path="entities-2.md"), "小明住在上海", moved)
-
-
-def test_a_speaker_who_shares_no_word_with_a_text_has_not_said_it() -> None:
-    turns = [turn("我最近在学钢琴"), turn("小明欠我一千块", "q:2", "小刚")]
-    ming, gang = speakers(turns)
-    assert said_by("小明在学钢琴", ming, turns)
-    assert not said_by("小明欠小刚一千块", ming, turns)
-    assert said_by("小明欠小刚一千块", gang, turns)
 
 
 PICNIC = "周六家庭聚餐"
