@@ -10,9 +10,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
 
 from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.rules.closing import closed
@@ -31,16 +29,14 @@ from ..catalogue.rules.proposals import (
 from ..log import logger
 from ..models.data_models import Memory, Refused, StoredMemory, moment_in
 from ..models.decisions import DecisionChange, Draft, Recorded, RecordFile
+from ..models.scope import ScopeFilter
 from ..remember.edit import MemoryEditor
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..storage.appending import AppendFault, NotAppended
 from ..vault.markdown.decision_record import Record, render, title_and_body
 from ..vault.notes.note_book import NoteBook
-from .files import SharedFiles, SharedRecords
-from .listing import decided_here
-
-_SHOWN_FOR: Final = timedelta(minutes=10)
+from .files import SharedFiles, SharedRecords, decided_here
 
 
 @dataclass(eq=False)
@@ -84,11 +80,9 @@ class Recorder:
                     return Refused("no_such_record")
                 number = await self._number(record, stored, there, here=here is not None)
                 now = self._clock().replace(microsecond=0)
-                shown = self._shown_at(asked.shown)
+                shown = moment_in(asked.shown.partition(" ")[0])
                 draft = replace(record, number=number, at=shown or now)
-                if not asked.unseen and (shown is None or asked.shown != self._digest(draft, file)):
-                    if file:
-                        await asyncio.to_thread(self._files.refuse_hidden, file)
+                if not asked.unseen and asked.shown != self._digest(draft, file):
                     draft = replace(draft, at=now)
                     text, digest = render(draft, english=self._english), self._digest(draft, file)
                     return Draft(text, digest, file, outdated=bool(asked.shown))
@@ -134,22 +128,12 @@ class Recorder:
         text = f"{file}\n{render(record, english=self._english)}"
         return f"{record.at and record.at.isoformat()} {hashlib.sha256(text.encode()).hexdigest()}"
 
-    def _shown_at(self, digest: str) -> datetime | None:
-        """Returns the time of a draft that is young enough to be written as it was shown."""
-        at = moment_in(digest.partition(" ")[0])
-        return at if at and timedelta() <= self._clock() - at <= _SHOWN_FOR else None
-
     # A decision of one scope
 
     async def _former(self, number: int, stored: StoredMemory) -> StoredMemory | None:
         """Returns the decision of the entry's own scope with this number, if it is in force."""
-        entries = list(self._catalogue.all()) if number else []
-
-        def found() -> StoredMemory | None:
-            own = (one for one in cooperative(entries) if one.scope == stored.scope)
-            return decided_here(own, number)
-
-        return await asyncio.to_thread(found)
+        own = list(self._catalogue.visible(ScopeFilter((stored.scope,)))) if number else []
+        return await asyncio.to_thread(decided_here, cooperative(own), number)
 
     async def _decide_here(self, record: Record, stored: StoredMemory | None) -> Recorded | Refused:
         """Mark the entry; a kill before it has decided nothing."""

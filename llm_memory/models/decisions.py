@@ -27,11 +27,6 @@ class RecordFile(StrEnum):
         """Relative to the memory root."""
         return f"{SHARED_FOLDER}/{self.value.upper()}.md"
 
-    @classmethod
-    def at(cls, path: str) -> RecordFile:
-        """Returns the file with this path. Raises ValueError for any other."""
-        return cls(path.removeprefix(f"{SHARED_FOLDER}/").removesuffix(".md").lower())
-
 
 RECORD_PATHS: Final = frozenset(file.path for file in RecordFile)
 

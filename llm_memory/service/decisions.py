@@ -16,7 +16,7 @@ from ..catalogue.rules.proposals import (
     proposed,
     rejected,
 )
-from ..decisions.listing import decided_here, decision_items
+from ..decisions.files import decided_here, decision_items
 from ..decisions.rules.not_written import account_in, objections, read_reference
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Refused, StoredMemory

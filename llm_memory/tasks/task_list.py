@@ -193,10 +193,8 @@ class TaskList:
 
         def made() -> Memory:
             worded = is_model_worded(draft.judgment, change.heard, actor.name)
-            source, trusted = (
-                Source.TOOL if actor.spoke else Source.AGENT,
-                by.trusted and not worded,
-            )
+            trusted = by.trusted and not worded
+            source = Source.TOOL if actor.spoke else Source.AGENT
             where = by.requester.conversation
             task = Memory(
                 memory_id="",  # the vault gives it one

@@ -21,8 +21,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
     RoleNote,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import MOST_CHARACTERS, RoleNotes
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import lease_file
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import (
+    MOST_CHARACTERS,
+    RoleNotes,
+    lease_file,
+)
 from astrbot_plugin_scoped_memory.llm_memory.storage import appending
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END

@@ -11,7 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat, lease_file, not_held
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import RoleSeat, lease_file, not_held
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import is_held_with
 
 pytestmark = pytest.mark.unit
@@ -25,7 +25,7 @@ from datetime import datetime
 from pathlib import Path
 import checkout
 checkout.register()
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import RoleSeat
 seat = RoleSeat(Path(sys.argv[2]), "后端", datetime.now)
 seat.take("cursor")
 print("taken", flush=True)
