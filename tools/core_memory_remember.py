@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..core.replies.outcome_text import Enough, remembered_text
 from ..llm_memory import MemoryDraft, MemoryKind, Refused
-from ..llm_memory.reflection.rules.reply import usable_asks, usable_tags
+from ..llm_memory.reflection.rules.reply import usable
 from ..llm_memory.remember.rules import gate
 from .base import ANY_CASE, Call, listed, tool
 
@@ -57,8 +57,8 @@ async def core_memory_remember(
     draft = MemoryDraft(
         judgment=judgment,
         reasoning=reasoning,
-        tags=usable_tags(tags, judgment),
-        asks=usable_asks(asks, judgment),
+        tags=usable(tags, judgment),
+        asks=usable(asks, judgment),
         strength=strength,
         kind=MemoryKind[memory_type.upper()],
         actor=said.who,

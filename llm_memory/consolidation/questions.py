@@ -24,7 +24,7 @@ from ..models.passages import Key, place_name
 from ..models.scope import Scope
 from ..reflection.model import Completion, Model, Rests
 from ..reflection.rules.prompt import Prompt, as_data
-from ..reflection.rules.reply import Unreadable, as_text, as_texts, find_answer, usable_asks
+from ..reflection.rules.reply import Unreadable, as_text, as_texts, find_answer, usable
 from ..remember.edit import DraftChecks, MemoryEditor
 from ..remember.exclusions import Exclusions
 from ..runtime.cooperative import cooperative
@@ -140,7 +140,7 @@ def read_questions(given: Completion, batch: Sequence[StoredMemory]) -> Question
     named = dict(_by_number(next((answer[name] for name in _NAMES if name in answer), {})))
     found: dict[int, tuple[str, ...]] = {}
     for index, stored in enumerate(batch):
-        asks = usable_asks(named.get(str(index + 1), ()), stored.memory.judgment)
+        asks = usable(named.get(str(index + 1), ()), stored.memory.judgment)
         found |= {index: asks} if asks else {}
     return found if found or not named else Unreadable("wrong_type: asks")
 

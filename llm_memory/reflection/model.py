@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal, Protocol
 
@@ -23,7 +23,7 @@ from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import estimate_tokens
 from .rules.due import Allowance
 from .rules.prompt import REPLY_TOKENS, Prompt
-from .rules.reply import Doubtful, Unreadable
+from .rules.reply import MOST_CHARS, Doubtful, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,10 @@ it, so it skips backoff and shares. ``night``: what no group pays for, at most a
 type Schema[T] = Callable[[Completion], T | Doubtful[T] | Unreadable]
 """Is called in a thread, for each of two answers at most."""
 
-_FAILURES, _REFUSALS = "model_failures", "model_refusals"
+_FAILURES: Final = "model_failures"
 _MOST_ANSWER: Final = 4 * REPLY_TOKENS
 """The most that one answer counts, enough for a model that thinks aloud: one long reply must not
 end all reading until tomorrow."""
-_CHARS_A_TOKEN: Final = 4
-"""The most characters that are estimated as one token."""
 _PAID: Final = ("timeout", "empty")
 """Faults for which services may charge the prompt."""
 _OF_PROMPT: Final = ("content", "empty")
@@ -87,26 +85,27 @@ class Rests(ChatFailed):
         self.why: Resting = why
 
 
+@dataclass(eq=False)
 class Model:
     """Failures are stored durably: a restart does not shorten the backoff. A call counts as failed
     from before it is made: if the bot dies in it repeatedly, each start waits longer, too."""
 
-    def __init__(
-        self, chat: ChatModel | None, book: SqliteLoopFacts, settings: LoopSettings, clock: Clock
-    ) -> None:
-        self._chat = chat
-        self._book = book
-        self._settings = settings
-        self._clock = clock
+    _chat: ChatModel | None
+    """None: no model reads turns."""
+    _book: SqliteLoopFacts
+    _settings: LoopSettings
+    _clock: Clock
+    _refusals: int = field(init=False, default=0)
+    """Prompts in a row that were at fault, and not the service."""
 
     @property
     def label(self) -> str:
         """Returns the model's label, empty without a model."""
-        return self._chat.label if self._chat is not None and self._settings.reads_turns else ""
+        return self._chat.label if self._chat is not None else ""
 
     def unavailable_reason(self, conversation: str = "") -> Resting:
         """Returns why no model can be called for a conversation, or for any; empty if one can."""
-        if self._chat is None or not self._settings.reads_turns:
+        if self._chat is None:
             return "off"
         return "" if self._chat.is_there(conversation) else "no_provider"
 
@@ -136,20 +135,20 @@ class Model:
         first = await asyncio.to_thread(schema, completion)
         if not isinstance(first, Doubtful | Unreadable):
             return first
-        shows = isinstance(first, Doubtful) or first.shown
+        shown = completion.text if isinstance(first, Doubtful) or first.shown else ""
         try:
-            again = prompt.again(completion.text if shows else "", first.reason)
-            second = await asyncio.to_thread(schema, await self._call(again, *call))
+            completion = await self._call(prompt.again(shown, first.reason), *call)
         except ChatFailed:
-            if isinstance(first, Doubtful):
-                return first.value
-            raise
-        if isinstance(second, Unreadable):
-            if isinstance(first, Doubtful):
-                return first.value
-            raise ChatFailed("unreadable", second.reason)
+            if isinstance(first, Unreadable):
+                raise
+            return first.value
+        second = await asyncio.to_thread(schema, completion)
         found = second.value if isinstance(second, Doubtful) else second
-        return first.joined(found) if isinstance(first, Doubtful) else found
+        if isinstance(first, Doubtful):
+            return first.value if isinstance(found, Unreadable) else first.joined(found)
+        if isinstance(found, Unreadable):
+            raise ChatFailed("unreadable", found.reason)
+        return found
 
     async def resting(
         self, prompt: Prompt, *, conversation: str, purpose: Purpose, group: str | None = None
@@ -159,10 +158,8 @@ class Model:
             return unavailable
         if purpose != "asked" and await self.seconds_to_wait() > 0:
             return "backoff"
-        allowed = await self.allowance()
-        left = allowed.left_for_night if purpose == "night" else allowed.left
-        if purpose == "reading" and group is not None:
-            left = allowed.left_for(group)
+        allowed, payer = await self.allowance(), group if purpose == "reading" else None
+        left = allowed.left(payer, night=purpose == "night")
         return "" if left >= prompt.tokens + REPLY_TOKENS else "budget"
 
     async def allowance(self) -> Allowance:
@@ -197,11 +194,10 @@ class Model:
             paid = prompt.tokens if failed.code in _PAID else 0
             await asyncio.to_thread(self._count, paid, group, failed.code)
             raise
-        most = max(min(_MOST_ANSWER, self._settings.daily_tokens // 2), REPLY_TOKENS)
         told = completion.tokens or 0
         if told <= 0:  # the service does not say
-            told = prompt.tokens + estimate_tokens(completion.text[: most * _CHARS_A_TOKEN])
-        tokens = min(told, prompt.tokens + most)
+            told = prompt.tokens + estimate_tokens(completion.text[:MOST_CHARS])
+        tokens = min(told, prompt.tokens + _MOST_ANSWER)
         fault = "" if completion.text.strip() else "empty"
         await asyncio.to_thread(self._count, tokens, group, fault)
         if fault:
@@ -231,7 +227,6 @@ class Model:
         """Count a call's tokens, and whether the service works."""
         day = self._clock().date()
         self._book.spend(day, tokens=tokens, failed=bool(fault), group=group)
-        refusals = int(self._book.fact(_REFUSALS) or 0) + 1 if fault in _OF_PROMPT else 0
-        if not fault or 0 < refusals <= _MOST_REFUSALS:
-            self._book.put_fact(_REFUSALS, str(refusals))
+        self._refusals = self._refusals + 1 if fault in _OF_PROMPT else 0
+        if not fault or 0 < self._refusals <= _MOST_REFUSALS:
             self._book.put_fact(_FAILURES, "")

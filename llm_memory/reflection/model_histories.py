@@ -8,25 +8,21 @@ the new one, until AstrBot begins a new history.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from typing import Final
+from dataclasses import dataclass, field
 
 from ..errors import StateUnavailable
 from ..log import logger
 from ..storage.state_store import SqliteStateStore
 
-_MOST_CACHED: Final = 4096
 
-
+@dataclass(eq=False)
 class ModelHistories:
     """Records durably in which scope each history is used."""
 
-    def __init__(self, state: SqliteStateStore) -> None:
-        self._state = state
-        self._noted: dict[tuple[str, str], tuple[str, bool]] = {}
-        self._mixed: set[str] = set()
-        """Conversations whose present history is mixed."""
-        self._lock = asyncio.Lock()
+    _state: SqliteStateStore
+    _mixed: set[str] = field(init=False, default_factory=set)
+    """Conversations whose present history is mixed."""
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     async def is_mixed(
         self, umo: str, history: str, scope: str, *, empty: bool = False, switched: bool = False
@@ -40,38 +36,35 @@ class ModelHistories:
             empty: It has no turns yet, so its earlier use does not count.
             switched: It was used in another scope a moment ago.
         """
+
+        def note() -> bool:
+            former = self._state.model_history(umo, history)
+            mixed = switched or (former not in (None, (scope, False)) and not empty)
+            if (scope, mixed) != former:
+                self._state.note_model_history(umo, history, scope, mixed=mixed)
+            return mixed
+
         async with self._lock:
             try:
-                former = await self._former(umo, history)
-                mixed = switched or (former not in (None, (scope, False)) and not empty)
-                if (scope, mixed) != former:
-                    note = partial(self._state.note_model_history, umo, history, scope, mixed=mixed)
-                    await asyncio.to_thread(note)
+                mixed = await asyncio.to_thread(note)
             except StateUnavailable as error:
                 logger.warning("state_not_written", error=error)
                 return True
-            if len(self._noted) >= _MOST_CACHED:
-                self._noted.clear()
-            self._noted[umo, history] = (scope, mixed)
             (self._mixed.add if mixed else self._mixed.discard)(umo)
         return mixed
 
     async def is_of(self, umo: str, history: str, scope: str) -> bool:
         """Returns whether all of the history was made in this scope, False if that is unknown."""
-        async with self._lock:
-            try:
-                return await self._former(umo, history) == (scope, False)
-            except StateUnavailable as error:
-                logger.warning("state_not_read", error=error)
-                return False
+        try:
+            return await asyncio.to_thread(self._state.model_history, umo, history) == (
+                scope,
+                False,
+            )
+        except StateUnavailable as error:
+            logger.warning("state_not_read", error=error)
+            return False
 
     def current_is_mixed(self, umo: str) -> bool:
         """Returns ``is_mixed`` of the history used last since the start; False if there was
         none."""
         return umo in self._mixed
-
-    async def _former(self, umo: str, history: str) -> tuple[str, bool] | None:
-        """Returns the scope that it was used in, and whether it was mixed; None for a new one."""
-        if (known := self._noted.get((umo, history))) is not None:
-            return known
-        return await asyncio.to_thread(self._state.model_history, umo, history)

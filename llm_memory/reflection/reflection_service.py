@@ -34,7 +34,7 @@ from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import derived_id
 from .feedback_applier import SCOPE_GONE, FeedbackApplier
 from .model import Completion, Model, Purpose, Rests, Schema
-from .rules.due import Allowance, may_pay, seconds_until_due, worth_of
+from .rules.due import LEAST_CALL, Allowance, is_due, worth_of
 from .rules.grounding import grounded
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, Prompt, how_many_fit, reflection_prompt
 from .rules.reading import read_reply
@@ -142,12 +142,9 @@ class ReflectionService:
 
     def _is_due(self, line: WaitingLine) -> bool:
         idle, after = timedelta(minutes=self._settings.idle_minutes), self._settings.after_turns
-        worth, now = self._worth(line), self._clock()
-        return seconds_until_due(line, worth, now, after_turns=after, idle=idle) <= 0
+        return is_due(line, self._worth, self._clock(), after_turns=after, idle=idle)
 
     def _worth_of(self, line: WaitingLine) -> float:
-        if not may_pay(line, after_turns=self._settings.after_turns):
-            return 0.0
         return sum(map(worth_of, self._turns.waiting(line, MOST_TURNS)))
 
     def _is_paused(self, *keys: str) -> bool:
@@ -231,22 +228,24 @@ class ReflectionService:
                 said = self._turns.of_batch(batch.batch_id)
                 if batch.batch_id not in self._passed and not self._is_off_the_record(said):
                     return batch, said
-        addressed = allowance is not None and not allowance.overhears
+        # What was overheard is read until half of the tokens are spent.
+        addressed = allowance is not None and allowance.spent * 2 >= allowance.daily
         lines = [
             line
             for line in self._turns.lines(addressed=addressed)
             if line.name not in self._passed
             and not self._is_paused(line.conversation, line.map_key)
             and (line.conversation == conversation if conversation else self._is_due(line))
+            and (allowance is None or allowance.left(line.group) >= LEAST_CALL)
         ]
-        if allowance is not None:
-            lines = allowance.in_order(lines)
-        line = next(iter(sorted(lines, key=lambda one: self._suspects[one.name] > 0)), None)
+        used = {} if allowance is None else allowance.used
+        urgency = {one: (self._suspects[one.name] > 0, used.get(one.group, 0)) for one in lines}
+        line = min(lines, key=urgency.__getitem__, default=None)
         if line is None:
             return None
         left = self._settings.daily_tokens
         if allowance is not None:
-            left = min(left, allowance.left_for(line.group))
+            left = min(left, allowance.left(line.group))
         suspected = self._suspects[line.name]
         most = max(suspected // 2, 1) if suspected else MOST_TURNS
         first = self._turns.waiting(line, most, addressed=addressed)

@@ -336,7 +336,7 @@ class Parts(Told):
     bringing = wired(Bringing, follower="corrections", run="migrations.run_aside")
 
     # The front door.
-    histories = part(lambda p: ModelHistories(p.state))
+    histories = wired(ModelHistories)
     gate = wired(Gate, paused="paused_conversations", reads_root="at_home")
     tasks = wired(TaskList)
     transfer = wired(Transfer, files="transfers")

@@ -155,3 +155,19 @@ async def test_what_a_call_counts(asked: Asked, reply: Reply, least: int, most: 
     await asked.ask(reply, group="家人")
     allowed = await asked.model.allowance()
     assert least <= allowed.spent == allowed.used.get("家人", 0) <= most
+
+
+async def test_a_history_that_may_hold_another_scopes_words_is_known_as_long_as_it_is_used(
+    tmp_path: Path,
+) -> None:
+    for _ in range(2):  # after a restart, too
+        async with running(tmp_path) as rig:
+            histories = rig.engine.parts.histories
+            for umo in ("q:GroupMessage:7", *(f"q:GroupMessage:{other}" for other in range(9))):
+                await histories.is_mixed(umo, "h", "家人")
+            assert await histories.is_mixed("q:GroupMessage:7", "h", "公司")
+            assert histories.current_is_mixed("q:GroupMessage:7")
+            assert not await histories.is_of("q:GroupMessage:7", "h", "公司")
+            assert await histories.is_of("q:GroupMessage:8", "h", "家人")
+            assert not await histories.is_mixed("q:GroupMessage:7", "h2", "公司")  # /new
+            assert not histories.current_is_mixed("q:GroupMessage:7")

@@ -13,7 +13,7 @@ some for those who speak later.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -35,7 +35,7 @@ LONGEST_WAIT: Final = timedelta(days=14)
 """No turn waits longer."""
 MOST_CHARS: Final = 6_000
 """Characters of messages and replies: about what fits into a prompt without being cut."""
-_LEAST_CALL: Final = LEAST_TOKENS + REPLY_TOKENS
+LEAST_CALL: Final = LEAST_TOKENS + REPLY_TOKENS
 """Tokens of the smallest prompt with its answer."""
 _OF_NIGHT: Final = 5
 _LITTLE: Final = 0.2
@@ -66,56 +66,39 @@ class Allowance:
     spent: int
     used: Mapping[str, int]
 
-    @property
-    def left(self) -> int:
-        """Returns the tokens of the day that nobody has used."""
-        return max(self.daily - self.spent, 0)
-
-    @property
-    def left_for_night(self) -> int:
-        """Returns the tokens that calls may use now which no group pays for."""
-        return min(self.left, self.daily // _OF_NIGHT - (self.spent - sum(self.used.values())))
-
-    @property
-    def overhears(self) -> bool:
-        """Returns whether overheard turns may be read: until half of the tokens are spent."""
-        return self.spent * 2 < self.daily
-
-    def left_for(self, group: str) -> int:
-        """Returns the tokens that a group may use now."""
-        if group != UNMAPPED:
-            return self.left
-        return max(min(self.left, self.daily // 2 - self.used.get(UNMAPPED, 0)), 0)
-
-    def in_order(self, lines: Sequence[WaitingLine]) -> list[WaitingLine]:
-        """Returns the lines that may be read now: those of the group that used the fewest tokens
-        first, of one group in the order in which they came."""
-        allowed = [line for line in lines if self.left_for(line.group) >= _LEAST_CALL]
-        return sorted(allowed, key=lambda line: self.used.get(line.group, 0))
+    def left(self, group: str | None, *, night: bool = False) -> int:
+        """Returns the tokens that may be used now: by a group, by nobody's (None) calls, or by
+        those of the night."""
+        least = self.daily - self.spent
+        if night:
+            least = min(least, self.daily // _OF_NIGHT - (self.spent - sum(self.used.values())))
+        if group == UNMAPPED:
+            least = min(least, self.daily // 2 - self.used.get(UNMAPPED, 0))
+        return max(least, 0)
 
 
-def may_pay(line: WaitingLine, *, after_turns: int) -> bool:
-    """Returns whether a line has enough turns for its worth to matter."""
-    return line.count >= min(MIN_TURNS, after_turns)
-
-
-def seconds_until_due(
-    line: WaitingLine, worth: float, now: datetime, *, after_turns: int, idle: timedelta
-) -> float:
-    """Returns the seconds until a line is due if nothing more is said in it, 0 for now. So many
-    turns, or so much text, are due while the talk goes on. A clock that was set back by long makes
-    turns no younger.
+def is_due(
+    line: WaitingLine,
+    worth: Callable[[WaitingLine], float],
+    now: datetime,
+    *,
+    after_turns: int,
+    idle: timedelta,
+) -> bool:
+    """Returns whether a line is read now. So many turns, or so much text, are due while the talk
+    goes on. A clock that was set back by long makes turns no younger.
 
     Args:
-        worth: The sum of ``worth_of`` over the turns.
+        worth: Returns the sum of ``worth_of`` over the line's turns, which have to be looked up.
     """
     if line.count >= after_turns or line.chars >= MOST_CHARS:
-        return 0.0
-    quiet = abs(now - line.newest)
-    wait = idle - quiet
-    if not may_pay(line, after_turns=after_turns) or worth < min(MIN_WORTH, after_turns):
-        wait = max(wait, min(ENDED - quiet, LONGEST_WAIT - abs(now - line.oldest)))
-    return max(wait.total_seconds(), 0.0)
+        return True
+    quiet, oldest = abs(now - line.newest), abs(now - line.oldest)
+    if quiet < idle:
+        return False
+    if quiet >= ENDED or oldest >= LONGEST_WAIT:
+        return True
+    return line.count >= MIN_TURNS and worth(line) >= MIN_WORTH
 
 
 def worth_of(turn: QueuedTurn) -> float:

@@ -59,7 +59,7 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt in two parts; ``tokens`` estimates both."""
+    """A prompt in two parts."""
 
     system: str
     user: str
@@ -110,10 +110,23 @@ def reflection_prompt(
     texts = Texts.of(spoken)
     asked = {"instructions": True, "decisions": proposes, "manner": manner}
     system = "\n".join(texts.say(f"reader.{code}") for code, wanted in asked.items() if wanted)
-    told = [_known_line(stored) for stored in known[:_MOST_KNOWN]]
-    smallest = Prompt(system, _data(turns, (), _TURN_CHARS[-1], texts), spoken)
-    prompts = (Prompt(system, _data(turns, told, chars, texts), spoken) for chars in _TURN_CHARS)
-    return next((one for one in prompts if one.tokens <= most_tokens), smallest)
+    names = {
+        one.label: texts.say("reader.named", name=one.name, person=one.person)
+        if one.name and one.person
+        else one.name or one.person or texts.say("reader.nobody")
+        for one in speakers(turns)
+    }
+    talks = [texts.say("reader.talks")] if _talks(turns)[1:] else []
+    head = [texts.say("reader.speakers", names=as_data(names)), *talks]
+    prompt = Prompt(system, "", spoken)
+    told = ["<known>", *map(_known_line, known[:_MOST_KNOWN]), "</known>"] if known else []
+    for chars, shown in (*((chars, told) for chars in _TURN_CHARS), (_TURN_CHARS[-1], [])):
+        lines = _turn_lines(turns, chars, texts)
+        user = "\n".join((*head, *shown, "<turns>", *lines, "</turns>"))
+        prompt = replace(prompt, user=user)
+        if prompt.tokens <= most_tokens:
+            break
+    return prompt
 
 
 def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
@@ -163,28 +176,6 @@ def as_data(value: object) -> str:
     """Returns JSON that cannot close a mark."""
     text = json.dumps(value, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _data(turns: Sequence[QueuedTurn], known: Sequence[str], chars: int, texts: Texts) -> str:
-    parts = [
-        texts.say("reader.speakers", names=as_data(_names(turns, texts))),
-        *([texts.say("reader.talks")] if _talks(turns)[1:] else []),
-        *(("<known>", *known, "</known>") if known else ()),
-        "<turns>",
-        *_turn_lines(turns, chars, texts),
-        "</turns>",
-    ]
-    return "\n".join(parts)
-
-
-def _names(turns: Sequence[QueuedTurn], texts: Texts) -> dict[str, str]:
-    """Returns name and id of each speaker, by label."""
-    return {
-        one.label: texts.say("reader.named", name=one.name, person=one.person)
-        if one.name and one.person
-        else one.name or one.person or texts.say("reader.nobody")
-        for one in speakers(turns)
-    }
 
 
 def _turn_lines(turns: Sequence[QueuedTurn], chars: int, texts: Texts) -> list[str]:

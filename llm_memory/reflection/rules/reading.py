@@ -15,7 +15,7 @@ from ...models.soul import MannerWish
 from ...models.turns import Contradiction, Feedback, QueuedTurn
 from ...text.overlap import content
 from .prompt import NOBODY, Speaker, placeholders, speakers
-from .reply import KINDS, NewMemory, ReflectionReply, usable_asks, usable_tags
+from .reply import KINDS, NewMemory, ReflectionReply, usable
 
 MOST_TAGS: Final = 7
 _STRENGTH = 50
@@ -68,8 +68,8 @@ def _draft(
     draft = MemoryDraft(
         judgment=new.judgment,
         reasoning="" if new.reasoning in placeholders() else new.reasoning,
-        tags=usable_tags(tags, new.judgment)[:MOST_TAGS],
-        asks=usable_asks(asks, new.judgment),
+        tags=usable(tags, new.judgment)[:MOST_TAGS],
+        asks=usable(asks, new.judgment),
         # An unknown kind does not invalidate the memory.
         kind=KINDS.get(new.kind, MemoryKind.KNOWLEDGE),
         strength=_STRENGTH if new.strength is None else new.strength,

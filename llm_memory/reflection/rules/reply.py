@@ -16,7 +16,7 @@ from typing import Final, get_args
 
 from ...models.data_models import MemoryKind
 from ...models.soul import Axis, Direction
-from ...remember.rules.gate import MAX_ASK, MAX_TAG, order_like
+from ...remember.rules.gate import MAX_ASK, order_like
 from ...text.normalising import clean, normalise, one_line
 
 MOST_CHARS: Final = 65_536
@@ -342,23 +342,14 @@ def _manner(style: list[object]) -> tuple[tuple[Axis, Direction, str], ...]:
     return tuple(dict.fromkeys(found))
 
 
-def usable_tags(tags: Iterable[str], judgment: str) -> tuple[str, ...]:
-    """Returns tags that add search words: words of the memory itself add nothing."""
-    return _usable(tags, MAX_TAG, normalise(judgment).__contains__)
-
-
-def usable_asks(asks: Iterable[str], judgment: str) -> tuple[str, ...]:
-    """Returns the questions that a memory answers, which is not the memory itself again."""
-    return _usable(asks, MAX_ASK, normalise(judgment).__eq__)
-
-
-def _usable(given: Iterable[str], most: int, is_said: Callable[[str], bool]) -> tuple[str, ...]:
-    """Leaves out what misrepresents a memory: an order, a pointer, or a whole text."""
-    found: dict[str, str] = {}
-    for text in (one_line(clean(one)) for one in given):
-        words = normalise(text)
-        if not words or is_said(words) or len(text) > most:
-            continue
-        if order_like(text) is None and not _POINTER.search(text):
-            found.setdefault(words, text)
-    return tuple(found.values())
+def usable(given: Iterable[str], judgment: str) -> tuple[str, ...]:
+    """Returns the tags, or the questions, that add words to a memory's own. Left out is what
+    misrepresents it: an order, a pointer, or a whole text."""
+    said = normalise(judgment)
+    texts = {normalise(text): text for text in map(one_line, map(clean, given))}
+    return tuple(
+        text
+        for words, text in texts.items()
+        if words and words not in said and len(text) <= MAX_ASK
+        if order_like(text) is None and not _POINTER.search(text)
+    )

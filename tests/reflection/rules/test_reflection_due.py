@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import WaitingLine
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import (
@@ -17,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import (
     MIN_TURNS,
     MIN_WORTH,
     MOST_CHARS,
-    seconds_until_due,
+    is_due,
     worth_of,
 )
 from astrbot_plugin_scoped_memory.tests.support.memories import turn
@@ -29,18 +27,16 @@ IDLE, HOURS = timedelta(minutes=10), timedelta(hours=5)
 LINE = WaitingLine("家人", "a:GroupMessage:1", "", MIN_TURNS, NOW - HOURS, NOW)
 
 
-def until_due(line: WaitingLine, worth: float, after: timedelta = timedelta()) -> float:
-    return seconds_until_due(line, worth, NOW + after, after_turns=10, idle=IDLE)
-
-
 @pytest.mark.parametrize(
-    ("changes", "worth", "after", "is_due"),
+    ("changes", "worth", "after", "is_read"),
     [
         ({}, MIN_WORTH, timedelta(), False),
         ({}, MIN_WORTH, IDLE, True),
         ({}, MIN_WORTH - 1, IDLE, False),
         ({"count": MIN_TURNS - 1}, MIN_WORTH, IDLE, False),
         ({"count": 1}, 0.2, ENDED, True),
+        ({"count": 1}, 0.2, ENDED - HOURS, False),
+        ({"count": 1, "oldest": NOW - LONGEST_WAIT}, 0.2, IDLE, True),
         ({"count": 10}, 0.0, timedelta(), True),
         ({"chars": MOST_CHARS}, 0.0, timedelta(), True),
         # A clock that went back makes no turn younger.
@@ -49,24 +45,10 @@ def until_due(line: WaitingLine, worth: float, after: timedelta = timedelta()) -
     ],
 )
 def test_what_pays_is_read_when_the_talk_rests_and_much_of_it_at_once(
-    changes: Any, worth: float, after: timedelta, is_due: bool
+    changes: Any, worth: float, after: timedelta, is_read: bool
 ) -> None:
-    assert (until_due(replace(LINE, **changes), worth, after) == 0) is is_due
-
-
-@given(
-    count=st.integers(1, 9),
-    worth=st.floats(0.2, 9),
-    age=st.timedeltas(timedelta(), timedelta(days=30)),
-    quiet=st.timedeltas(timedelta(), timedelta(days=30)),
-)
-def test_nothing_waits_longer_than_it_says(
-    count: int, worth: float, age: timedelta, quiet: timedelta
-) -> None:
-    line = replace(LINE, count=count, oldest=NOW - max(age, quiet), newest=NOW - quiet)
-    seconds = until_due(line, worth)
-    assert seconds <= (LONGEST_WAIT + IDLE).total_seconds()
-    assert until_due(line, worth, timedelta(seconds=seconds + 1)) == 0
+    line = replace(LINE, **changes)
+    assert is_due(line, lambda _: worth, NOW + after, after_turns=10, idle=IDLE) is is_read
 
 
 STATING = [
