@@ -49,7 +49,7 @@ _THEN: Final = re.compile(
     re.I,
 )
 _SUPPOSED: Final = re.compile(
-    r"要是|如果|假如|假设|万一|除非|倘若|想象一?下|比方|我倒?希望|但愿|恨不得|"
+    r"要是|要不是|如果|假如|假设|万一|除非|倘若|想象一?下|比方|我倒?希望|但愿|恨不得|"
     r"\b(?:if|unless|whether|suppos(?:e|ing)|imagine|i wish|would have|what if)\b",
     re.IGNORECASE,
 )
@@ -60,12 +60,18 @@ _JOKED: Final = re.compile(
     r"pulling your leg|made that up|as if)\b",
     re.IGNORECASE,
 )
+_TAG: Final = re.compile(
+    r"^(?!.*\b(?:i|my|we|our)\b).*,\s?(?:is|are|was|were|do|does|did|has|have|had|can|will|would)"
+    r"(?:n['’]t)?\s(?:he|she|it|they|you|there)\s?\?\s*$",
+    re.IGNORECASE,
+)
+"""Asks whether another one's matter is as it is said: Carl is a vegan, isn't he?"""
 _BUT: Final = re.compile(
     r"其实|说真的|说正经的|不过|但|\b(?:actually|seriously|but)\b", re.IGNORECASE
 )
 _ASKED: Final = re.compile(
     r"[?？]\W*$|[吗么]\W*$|[了过]没有?\W*$|(?<=[^\W\d])不\W*$|([\u4e00-\u9fff])[不没]\1|是否|[能可会]否|有没有|"
-    r"多少|几[点号时]|什么时候|为什么|为何|干[嘛啥]|谁知道|怎么办|(?<![没不])怎么样?\W*$|是(?:谁|哪|什么|几)|在哪|去哪|哪[天里儿]\W*$|"
+    r"多少|几[点号时]|什么时候|啥时|何时|为什么|为何|干[嘛啥]|谁知道|怎么办|(?<![没不])怎么样?\W*$|是(?:谁|哪|什么|几)|在哪|去哪|哪[天里儿]\W*$|"
     r"^\W*(?:(?:and|so|but|hey|oh|well|ok(?:ay)?)\W+)*(?:(?:is|are|does)\s(?!not\b)|(?:do|did)\s(?:i|you|he|she|it|we|they|any\w*)\b|"
     r"(?:am|was|were|can|could|should|has|have|had|will|would)\s"
     r"(?:i|you|he|she|it|we|they|there|this|that|any\w*|some\w*|the|my|your|his|her|our|their)\b|"
@@ -82,7 +88,7 @@ _FROM_HERE: Final = re.compile(
     r"(?<=.{6})要|(?<=..)(?:能|可以|可不|会|该|应该|需要|用|算|够|行|好|对|(?<!没)有)",
 )
 """From here on a Chinese clause asks: what stands before it is what it speaks of."""
-_TELLS: Final = re.compile("[我俺咱了]")
+_TELLS: Final = re.compile("[我俺咱了](?!.{0,6}(?:[今明后去前上下本这]个?[年月周天]|公司)$)")
 """Stands in what a question tells before it asks; else that is what it asks of."""
 _OWN: Final = re.compile(
     r"\b(?:my|our|since i|because i|now that|as i|i['’]?(?:m|ve)|i (?:am|have|just))\b.*",
@@ -124,6 +130,9 @@ def read(text: str) -> list[tuple[str, Mood]]:
             # It is what was said before that was a joke.
             found = [(piece, "joked") for piece, _ in found] + [(sentence, "joked")]
             found += [(told, "stated")] if told and not _JOKED.search(told) else []
+            continue
+        if _TAG.search(sentence):
+            found.append((sentence, "asked"))
             continue
         supposed = _SUPPOSED.search(simplified(sentence))
         end = supposed.start() if supposed else len(sentence)

@@ -53,6 +53,7 @@ _PARTS: Final = {"半": 30, "一刻": 15, "三刻": 45, "half": 30, "quarter": 1
 _WEEK, _MONTH = 8, 32
 """Days."""
 _YEAR: Final = re.compile("[0-9]{4}")
+_DIGIT: Final = re.compile("[0-9]")
 _ORDINALS: Final = {
     "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12,
 }  # fmt: skip
@@ -84,8 +85,13 @@ def plain(text: str) -> str:
 
 def _cased(text: str) -> str:
     told = simplified(unicodedata.normalize("NFKC", text)).replace("’", "'").replace("百分之", "")
-    told = GROUNDING["and_a_part"].sub(r"\1.\2块", told)
+    told = GROUNDING["and_a_part"].sub(_with_part, told)
     return re.sub(r"(?<=[0-9]{3})[ -](?=[0-9]{3})", "", told)
+
+
+def _with_part(match: re.Match[str]) -> str:
+    whole, part = number(match[1]), "".join(f"{number(digit)}" for digit in match[3])
+    return match[0] if whole is None else f"{whole}.{part}{match[2]}"
 
 
 def figures(text: str, said_at: datetime) -> list[Figure]:
@@ -212,7 +218,10 @@ class Evidence:
         """Returns the words of figures and names of a text that were not said. ``names``: of the
         speakers; ``heard``: where else a name may come from."""
         bases = [datetime.combine(day, time()) for day in self.days]
-        unsaid = [self._unsaid(figures(text, at)) for at in bases]
+        bare = text
+        for who in names.split():
+            bare = bare.replace(who, "@")  # 小明晚上 is not 明晚
+        unsaid = [self._unsaid(figures(bare, at)) for at in bases]
         return [*min(unsaid, key=len, default=[]), *self._unnamed(text, plain(names), heard)]
 
     def _unsaid(self, told: Sequence[Figure]) -> list[str]:
@@ -275,6 +284,8 @@ class Evidence:
             numbers = [one for one in self.figures if one.kind == "number"]
             return bool(named) and all(self._counts(one, numbers) for one in named)
         weekdays = {one.value for one in self.figures if one.kind == "weekday"}
+        days = [one for one in self.figures if one.days and _DIGIT.search(one.words)]
+        weekdays -= {one.days[0].weekday() for one in days if one.days}
         away = min(abs((first - day).days) for day in self.days)
         return (
             (first.weekday() in weekdays and away <= _WEEK)

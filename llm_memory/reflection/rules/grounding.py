@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from functools import cache, partial
 from typing import Final, Literal
 
@@ -92,7 +92,11 @@ class Talk:
                 own = before.user_text if before.person != turn.person else ""
                 said += [(one, turn) for one in (before.reply_text, own) if assents]
             said = _corrected(said, turn)
-            for clause, mood in read(turn.user_text):
+            text, told = turn.user_text, plain(turn.user_text)
+            if slip := GROUNDING["misspoke"].search(told):
+                since = told[slip.start() :]
+                text = _left(told[: slip.start()], since, turn.observed_at) + since
+            for clause, mood in read(text):
                 if mood in moods:
                     said.append((clause, turn))
                 else:
@@ -175,7 +179,13 @@ class Talk:
     def _bent(self, clause: str, text: str) -> Fault | None:
         """Returns what a clause of a text makes of the words that are nearest to it."""
         told, near = plain(clause), self.nearest(clause, text)
-        faults = [_turned(told, piece.plain) for piece in near]
+        heads = {head for head, *_ in _denials(told)}
+        agreed = any(
+            content(told) & one.words and heads & {head for head, *_ in _denials(one.plain)}
+            for one in self.pieces
+        )
+        turned = [_turned(told, piece.plain) for piece in near]
+        faults = [None if agreed and fault == "denied" else fault for fault in turned]
         denied = [o.plain for o, fault in zip(near, faults, strict=True) if fault == "denied"]
         heads = {head for text in (told, *denied) for head, *_ in _denials(text)}
         others = (_units(o.plain) for o in near if o.plain not in denied)
@@ -185,7 +195,7 @@ class Talk:
             return "denied"
         if faults and all(faults):
             return faults[0]
-        if near and self._is_of_another(told, near):
+        if near and (self._is_of_another(told, near) or _is_of_kin(text, near)):
             return "speaker"
         parties = [self._parties(piece.text, text, piece.turn.who) for piece in near]
         mine = self._parties(clause, text, "")
@@ -258,11 +268,22 @@ def _instructions() -> str:
     return fold(instructions())
 
 
+def _is_of_kin(text: str, near: Sequence[Piece]) -> bool:
+    """Returns whether a text leaves out whose matter it is: a speaker's wife's, and not his."""
+    told = [(one, GROUNDING["my_kin"].search(one.plain)) for one in near]
+    return not GROUNDING["kin"].search(plain(text)) and all(
+        kin and one.turn.who in text and not GROUNDING["own"].search(one.plain, kin.end())
+        for one, kin in told
+    )
+
+
 def _turned(told: str, said: str) -> Fault | None:
     """Returns what one text makes of another one on the same matter."""
     one, other = _denials(told), _denials(said)
     if not (one and other):
-        plainly = GROUNDING["implied"].search(said if one else told) is None
+        text, denier = (said, told) if one else (told, said)
+        implied = GROUNDING["implied"].finditer(text)
+        plainly = all({*_units(match[0])} <= {*_units(denier)} for match in implied)
         if plainly and (_denies(one, said) or _denies(other, told)):
             return "denied"
     reported = GROUNDING["reported"].search(said)
@@ -270,6 +291,8 @@ def _turned(told: str, said: str) -> Fault | None:
         return None if GROUNDING["reports"].search(told) else "speaker"
     if GROUNDING["hedge"].search(told):
         return None
+    if GROUNDING["past"].search(said) and not GROUNDING["over"].search(told):
+        return "unsure"
     planned, done = GROUNDING["intended"].search(said), GROUNDING["completed"]
     undone = (
         planned
@@ -304,14 +327,16 @@ def _corrected(
     before = next((one for _, one in reversed(said) if one.person == turn.person), None)
     if before is None or not GROUNDING["corrects"].search(plain(turn.user_text)):
         return said
-    kinds = {one.kind for one in figures(turn.user_text, turn.observed_at)}
+    since = turn.user_text, turn.observed_at
+    return [(_left(text, *since) if one is before else text, one) for text, one in said]
 
-    def left(text: str) -> str:
-        for one in figures(text, turn.observed_at):
-            text = plain(text).replace(one.words, " ") if one.kind in kinds else text
-        return text
 
-    return [(left(text) if one is before else text, one) for text, one in said]
+def _left(text: str, since: str, at: datetime) -> str:
+    """Returns a text without the figures for which what was said since has others."""
+    kinds = {one.kind for one in figures(since, at)}
+    for one in figures(text, at):
+        text = plain(text).replace(one.words, " ") if one.kind in kinds else text
+    return text
 
 
 def _denies(denials: Sequence[Sequence[str]], other: str) -> bool:
@@ -320,7 +345,7 @@ def _denies(denials: Sequence[Sequence[str]], other: str) -> bool:
     for head, *tail in denials:
         of = content(" ".join(tail))
         for place, unit in enumerate(units):
-            behind = content(" ".join(units[place + 1 : place + 1 + _BEHIND])) or content(other)
+            behind = content(" ".join(units[place + 1 : place + 1 + 2 * _BEHIND])) or content(other)
             if unit == head and (not of or of & behind):
                 return True
     return False

@@ -68,6 +68,25 @@ def what_stands(turns: list[QueuedTurn], judgment: str, **more: Any) -> NewMemor
         ("我上班去了", "祝你在银行上班顺利", "小明在银行上班"),
         ("猫和狗哪个好养？", "我喜欢猫，猫好养", "小明喜欢猫"),
         ("今天好累啊", "累累辛苦了", "小明希望被称为累累"),
+        ("我老婆对芒果过敏", "好的", "小明对芒果过敏"),
+        ("My dad is a pilot", "ok", "小明 is a pilot"),
+        ("我以前抽烟", "好的", "小明抽烟"),
+        ("I used to smoke", "ok", "小明 smokes"),
+        ("差点把手机丢了", "好的", "小明把手机丢了"),
+        ("I nearly sold the car", "ok", "小明 sold the car"),
+        ("我不怕狗", "好的", "小明怕狗"),
+        ("我不住浦东，住浦西", "好的", "小明住浦东"),
+        ("I rarely cook", "ok", "小明 often cooks"),
+        ("I didn't get the job", "ok", "小明 got the job"),
+        ("我戒酒了", "好的", "小明喝酒"),
+        ("咱们公司明年会裁员吗", "不知道", "公司明年会裁员"),
+        ("Carl's a vegan, isn't he?", "no idea", "Carl is a vegan"),
+        ("房租三千二，不对，三千五", "好的", "小明的房租是3200"),
+        ("My flight is at 6, no wait, at 8", "ok", "小明's flight is at 6"),
+        ("半夜两点的飞机", "好的", "小明坐下午两点的飞机"),
+        ("药每次吃3-5片", "好的", "小明药每次吃五到八片"),
+        ("三分之一的人没来", "好的", "三分之二的人没来"),
+        ("The exam is on Friday 27 November", "ok", "The exam is on Friday, November 20"),
     ],
 )
 def test_what_nobody_said_like_that_does_not_stand(said: str, reply: str, judgment: str) -> None:
@@ -91,6 +110,13 @@ def test_what_nobody_said_like_that_does_not_stand(said: str, reply: str, judgme
         ("我戒烟了", "小明不再抽烟"),
         ("听说小王离职了", "小明听说小王离职了"),
         ("以后叫我阿明", "小明希望被叫做阿明"),
+        ("我老婆和我都属虎", "小明和老婆都属虎"),
+        ("我以前抽烟，去年戒了", "小明去年戒了烟"),
+        ("装修花了12万5，我身高一米七八", "小明装修花了12.5万，身高178厘米"),
+        ("半夜两点的飞机", "小明坐凌晨2点的飞机"),
+        ("晚上19:30有瑜伽课", "小明晚上7:30有瑜伽课"),
+        ("谁说我不会做饭", "小明会做饭"),
+        ("Flight BA249 lands at 6.15am", "小明's flight BA249 lands at 6:15 am"),
     ],
 )
 def test_what_was_said_in_other_words_stands(said: str, judgment: str) -> None:
@@ -103,7 +129,14 @@ def test_what_a_person_assented_to_is_said() -> None:
         turn("好啊，就这么定", ticket_id="t-2"),
     ]
     assert what_stands(turns, "小明周末要去爬香山") is not None
-    assert what_stands([turns[0], turn("算了吧", ticket_id="t-2")], "小明周末要去爬香山") is None
+    for no in ("算了吧", "嗯…算了"):
+        assert what_stands([turns[0], turn(no, ticket_id="t-2")], "小明周末要去爬香山") is None
+
+
+def test_what_was_taken_back_since_is_told_as_it_is_now() -> None:
+    turns = [turn("我明天去北京"), turn("北京不去了", ticket_id="t-2")]
+    assert what_stands(turns, "小明明天去北京") is None
+    assert what_stands(turns, "小明不去北京了") is not None
 
 
 @pytest.mark.parametrize(
