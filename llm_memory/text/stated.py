@@ -50,7 +50,8 @@ _THEN: Final = re.compile(
 )
 _SUPPOSED: Final = re.compile(
     r"要是|要不是|如果|假如|假设|万一|除非|倘若|想象一?下|比方|我倒?希望|但愿|恨不得|"
-    r"\b(?:if|unless|whether|suppos(?:e|ing)|imagine|i wish|would have|what if)\b",
+    r"\b(?:if|unless|whether|suppos(?:e|ing)|imagine|wish (?:i|we|he|she|they|it)|"
+    r"would have|what if)\b",
     re.IGNORECASE,
 )
 """From here on a sentence tells what is not so, or not yet."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -85,6 +86,7 @@ def plain(text: str) -> str:
 
 def _cased(text: str) -> str:
     told = simplified(unicodedata.normalize("NFKC", text)).replace("’", "'").replace("百分之", "")
+    told = GROUNDING["no_apostrophe"].sub(r"\1n't", told)
     told = GROUNDING["and_a_part"].sub(_with_part, told)
     return re.sub(r"(?<=[0-9]{3})[ -](?=[0-9]{3})", "", told)
 
@@ -114,15 +116,27 @@ def figures(text: str, said_at: datetime) -> list[Figure]:
             take(Figure("token", match[0]), *match.span())
     for match in GROUNDING["weekday"].finditer(left):
         found.append(Figure("weekday", match[0], WEEKDAYS[match[1] or match[2]]))
-    for span in find_times(cased, said_at):  # 12 March, and not to march
+    named = GROUNDING["month"].sub(lambda match: match[0].title(), cased)
+    for span in find_times(named, said_at):  # 12 March, and not to march
         if not span.vague and not BARE.fullmatch(span.words):
             day = Figure("day", span.words.casefold(), days=(span.start, span.end))
             take(day, span.first, span.last)
     left = GROUNDING["weekday"].sub(lambda match: " " * len(match[0]), left)
-    for pattern in _CLOCKS:
+    for pattern in ("slashed", *_CLOCKS):
         for match in GROUNDING[pattern].finditer(left):
-            take(_clock(match), *match.span())
+            dated = pattern == "slashed"
+            take(_slashed(match, said_at) if dated else _clock(match), *match.span())
     return [*found, *_numbers(left)]
+
+
+def _slashed(match: re.Match[str], said_at: datetime) -> Figure | None:
+    """Returns the day of its kind that is nearest; None for what is no day."""
+    year, month, day = said_at.year, int(match["month"]), int(match["day"])
+    if day > monthrange(year, month)[1]:
+        return None
+    near = (date(one, month, day) for one in (year - 1, year, year + 1) if (month, day) != (2, 29))
+    nearest = min(near, key=lambda one: abs(one - said_at.date()), default=None)
+    return nearest and Figure("day", match[0], days=(nearest, nearest))
 
 
 def _clock(match: re.Match[str]) -> Figure | None:
@@ -298,7 +312,8 @@ class Evidence:
         """Yields names that nobody has said, and what nobody said that a speaker is called."""
         told = plain(text)
         known = f"{known}\n{self.text}\n{names}"
-        yield from (name for name in GROUNDING["han_name"].findall(told) if name not in known)
+        for pattern in ("han_name", "placeholder"):
+            yield from (name for name in GROUNDING[pattern].findall(told) if name not in known)
         for who in filter(None, names.split()):
             told = told.replace(who, "@")
         for name in GROUNDING["called"].findall(told):
