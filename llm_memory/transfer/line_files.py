@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
-import sys
 from collections.abc import Iterable, Iterator
-from io import BufferedIOBase, BufferedReader, BytesIO, FileIO
+from io import BufferedIOBase, BytesIO
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final
@@ -22,10 +20,6 @@ MAX_IMPORT: Final = 64 * 1024 * 1024
 """Bytes of a file that a command reads."""
 _CHUNK: Final = 1 << 20
 _LONGEST_NAME: Final = 200
-if sys.platform == "win32":
-    _FLAGS = os.O_RDONLY | os.O_BINARY
-else:  # nothing waits for the other end of a pipe, and the last step goes through no link
-    _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextlib.contextmanager
@@ -79,9 +73,7 @@ class LineFile:
         self._number = 0
         self._name = "" if isinstance(source, bytes) else source.name
         self._file: BufferedIOBase = (
-            BytesIO(source)
-            if isinstance(source, bytes)
-            else BufferedReader(_opened(source, most), _CHUNK)
+            BytesIO(source) if isinstance(source, bytes) else _opened(source, most)
         )
 
     def __iter__(self) -> Iterator[Line]:
@@ -113,26 +105,17 @@ class LineFile:
         self._file.close()
 
 
-def _opened(path: Path, most: int | None) -> FileIO:
-    if is_link(path):  # where the system knows no flag for it
-        raise TransferFailed("not_a_file", path.name)
-    code = "not_a_file" if path.is_dir() else "unreadable"
-    with translated(code, path.name):
-        try:
-            descriptor = os.open(path, _FLAGS)
-        except FileNotFoundError as error:
-            raise TransferFailed("not_found", path.name) from error
-    status = os.fstat(descriptor)
-    fault = None
-    if not stat.S_ISREG(status.st_mode):
-        fault = TransferFailed("not_a_file", path.name)
-    elif most is not None and status.st_size > most:
-        size, limit = (-(-number // _CHUNK) for number in (status.st_size, most))
-        fault = TransferFailed("too_large", f"{size} MB > {limit} MB")
-    if fault is not None:
-        os.close(descriptor)
-        raise fault
-    return FileIO(descriptor)
+def _opened(path: Path, most: int | None) -> BufferedIOBase:
+    with translated("unreadable", path.name):
+        if not os.path.lexists(path):
+            raise TransferFailed("not_found", path.name)
+        if is_link(path) or not path.is_file():  # a pipe would be waited for
+            raise TransferFailed("not_a_file", path.name)
+        size = path.stat().st_size
+        if most is not None and size > most:
+            megabytes, limit = (-(-number // _CHUNK) for number in (size, most))
+            raise TransferFailed("too_large", f"{megabytes} MB > {limit} MB")
+        return path.open("rb", buffering=_CHUNK)
 
 
 class TransferFolders:

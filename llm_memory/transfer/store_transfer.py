@@ -184,23 +184,24 @@ class Restoring:
                 self._refuse(number, error.code, error.detail)
             return
         done = self._done
-        rules = [one.memory for _, one in group if new and _is_rule(path, one)]
-        ruling = *done.ruling, *((f"{scope}/{path}", rule.judgment) for rule in rules)
-        self._done = replace(done, memories=done.memories + new, ruling=ruling)
+        ruling = _rules(f"{scope}/{path}", [one for _, one in group]) if new else ()
+        self._done = replace(done, memories=done.memories + new, ruling=(*done.ruling, *ruling))
 
     def _file(self, number: int, record: FileRecord) -> None:
         try:
-            put = self._store.put_file(record)
+            put, memories = self._store.put_file(record)
         except TransferFailed as error:
             self._refuse(number, error.code, error.detail)
             return
         done, place = self._done, f"{record.scope}/{record.path}"
         match put:
             case Put.WRITTEN:
-                ruling = done.ruling
+                entries = [MemoryRecord(record.scope, record.path, one) for one in memories]
+                ruling = *done.ruling, *_rules(place, entries)
                 if record.scope == SHARED.name or record.path.lower() in _RULING:
                     ruling = *ruling, (place, record.content.decode(errors="replace"))
-                self._done = replace(done, files=done.files + 1, ruling=ruling)
+                count = done.memories + len(entries)
+                self._done = replace(done, files=done.files + 1, memories=count, ruling=ruling)
             case Put.DIFFERS:
                 self._done = replace(done, differing=(*done.differing, place))
 
@@ -208,8 +209,12 @@ class Restoring:
         self._done = self._done.without(RefusedLine(number, fault, detail))
 
 
-def _is_rule(path: str, record: MemoryRecord) -> bool:
+def _rules(place: str, records: Iterable[MemoryRecord]) -> tuple[tuple[str, str], ...]:
+    return tuple((place, one.memory.judgment) for one in records if _is_rule(one))
+
+
+def _is_rule(record: MemoryRecord) -> bool:
     """True for what an opening tells as a rule, and for a decision of its scope."""
-    path, memory = path or own_path(record), record.memory
+    path, memory = record.path or own_path(record), record.memory
     is_told = topic_of(path) is Topic.INSTRUCTIONS and memory.provenance.trusted
     return is_recalled(path) and (is_told or holds_here(memory))

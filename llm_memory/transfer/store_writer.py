@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import batched
 from pathlib import Path
@@ -29,7 +28,7 @@ from ..remember.rules.gate import topic_for
 from ..storage.files import is_link, replace_durably
 from ..text.normalising import is_sendable
 from ..vault.ledger import SqliteLedger
-from ..vault.markdown.topic_file import TopicFile, behind, digest
+from ..vault.markdown.topic_file import behind, digest
 from ..vault.models import FileKey, KnownEntry, KnownFile
 from ..vault.scan import VaultScan
 from ..vault.vault_tree import VaultTree
@@ -51,14 +50,6 @@ class Put(StrEnum):
     DIFFERS = "differs"
 
 
-@dataclass(slots=True)
-class _Brought:
-    """A file that was written whole, until its entries are named."""
-
-    key: tuple[str, str] = ("", "")
-    memories: list[Memory] = field(default_factory=list)
-
-
 class StoreWriter:
     """Writes into the tree below ``root``, whose lock the caller holds. Every method blocks.
 
@@ -78,7 +69,6 @@ class StoreWriter:
         self._chain_comes = chain_comes
         self._ledger_open = self._ledger_fresh = False
         self._living: dict[str, set[str]] = {}
-        self._brought = _Brought()
         self._files: dict[FileKey, KnownFile] = {}
         self._entries_told: list[KnownEntry] = []
         self._ids_told: set[tuple[str, str]] = set()
@@ -90,10 +80,10 @@ class StoreWriter:
             self._ledger.close()
             self._ledger_open = False
 
-    def put_file(self, record: FileRecord) -> Put:
-        """Write a file, if none stands there. Raises TransferFailed."""
+    def put_file(self, record: FileRecord) -> tuple[Put, list[Memory]]:
+        """Write a file, if none stands there. Returns the entries that came with it, too. Raises
+        TransferFailed."""
         scope, target = self._target(record.scope, record.path)
-        self._brought = _Brought()
         if os.path.lexists(target):
             try:
                 same = target.is_file() and target.read_bytes() == record.content
@@ -101,7 +91,7 @@ class StoreWriter:
                 same = False
             if same and scope is not None and is_recalled(record.path):
                 self._tell_again(scope, target)
-            return Put.SAME if same else Put.DIFFERS
+            return (Put.SAME if same else Put.DIFFERS), []
         if target.relative_to(self._root).match(f"{SOUL_FOLDER}/*/{SOUL_CHAIN}"):
             try:
                 self._chain_comes(target.parent.name)
@@ -109,10 +99,8 @@ class StoreWriter:
                 raise TransferFailed("not_written", str(error)) from error
         self._write(scope, target, record.content, modified=record.modified)
         if scope is not None and has_entries(record.path):
-            file = self._parsed(scope, record.path)
-            memories = [entry.memory for entry in file.entries] if file else []
-            self._brought = _Brought((record.scope, record.path), memories)
-        return Put.WRITTEN
+            return Put.WRITTEN, self._there(scope, record.path)
+        return Put.WRITTEN, []
 
     def put_memories(self, scope: str, path: str, entries: Sequence[MemoryRecord]) -> int:
         """Write entries of one file, in their order. Returns how many stand there now and did not.
@@ -133,29 +121,17 @@ class StoreWriter:
         if place is None or not has_entries(path):
             raise TransferFailed("illegal_place", path[:80])
         memories = [record.memory for record in entries]
-        new = self._count_brought(scope, path, memories)
         missing = self._missing(place, path, memories)
         if missing:
             self._append(place, path, target, missing, split=split)
-        return new + len(missing)
-
-    def _count_brought(self, scope: str, path: str, memories: Sequence[Memory]) -> int:
-        if self._brought.key != (scope, path):
-            return 0
-        count = 0
-        for memory in memories:
-            if memory in self._brought.memories:
-                self._brought.memories.remove(memory)
-                count += 1
-        return count
+        return len(missing)
 
     def _missing(self, scope: Scope, path: str, memories: Sequence[Memory]) -> list[Memory]:
         if is_recalled(path):
             known = self._ids(scope)
             fresh = {m.memory_id: m for m in reversed(memories) if m.memory_id not in known}
             return [memory for memory in memories if fresh.get(memory.memory_id) is memory]
-        file = self._parsed(scope, path)
-        there = [entry.memory for entry in file.entries] if file else []
+        there = self._there(scope, path)
         return [memory for memory in memories if memory not in there]
 
     def _ids(self, scope: Scope) -> set[str]:
@@ -213,11 +189,13 @@ class StoreWriter:
         if scope is not None and is_recalled(self._tree.relative(scope, target)):
             self._tell(scope, target, before, fresh)
 
-    def _parsed(self, scope: Scope, path: str) -> TopicFile | None:
+    def _there(self, scope: Scope, path: str) -> list[Memory]:
+        """The entries of a file; none where it cannot be read."""
         try:
-            return self._tree.load(self._tree.folder(scope) / path)
+            file = self._tree.load(self._tree.folder(scope) / path)
         except VaultFileBroken:
-            return None
+            return []
+        return [entry.memory for entry in file.entries]
 
     def _target(self, name: str, path: str) -> tuple[Scope | None, Path]:
         """Where a file stands; no scope for one of a shelf. Raises TransferFailed."""
