@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
+from functools import cached_property
 from itertools import batched
 from pathlib import Path
 from typing import Final
@@ -28,8 +29,8 @@ from ..remember.rules.gate import topic_for
 from ..storage.files import is_link, replace_durably
 from ..text.normalising import is_sendable
 from ..vault.ledger import SqliteLedger
-from ..vault.markdown.topic_file import behind, digest
-from ..vault.models import FileKey, KnownEntry, KnownFile
+from ..vault.markdown.topic_file import behind
+from ..vault.models import KnownEntry
 from ..vault.scan import VaultScan
 from ..vault.vault_tree import VaultTree
 from ..vault.vault_writer import SPLIT_BYTES
@@ -38,7 +39,7 @@ from .store_reader import has_entries, shown
 _LONGEST_PATH: Final = 1000
 _AT_ONCE: Final = 500
 _TOLD_AT_ONCE: Final = 1000
-"""Files or entries. Where the ledger knows of nothing yet, it is no matter if a crash leaves some
+"""Entries. Where the ledger knows of nothing yet, it is no matter if a crash leaves some
 untold."""
 
 
@@ -67,18 +68,13 @@ class StoreWriter:
         self._scan = VaultScan(self._tree)
         self._ledger = ledger
         self._chain_comes = chain_comes
-        self._ledger_open = self._ledger_fresh = False
         self._living: dict[str, set[str]] = {}
-        self._files: dict[FileKey, KnownFile] = {}
-        self._entries_told: list[KnownEntry] = []
-        self._ids_told: set[tuple[str, str]] = set()
+        self._told: list[KnownEntry] = []
 
     def close(self) -> None:
         """Give back what was opened. Idempotent."""
-        if self._ledger_open:
-            self._tell_all()
-            self._ledger.close()
-            self._ledger_open = False
+        self._tell_all()
+        self._ledger.close()
 
     def put_file(self, record: FileRecord) -> tuple[Put, list[Memory]]:
         """Write a file, if none stands there. Returns the entries that came with it, too. Raises
@@ -163,8 +159,7 @@ class StoreWriter:
         modified = target.stat().st_mtime_ns if there else None
         payload = before + behind(before.decode(), *memories).encode()
         fresh = {memory.memory_id for memory in memories}
-        whole = before if there else None
-        self._write(scope, target, payload, modified=modified, before=whole, fresh=fresh)
+        self._write(scope, target, payload, modified=modified, fresh=fresh)
 
     def _write(
         self,
@@ -173,11 +168,9 @@ class StoreWriter:
         content: bytes,
         *,
         modified: int | None,
-        before: bytes | None = None,
         fresh: Collection[str] | None = None,
     ) -> None:
-        """``before`` is what stood there, None if nothing did; ``fresh`` the ids that did not, None
-        for all. Raises TransferFailed."""
+        """``fresh``: the ids that did not stand there, None for all. Raises TransferFailed."""
         try:
             if scope is not None:
                 self._tree.make(scope)
@@ -187,7 +180,7 @@ class StoreWriter:
         except (VaultWriteFailed, OSError, ValueError, OverflowError) as error:
             raise TransferFailed("not_written", str(error)) from error
         if scope is not None and is_recalled(self._tree.relative(scope, target)):
-            self._tell(scope, target, before, fresh)
+            self._tell(scope, target, fresh)
 
     def _there(self, scope: Scope, path: str) -> list[Memory]:
         """The entries of a file; none where it cannot be read."""
@@ -218,11 +211,9 @@ class StoreWriter:
             raise TransferFailed("illegal_place", path[:80])
         return scope, target
 
-    def _tell(
-        self, scope: Scope, target: Path, before: bytes | None, named: Collection[str] | None
-    ) -> None:
-        """Have the ledger know what was put there, and no more: what a person did to the file
-        before is still to be found."""
+    def _tell(self, scope: Scope, target: Path, named: Collection[str] | None = None) -> None:
+        """Have the ledger know the entries that were put there, and no more: what a person did to
+        the file before is still to be found, and the bot looks at it once."""
         try:
             seen = self._scan.seen(scope, self._tree.read(target))
         except VaultFileBroken:
@@ -230,44 +221,31 @@ class StoreWriter:
         fresh = [e for e in seen.entries if named is None or e.memory.memory_id in named]
         if scope.name in self._living:
             self._living[scope.name].update(entry.memory.memory_id for entry in fresh)
-        known = self._known(seen.key)
-        in_step = (known is None) if before is None else known == digest(before)
-        ids = {(scope.name, e.memory.memory_id) for e in fresh}
-        copies = len(ids) < len(fresh) or not ids.isdisjoint(self._ids_told)
-        self._ids_told |= ids
-        # Words without an id, and copies, are still to be given one: by the bot's next look.
-        if in_step and not seen.unnamed and not copies:
-            self._files[seen.key] = KnownFile(*seen.key, seen.digest, seen.plain, seen.timeless)
-        self._entries_told += [KnownEntry(*seen.key, e.memory, e.digest) for e in fresh]
-        at_once = _TOLD_AT_ONCE if self._ledger_fresh else 0
-        if len(self._entries_told) > at_once or len(self._files) > at_once:
+        self._told += [KnownEntry(*seen.key, e.memory, e.digest) for e in fresh]
+        if len(self._told) > _TOLD_AT_ONCE or not self._is_fresh:
             self._tell_all()
+
+    @cached_property
+    def _is_fresh(self) -> bool:
+        """True if the ledger knows of nothing yet."""
+        try:
+            self._ledger.open()
+            return not self._ledger.counts()
+        except StateUnavailable:
+            return False
 
     def _tell_again(self, scope: Scope, target: Path) -> None:
         """A restore that was cut off wrote it, and did not tell the ledger."""
-        if self._known((scope.name, self._tree.relative(scope, target))) is None:
-            self._tell(scope, target, None, None)
-
-    def _known(self, key: FileKey) -> str | None:
-        """The digest of a file as the ledger knows it."""
-        if key in self._files:
-            return self._files[key].digest
-        try:
-            if not self._ledger_open:
-                self._ledger.open()
-                self._ledger_open = True
-                self._ledger_fresh = not self._ledger.counts()
-            known = self._ledger.file(key)
-        except StateUnavailable:
-            return None
-        return None if known is None else known.digest
+        with contextlib.suppress(StateUnavailable):
+            key = scope.name, self._tree.relative(scope, target)
+            if self._is_fresh or self._ledger.file(key) is None:
+                self._tell(scope, target)
 
     def _tell_all(self) -> None:
-        files, entries = [*self._files.values()], self._entries_told
-        self._files, self._entries_told = {}, []
+        entries, self._told = self._told, []
         try:
-            if files or entries:
-                self._ledger.record(files=files, entries=entries)
+            if entries:
+                self._ledger.record(entries=entries)
         except StateUnavailable as error:
             logger.warning("state_not_written", error=error)
 
