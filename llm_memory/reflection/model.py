@@ -70,7 +70,7 @@ _MOST_ANSWER: Final = 4 * REPLY_TOKENS
 end all reading until tomorrow."""
 _PAID: Final = ("timeout", "empty")
 """Faults for which services may charge the prompt."""
-_OF_PROMPT: Final = ("content", "empty")
+OF_PROMPT: Final = ("content", "empty")
 """Faults of what was asked: the service works, and other prompts need not wait."""
 _MOST_REFUSALS: Final = 8
 """So many of them in a row are the service's fault after all: halving 40 turns down to the one that
@@ -227,6 +227,6 @@ class Model:
         """Count a call's tokens, and whether the service works."""
         day = self._clock().date()
         self._book.spend(day, tokens=tokens, failed=bool(fault), group=group)
-        self._refusals = self._refusals + 1 if fault in _OF_PROMPT else 0
+        self._refusals = self._refusals + 1 if fault in OF_PROMPT else 0
         if not fault or 0 < self._refusals <= _MOST_REFUSALS:
             self._book.put_fact(_FAILURES, "")

@@ -33,7 +33,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import derived_id
 from .feedback_applier import SCOPE_GONE, FeedbackApplier
-from .model import Completion, Model, Purpose, Rests, Schema
+from .model import OF_PROMPT, Completion, Model, Purpose, Rests, Schema
 from .rules.due import LEAST_CALL, Allowance, is_due, worth_of
 from .rules.grounding import grounded
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, Prompt, how_many_fit, reflection_prompt
@@ -48,8 +48,6 @@ _OFTEN: Final = 600.0
 _REMEMBERED: Final = 1_000
 """Lines whose worth is remembered until something is said in them."""
 _ERROR: Final = "reader_error"
-_OF_PROMPT: Final = ("content", "empty")
-"""Codes of ``ChatFailed`` for which the words may be to blame, and not the service."""
 _GREETING: Final = "你好"
 type Apply = Callable[..., Awaitable[FeedbackReport]]
 """``CognitiveService.feedback``."""
@@ -205,7 +203,7 @@ class ReflectionService:
     ) -> bool:
         """Returns whether it is the words of a line that fail, and not the service. Fewer of its
         turns are read together next; one that fails alone, and again, is put aside."""
-        again, of_prompt = self._suspects[line] > 0, failed.code in _OF_PROMPT
+        again, of_prompt = self._suspects[line] > 0, failed.code in OF_PROMPT
         self._suspects[line] = len(said)
         if again and of_prompt and not self._works:
             harmless = replace(said[0], user_text=_GREETING, reply_text="", recalled=(), who="")

@@ -46,31 +46,6 @@ async def test_an_answer_made_of_nothing_that_was_said_is_asked_for_again_and_pu
     assert texts_of(bot) == {"家人": [MOVED]}
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        '{"useful_ids": [], "useless_ids": [], "memories": [ITEM]}',
-        '{"useful_ids": null, "new_memories": [{"judgment": null, "turn": {}}, ITEM],}',
-        'ITEM 不对</think>[ITEM]',
-    ],
-)  # fmt: skip
-async def test_a_weak_models_answer_is_learned_from_in_one_call(bot: Bot, given: str) -> None:
-    item = '{"judgment": "小明搬到了城西", "turn": "1", "strength": "80", "tags": "住处", "who": 1}'
-    bot.chat.say([given.replace("ITEM", item)])
-    await say(bot, TALK)
-    assert (await reflect(bot)).read == 1
-    (memory,) = [stored.memory for stored in bot.living()]
-    assert (memory.judgment, memory.who, memory.strength) == (MOVED, "小明", 80)
-    assert (memory.tags, len(bot.chat.calls)) == (("住处",), 1)
-
-
-async def test_an_answer_in_unknown_fields_alone_is_asked_for_again(bot: Bot) -> None:
-    bot.chat.say(['{"useful_ids": [], "facts": ["小明搬到了城西"]}', answer(learned(MOVED))])
-    await say(bot, TALK)
-    assert (await reflect(bot)).read == 1
-    assert (texts_of(bot), len(bot.chat.calls)) == ({"家人": [MOVED]}, 2)
-
-
 async def test_what_stands_beside_the_prompts_own_words_is_learned(bot: Bot) -> None:
     item = learned(MOVED, who="s1", reasoning="依据", tags=["其他词", "…", "住处"])
     item |= {"asks": ["问法", "…", "谁换了地方住"]}

@@ -148,7 +148,7 @@ def find_answer(
     shaped: Callable[[object], dict[str, object] | None],
 ) -> dict[str, object] | Unreadable:
     """Returns the object that answers, without what is around it. Of several the last one is taken
-    if it says all that the others do, or if the others were thoughts.
+    if the others are empty, the same, or thoughts.
 
     Args:
         names: The fields of an answer (see ``_object``). An empty object is an answer, too.
@@ -168,7 +168,7 @@ def find_answer(
         is_json = values and is_whole
         return Unreadable("no_field: no known field" if is_json else "no_json: no complete object")
     *before, last = answers
-    if (thinks_aloud and last) or all(_texts(one) <= _texts(last) for one in before):
+    if (thinks_aloud and last) or all(one in ({}, last) for one in before):
         return last
     return Unreadable("several: more than one JSON object")
 
@@ -242,14 +242,6 @@ def _answer(
     inside = [_answer(one, names, shaped) for one in value.values()]
     answers = inside if len(inside) == 1 else [one for one in inside if one]
     return answers[0] if len(answers) == 1 else None
-
-
-def _texts(value: object) -> set[str]:
-    """Returns all texts of a value, at any depth."""
-    if isinstance(value, str):
-        return {value}
-    inside = value.values() if isinstance(value, dict) else value
-    return set[str]().union(*map(_texts, inside)) if isinstance(inside, Collection) else set()
 
 
 def as_list(value: object) -> list[object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,7 +53,6 @@ AROUND = [
     f"<think>先想想：{SKETCH} 不对，应该是\n{LEARNED}",
     f"<think>先想想 {{「x\n{LEARNED}",
     f"先写个大概 {{}}，再写全：{LEARNED}",
-    f'先写个大概 {{"useful_ids": ["m-1"]}}，再写全：{LEARNED}',
     f'我想写 {{"new_memories": [ 之类的。\n{LEARNED}',
     f'{{"result": {LEARNED}}}',
     f'{{"status": "ok", "data": {{"answer": {LEARNED}}}}}',
@@ -106,6 +106,10 @@ SAID = {
     item(strength="高"): memory(),
     item(strength=True): memory(),
     item(turn="1", who=1): memory(turn=1, who="s1"),
+    f'{{"memories": [{{"judgment": null, "turn": {{}}}}, {ITEM}],}}': replace(
+        ONE, dropped=("new_memories.0",)
+    ),
+    f"{ITEM} 不对</think>[{ITEM}]": ONE,
     item(turn="第3轮", who=["s2"]): memory(turn=3, who="s2"),
     item(turn=1.5, tags=None, when=None): memory(),
     item(turn=-1, kind="Event"): memory(turn=-1, kind="event"),
@@ -167,7 +171,8 @@ AGAIN = {
         '{"answer": null, "x": {}}', '{"useful_ids": ["m-1"], "note": "奶奶不吃鱼"}',
         '{"note": "奶奶不吃鱼", "more": []}',
     ],
-    "several": [LEARNED + SKETCH, f"{SKETCH} 不对：{LEARNED}", f"{LEARNED} 没有就写 {{}}",
+    "several": [LEARNED + SKETCH, f'{{"useful_ids": ["m-1"]}} {LEARNED}',
+        f"{SKETCH} 不对：{LEARNED}", f"{LEARNED} 没有就写 {{}}",
         f"<think>{LEARNED} 没有就写 {{}}"],
     "wrong_type": [
         '{"new_memories": [{"reasoning": "x"}]}', '{"useful_ids": ["m-1"], "new_memories": [3]}',
