@@ -72,7 +72,7 @@ WORDS = [
     text.partition("{")[0].rstrip("….：“ ")
     for language in LANGUAGES
     for code in (
-        "admin", "account", "journal", "nobody", "earlier", "weak", "closed", "undecided", "note",
+        "admin", "account", "nobody", "earlier", "weak", "closed", "undecided", "note",
         "unvouched", "reworded",
     )
     for text in [Texts(language).say(f"inject.{code}", end="{")]
