@@ -189,9 +189,15 @@ async def test_a_bare_question_asks_for_what_its_speaker_spoke_of_before(tmp_pat
         await talked(plugin)
         await Desk(rig, plugin=plugin)("forget m-0000000000", sender="10001", admin=False)
         assert not await is_told(plugin)
-        third_party = TurnPlugin(rig, runner="dify", inject_into_prompt=True)
-        await talked(third_party)
-        assert await is_told(third_party)
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_third_partys_runner_is_told_by_the_talk_before_too(tmp_path: Path) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        await rig.remember(BROTHER, group(777))
+        plugin = TurnPlugin(rig, runner="dify", inject_into_prompt=True)
+        await talked(plugin)
+        assert await is_told(plugin)
 
 
 class HangingEmbedder(FakeEmbedder):

@@ -30,7 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
     merge_same_facts,
-    once,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import Linear, RecallWeights, shipped
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
@@ -201,12 +200,6 @@ def test_one_fact_of_two_speakers_is_one_line_with_both_names(
     assert names in line
     assert ("未核实" in line) is ("未核实" in names)
     assert len(rest) == len(others) - 1
-
-
-def test_the_same_is_listed_once() -> None:
-    pair = once([told("小雯"), told("阿杰"), told("老何", "老何管仓库")])
-    assert [[one.memory.who for one in group] for group in pair] == [["小雯", "阿杰"], ["老何"]]
-    assert "小雯 阿杰 · 未核实" in lines(told("小雯、阿杰"))[0]  # no name reads like two
 
 
 OF_ONESELF = "我对花生过敏|用户喜欢喝普洱茶|本人的生日是五月三日|女儿今年三岁了|wife is ill today"
