@@ -23,9 +23,17 @@ MOST_CHARS: Final = 65_536
 """The longest answer."""
 KINDS: Final = {word: kind for kind in MemoryKind for word in (kind.name.lower(), kind.value)}
 _THOUGHT: Final = re.compile(r"<(/?)(?:think(?:ing)?|thought|reasoning)>", re.IGNORECASE)
-_START: Final = re.compile(r'\{\s*["}]|\[\s*[{\]]')
+_START: Final = re.compile(r"\{\s*[\"'}]|\[\s*[{\]]")
 """The beginning of an object, or of a list of them; in {words} a brace means something else."""
-_STRAY_COMMA: Final = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\Z))|,(?=\s*[}\]])', re.DOTALL)
+_LAPSE: Final = re.compile(
+    r'"(?:[^"\\]|\\.)*(?:"|\Z)|'
+    r"'((?:[^'\\\n]|\\.)*)'(?=\s*[:,}\]])|"
+    r"None\b|True\b|False\b|,(?=\s*[}\]])|//[^\n]*",
+    re.DOTALL,
+)
+"""A text, and what stands in Python where JSON has something else, or nothing."""
+_ESCAPE: Final = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
+_NOTHING: Final = (None, "", False, "none", "None", "null", "N/A", "无", "没有")
 _MOST_BROKEN: Final = 10
 """So many objects may begin and not end before the rest is not looked at."""
 _MOST_ITEMS: Final = 120
@@ -33,14 +41,15 @@ _MOST_ITEMS: Final = 120
 _FIELDS: Final = {
     **dict.fromkeys(("usefulid", "useful"), "useful"),
     **dict.fromkeys(("uselessid", "useles"), "useless"),
-    **dict.fromkeys(("newmemory", "memory"), "memories"),
+    **dict.fromkeys(("newmemory", "memory", "新记忆", "新的记忆", "记忆"), "memories"),
     **dict.fromkeys(("contradiction", "correction"), "corrections"),
     "style": "style",
 }
 """Fields of an answer, by what models call them (see ``_object``)."""
 _JUDGMENT: Final = frozenset({"judgment", "judgement"})
 _ITEM_FIELDS: Final = {
-    **dict.fromkeys((*_JUDGMENT, "memory", "content", "text", "fact"), "judgment"),
+    **dict.fromkeys((*_JUDGMENT, "memory", "content", "text", "fact", "statement"), "judgment"),
+    **dict.fromkeys(("判断", "记忆", "内容"), "judgment"),
     **dict.fromkeys(("id", "memoryid"), "oldid"),
     "newmemory": "new",
     "question": "ask",
@@ -119,7 +128,7 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
     unknown: list[object] = []
     for key, value in given.items():
         field = _FIELDS.get(key) or _field_of_shape(value)
-        (fields[field] if field else unknown).extend(as_list(value))
+        (fields[field] if field else unknown).extend(_items(value))
     is_told = any(isinstance(one, str | list | dict) for one in unknown)
     if is_told and not (fields["memories"] or fields["corrections"]):
         return Unreadable("no_field: something stands in an unknown field alone")
@@ -207,9 +216,19 @@ def _decoded(text: str, start: int) -> tuple[object, int]:
     try:
         return _DECODER.raw_decode(text, start)
     except ValueError:
-        mended = _STRAY_COMMA.sub(lambda found: found[1] or " ", text[start:])
+        mended = _LAPSE.sub(_as_json, text[start:])  # it is as long as before, or longer
         value, length = _DECODER.raw_decode(mended)
-        return value, start + length  # a blank stands for each comma, so the places are the same
+        return value, text.rindex(mended[length - 1], start, start + length) + 1
+
+
+def _as_json(lapse: re.Match[str]) -> str:
+    if lapse[0].startswith('"'):
+        return _ESCAPE.sub(lambda found: found[1] or "\\\\", lapse[0])
+    if lapse[1] is not None:
+        told = json.dumps(lapse[1].replace("\\'", "'"), ensure_ascii=False)
+    else:
+        told = {"None": "null", "True": "true", "False": "false"}.get(lapse[0], "")
+    return told.ljust(len(lapse[0]))
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -251,7 +270,7 @@ def as_list(value: object) -> list[object]:
         return value
     if isinstance(value, dict) and all(key.isdecimal() for key in value):
         return list(value.values())
-    return [] if value in (None, "", False) else [value]
+    return [] if value in _NOTHING else [value]
 
 
 def as_text(value: object) -> str:
@@ -292,7 +311,16 @@ def _answer_of_items(value: object) -> dict[str, object] | None:
     return {field: value} if field else None
 
 
+def _items(value: object) -> list[object]:
+    """Returns the items of a field, also those that stand in an object each, or in one together."""
+    if isinstance(value, dict) and all(isinstance(one, list | dict) for one in value.values()):
+        return [item for one in value.values() for item in as_list(one)]
+    return as_list(value)
+
+
 def _item(given: object) -> dict[str, object]:
+    if len(inside := _items(given)) == 1:
+        (given,) = inside
     if isinstance(given, str) and not given.lstrip().startswith(("{", "[")):
         return {"judgment": given}
     fields: Mapping[str, object] = given if isinstance(given, dict) else {}

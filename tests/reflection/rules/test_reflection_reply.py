@@ -90,11 +90,20 @@ SAID = {
             f'{{"useful_ids": [], "学到的": [{ITEM}]}}',
             f'{{"new_memories": [], "extracted_facts": [{ITEM}]}}',
             f'{{"memories": [{ITEM.replace("judgment", "content")}]}}',
+            f"{{'useful_ids': None, 'new_memories': [{ITEM.replace(chr(34), chr(39))}]}}",
+            f'{{"useful_ids": None, "new_memories": [ // 新的\n{ITEM}]}} 完 {{见上}}',
+            f'{{"new_memories": {{"m1": {ITEM}}}, "contradictions": "无"}}',
+            f'{{"new_memories": [{{"memory": {ITEM}}}]}}',
+            f'{{"new_memories": [[{ITEM}]]}}',
+            f'{{"新记忆": [{ITEM.replace("judgment", "内容")}]}}',
             f'{{"memories": [{ITEM.replace("judgment", "judgement")}]}}',
         ],
         ONE,
     ),
     '{"memories": "奶奶对花生过敏"}': memory(),
+    r'{"memories": "在 D:\\logs\app"}': ReflectionReply(
+        new_memories=(NewMemory(r"在 D:\logs\app"),)
+    ),
     '{"useful_ids": "m-1"}': ReflectionReply(("m-1",)),
     '{"contradictions": {"id": "m-1", "new": "奶奶对花生过敏"}}': ReflectionReply(
         contradictions=(Correction("m-1", memory().new_memories[0]),)
