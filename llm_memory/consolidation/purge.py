@@ -224,9 +224,8 @@ class Purge:
             turns = self._turns.of_scope(scope)
             cut = [self._cut(turn, here, named) for turn in turns]
             self._turns.reword([now for now, was in zip(cut, turns, strict=True) if now != was])
-        for batch in self._turns.batches():
-            # It may say any of it in other words: its turns are read again, as they are now.
-            self._turns.keep_reply(replace(batch, reply=""))
+        # They may say any of it in other words: their turns are read again, as they are now.
+        self._turns.drop_answers()
 
     def _cut(self, turn: QueuedTurn, purged: Sequence[Deed], named: Collection[str]) -> QueuedTurn:
         turn = self._corrected.texts.turn_without(turn, purged)

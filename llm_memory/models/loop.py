@@ -17,8 +17,8 @@ type LineName = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Turns that are read together. With a ``reply`` that is being stored, with an ``error`` they
-    were put aside: a stable code and what the service said. Both are never set."""
+    """Turns that are read together: with a ``reply`` that is being stored, or with an ``error`` for
+    which they were put aside, a stable code and what the service said."""
 
     batch_id: str
     scope: str
@@ -69,12 +69,10 @@ class WaitingLine:
 
 @dataclass(frozen=True, slots=True)
 class QueueSize:
-    """Turns that are not read yet, those of open and answered batches included, and since when the
-    oldest waits; and those that were given up."""
+    """Turns that are not read yet, and those that were given up."""
 
     waiting: int = 0
     dead: int = 0
-    oldest: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ type Resting = Literal["", "off", "no_provider", "budget", "backoff", "learning_
 ``learning_paused``: the scope filter is switched off."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReflectionReport:
     """What came of reading what was due: turns that were read, memories that were stored, ids of
     the answers that were ``dropped`` because the turns' scope does not see them or may not change

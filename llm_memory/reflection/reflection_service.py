@@ -24,13 +24,13 @@ from ..errors import ChatFailed, EngineClosed, ScopedMemoryError, StateUnavailab
 from ..log import logger
 from ..models.data_models import Refused, StoredMemory, is_stored
 from ..models.loop import Batch, LineName, ReflectionReport, Resting, WaitingLine, group_of
+from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.deeds import Deeds
 from ..remember.exclusions import Exclusions
 from ..runtime.identifiers import Clock
 from ..scopes.paused_conversations import PausedConversations
-from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import derived_id
 from .feedback_applier import SCOPE_GONE, FeedbackApplier
 from .model import OF_PROMPT, Completion, Model, Purpose, Rests, Schema
@@ -38,16 +38,14 @@ from .rules.due import LEAST_CALL, Allowance, is_due, worth_of
 from .rules.grounding import grounded
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, Prompt, how_many_fit, reflection_prompt
 from .rules.reading import read_reply
-from .rules.reply import MOST_CHARS, Doubtful, ReflectionReply, Unreadable, parse_reply
+from .rules.reply import Doubtful, ReflectionReply, Unreadable, parse_reply
+from .turn_queue import UnreadFollower
 from .turn_store import SqliteTurnStore
-from .unread_follower import UnreadFollower
 
-_MINUTE: Final = 60.0
 _OFTEN: Final = 600.0
-"""Seconds between two passes: at least, and at most."""
+"""Seconds between two passes."""
 _REMEMBERED: Final = 1_000
 """Lines whose worth is remembered until something is said in them."""
-_ERROR: Final = "reader_error"
 _GREETING: Final = "你好"
 type Apply = Callable[..., Awaitable[FeedbackReport]]
 """``CognitiveService.feedback``."""
@@ -65,21 +63,19 @@ class ReflectionService:
     _corrected: Deeds
     _exclusions: Exclusions
     _paused_conversations: PausedConversations
-    _loop_book: SqliteLoopFacts
     _clock: Clock
     _settings: LoopSettings
     _learns: bool
     """False while the scope filter is switched off: nothing is read or stored."""
-    last: ReflectionReport = field(init=False, default=ReflectionReport())
+    last: ReflectionReport = field(init=False, default_factory=ReflectionReport)
     """The report of the last pass, or so far of this one."""
-    error: str | None = field(init=False, default=None)
-    """The last error, empty after a success, None before it was read from the file."""
+    error: str = field(init=False, default="")
+    """The last error, empty after a success."""
     _reading: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
-    _woken: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _works: bool = field(init=False, default=False)
     """The model has answered in this pass."""
-    _passed: set[str | LineName] = field(init=False, default_factory=set)
-    """Answered batches, and lines, that came to nothing in this pass."""
+    _passed: set[LineName] = field(init=False, default_factory=set)
+    """Lines that came to nothing in this pass."""
     _suspects: Counter[LineName] = field(init=False, default_factory=Counter)
     """How many of a line's first turns the service failed for or refused together."""
 
@@ -95,35 +91,18 @@ class ReflectionService:
     def _unavailable(self) -> Resting:
         return self._model.unavailable_reason() if self._learns else "learning_paused"
 
-    def wake(self) -> None:
-        """Have the next pass begin now."""
-        self._woken.set()
-
     async def run(self) -> None:
         """Read what is due, until cancelled or closed."""
         while True:
-            seconds = _OFTEN
             try:
                 await self.read_due()
-                seconds = await self.seconds_until_due()
             except EngineClosed:
                 return
             except StateUnavailable as error:
                 logger.warning("queue_unread", error=error)
             except Exception as error:  # noqa: BLE001  (an error in one pass must not end the loop)
                 logger.error("reading_failed", error=repr(error))
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), seconds)
-            self._woken.clear()
-
-    async def read_due(self) -> ReflectionReport:
-        """Read all turns that are due now, once. Raises EngineClosed, StateUnavailable."""
-        return await self._pass(None, "reading")
-
-    async def reflect(self, *, conversation: str | None = None) -> ReflectionReport:
-        """Read at once all waiting turns of a conversation; without one, what is due. Backoff is
-        skipped, but not the budget. Raises EngineClosed, StateUnavailable."""
-        return await self._pass(conversation, "asked")
+            await asyncio.sleep(_OFTEN)
 
     async def follow(self) -> None:
         """Have exactly what waits be recallable. Raises StateUnavailable."""
@@ -133,10 +112,104 @@ class ReflectionService:
         """Queue again what was put aside. Returns how many batches. Raises StateUnavailable."""
         return await asyncio.to_thread(self._turns.retry)
 
-    async def seconds_until_due(self) -> float:
-        """Returns how long to wait for the next pass. Raises StateUnavailable."""
-        backoff = await self._model.seconds_to_wait()
-        return min(max(backoff, _MINUTE), _OFTEN) if backoff else _OFTEN
+    async def read_due(self) -> ReflectionReport:
+        """Read all turns that are due now, once. Raises EngineClosed, StateUnavailable."""
+        return await self._pass(None)
+
+    async def reflect(self, *, conversation: str) -> ReflectionReport:
+        """Read at once all waiting turns of a conversation. Backoff is skipped, but not the budget.
+        Raises EngineClosed, StateUnavailable."""
+        return await self._pass(conversation)
+
+    async def _pass(self, conversation: str | None) -> ReflectionReport:
+        await self.follow()
+        async with self._reading:
+            self.last, self._works, self._passed = ReflectionReport(), False, set()
+            resting = self._unavailable()
+            if resting not in ("off", "learning_paused"):
+                resting = await self._read_all(conversation)
+            if self.last.error or self.last.read:
+                self.error = self.last.error
+            size = await asyncio.to_thread(self._turns.size, conversation)
+            self.last.resting, self.last.waiting = resting, size.waiting
+            return self.last
+
+    async def _read_all(self, conversation: str | None) -> Resting:
+        """Read one batch after the other. Returns why some that is due was not read."""
+        purpose: Purpose = "asked" if conversation else "reading"
+        whole = Allowance(max(self._settings.daily_tokens, 2 * LEAST_CALL), spent=0, used={})
+        resting: Resting = ""
+        while resting != "backoff":
+            # A request for a conversation means all its turns.
+            allowance = whole if conversation else await self._model.allowance()
+            said, reply = await asyncio.to_thread(self._next, conversation, allowance)
+            if not said:
+                left, _ = await asyncio.to_thread(self._next, conversation, whole)
+                return "budget" if left and not resting else resting
+            try:
+                if not await self._read(said, reply, purpose):
+                    self._passed.add(_line(said))
+            except Rests as rests:
+                resting = rests.why
+                self._passed.add(_line(said))
+            except ChatFailed as failed:
+                if not await self._is_refused(said, failed, purpose):
+                    logger.warning("model_silent", error=failed)
+                    self.last.error, resting = str(failed), "backoff"
+        return resting
+
+    async def _is_refused(
+        self, said: Sequence[QueuedTurn], failed: ChatFailed, purpose: Purpose
+    ) -> bool:
+        """Returns whether it is the words of a line that fail, and not the service. Fewer of its
+        turns are read together next; one that fails alone, and again, is put aside."""
+        line, of_prompt = _line(said), failed.code in OF_PROMPT
+        again, self._suspects[line] = self._suspects[line] > 0, len(said)
+        if again and of_prompt and not self._works:
+            harmless = replace(said[0], user_text=_GREETING, reply_text="", recalled=(), who="")
+            with suppress(ChatFailed):
+                await self._ask(await self._prompt([harmless], []), bool, said[0], purpose)
+        if failed.code == "unreadable" or (again and self._works and len(said) == 1):
+            return await self._put_aside(said, str(failed))
+        return of_prompt and (self._works or not again)
+
+    def _next(self, conversation: str | None, allowance: Allowance) -> tuple[list[QueuedTurn], str]:
+        """Returns what to read next, with its answer if there is one already: of a conversation
+        whatever waits; else what is due, of who used the least today, as far as the allowance
+        goes. Lines that failed come last, paused ones wait."""
+        for batch in self._turns.batches():
+            said = self._turns.of_batch(batch.batch_id)
+            if batch.reply and said and self._may_read(_line(said), said[0].map_key, conversation):
+                return said, batch.reply
+        # What was overheard is read until half of the tokens are spent.
+        addressed = allowance.spent * 2 >= allowance.daily
+        lines = [
+            line
+            for line in self._turns.lines(addressed=addressed)
+            if self._may_read(line.name, line.map_key, conversation)
+            and (conversation or self._is_due(line))
+            and allowance.left(line.group) >= LEAST_CALL
+        ]
+        used = allowance.used
+        urgency = {one: (self._suspects[one.name] > 0, used.get(one.group, 0)) for one in lines}
+        line = min(lines, key=urgency.__getitem__, default=None)
+        if line is None:
+            return [], ""
+        suspected = self._suspects[line.name]
+        most = max(suspected // 2, 1) if suspected else MOST_TURNS
+        first = self._turns.waiting(line, most, addressed=addressed)
+        fitting = first[: how_many_fit(first, allowance.left(line.group) - REPLY_TOKENS)]
+        return self._turns.turns(_tickets(fitting)), ""
+
+    def _may_read(self, line: LineName, map_key: str, conversation: str | None) -> bool:
+        _, where, _ = line
+        wanted = conversation in (None, where) and line not in self._passed
+        return wanted and not self._is_off_the_record(where, map_key)
+
+    def _is_off_the_record(self, *keys: str) -> bool:
+        """Returns whether a conversation is paused, by its own id, or the group's on platforms that
+        split a group by member."""
+        return any(map(self._paused_conversations.of, keys))
 
     def _is_due(self, line: WaitingLine) -> bool:
         idle, after = timedelta(minutes=self._settings.idle_minutes), self._settings.after_turns
@@ -145,139 +218,50 @@ class ReflectionService:
     def _worth_of(self, line: WaitingLine) -> float:
         return sum(map(worth_of, self._turns.waiting(line, MOST_TURNS)))
 
-    def _is_paused(self, *keys: str) -> bool:
-        """Returns whether a conversation is off the record, by its own id, or the group's on
-        platforms that split a group by member."""
-        return any(map(self._paused_conversations.of, keys))
-
-    async def _pass(self, conversation: str | None, purpose: Purpose) -> ReflectionReport:
-        await self.follow()
-        async with self._reading:
-            if self.error is None:
-                self.error = await asyncio.to_thread(self._loop_book.fact, _ERROR)
-            resting, self.last = self._unavailable(), ReflectionReport()
-            self._works, self._passed = False, set()
-            if resting not in ("off", "learning_paused"):
-                resting = await self._read_all(conversation, purpose)
-                if not (resting or conversation):
-                    left = await asyncio.to_thread(self._next, None, None)
-                    resting = "budget" if left else ""
-            if (self.last.error or self.last.read) and self.last.error != self.error:
-                self.error = self.last.error
-                await asyncio.to_thread(self._loop_book.put_fact, _ERROR, self.error)
-            size = await asyncio.to_thread(self._turns.size, conversation)
-            self.last = replace(self.last, resting=resting, waiting=size.waiting)
-            return self.last
-
-    async def _read_all(self, conversation: str | None, purpose: Purpose) -> Resting:
-        """Read one batch after the other. Returns why some that is due was not read."""
-        resting: Resting = ""
-        while resting != "backoff":
-            # A request for a conversation means all its turns.
-            allowance = None if conversation else await self._model.allowance()
-            found = await asyncio.to_thread(self._next, conversation, allowance)
-            if found is None:
-                break
-            before, (batch, said) = self.last, found
-            line = (batch.scope, batch.conversation, said[0].persona)
-            place = batch.batch_id if batch.reply else line
-            self._passed.add(place)
-            try:
-                await self._read(batch, said, purpose)
-            except Rests as rests:
-                resting = rests.why
-            except ChatFailed as failed:
-                self._passed.discard(place)
-                if not await self._is_refused(line, said, failed, purpose):
-                    logger.warning("model_silent", error=failed)
-                    self.last = replace(self.last, error=str(failed))
-                    resting = "backoff"
-            if (self.last.read, self.last.dead) != (before.read, before.dead):
-                self._passed.discard(place)
-                self._suspects[line] -= len(said)
-                self._suspects = +self._suspects
-        return resting
-
-    async def _is_refused(
-        self, line: LineName, said: Sequence[QueuedTurn], failed: ChatFailed, purpose: Purpose
-    ) -> bool:
-        """Returns whether it is the words of a line that fail, and not the service. Fewer of its
-        turns are read together next; one that fails alone, and again, is put aside."""
-        again, of_prompt = self._suspects[line] > 0, failed.code in OF_PROMPT
-        self._suspects[line] = len(said)
-        if again and of_prompt and not self._works:
-            harmless = replace(said[0], user_text=_GREETING, reply_text="", recalled=(), who="")
-            with suppress(ChatFailed):
-                prompt = await self._prompt([harmless], [])
-                await self._ask(prompt, lambda _: True, said[0], purpose)
-        if again and self._works and len(said) == 1:
-            await self._put_aside(said, str(failed))
-            return True
-        return of_prompt and (self._works or not again)
-
-    def _next(
-        self, conversation: str | None, allowance: Allowance | None
-    ) -> tuple[Batch, list[QueuedTurn]] | None:
-        """Returns what to read next, with its answer if there is one already: of a conversation
-        whatever waits; else what is due, of who used the least today, as far as the allowance
-        goes. Lines that failed come last."""
-        for batch in self._turns.batches():
-            if batch.reply and conversation in (None, batch.conversation):
-                said = self._turns.of_batch(batch.batch_id)
-                if batch.batch_id not in self._passed and not self._is_off_the_record(said):
-                    return batch, said
-        # What was overheard is read until half of the tokens are spent.
-        addressed = allowance is not None and allowance.spent * 2 >= allowance.daily
-        lines = [
-            line
-            for line in self._turns.lines(addressed=addressed)
-            if line.name not in self._passed
-            and not self._is_paused(line.conversation, line.map_key)
-            and (line.conversation == conversation if conversation else self._is_due(line))
-            and (allowance is None or allowance.left(line.group) >= LEAST_CALL)
-        ]
-        used = {} if allowance is None else allowance.used
-        urgency = {one: (self._suspects[one.name] > 0, used.get(one.group, 0)) for one in lines}
-        line = min(lines, key=urgency.__getitem__, default=None)
-        if line is None:
-            return None
-        left = self._settings.daily_tokens
-        if allowance is not None:
-            left = min(left, allowance.left(line.group))
-        suspected = self._suspects[line.name]
-        most = max(suspected // 2, 1) if suspected else MOST_TURNS
-        first = self._turns.waiting(line, most, addressed=addressed)
-        fitting = first[: how_many_fit(first, left - REPLY_TOKENS)]
-        said = self._turns.turns([turn.ticket_id for turn in fitting])
-        return (_batch(said), said) if said else None
-
-    def _is_off_the_record(self, said: Sequence[QueuedTurn]) -> bool:
-        return self._is_paused(*{key for turn in said for key in (turn.conversation, turn.map_key)})
-
-    async def _read(self, batch: Batch, said: Sequence[QueuedTurn], purpose: Purpose) -> None:
-        """Have the model read these turns, and apply what it answers, or has answered. Raises
-        ChatFailed, Rests; then they wait."""
-        scope = await self._applier.scope_of(batch.scope)
+    async def _read(self, said: Sequence[QueuedTurn], reply: str, purpose: Purpose) -> bool:
+        """Have the model read these turns, unless it has answered already, and apply what it
+        answers. Returns whether they wait no longer. Raises ChatFailed, Rests."""
+        scope = await self._applier.scope_of(said[0].scope)
         if scope is None:
-            await self._put_aside(said, SCOPE_GONE)
-            return
+            return await self._put_aside(said, SCOPE_GONE)
         cleared, learned = self._corrected.texts.cleared, self._exclusions.cleared
         turns = await asyncio.to_thread(lambda: tuple(cleared(learned(one)) for one in said))
         if not any(one.user_text or (one.reply_text and one in said) for one in turns):
-            await self._learn(said, Feedback())
-            return
-        known = await self._applier.known(turns, scope)
-        prompt = await self._prompt(turns, known)
-        try:
-            reply = await self._reply(batch, said, prompt, purpose)
-        except ChatFailed as failed:
-            if failed.code != "unreadable":
-                raise
-            await self._put_aside(said, str(failed))
-            return
-        if reply is not None and not self._is_off_the_record(said):
-            read = partial(read_reply, reply, turns, proposes=self._settings.proposes)
-            await self._learn(said, await asyncio.to_thread(read))
+            return await self._learn(said, Feedback())
+        answer = await asyncio.to_thread(parse_reply, reply)
+        if isinstance(answer, Unreadable):
+            answer = await self._answer(said, turns, scope, purpose)
+            kept = replace(_batch(said), reply=_as_text(answer))
+            if not await asyncio.to_thread(self._turns.keep, kept, said):
+                return False  # moved, dropped or reworded meanwhile
+        read = partial(read_reply, answer, turns, proposes=self._settings.proposes)
+        return await self._learn(said, await asyncio.to_thread(read))
+
+    async def _answer(
+        self,
+        said: Sequence[QueuedTurn],
+        turns: Sequence[QueuedTurn],
+        scope: Scope,
+        purpose: Purpose,
+    ) -> ReflectionReply:
+        """Returns what the model answers, as far as it may stand. Raises ChatFailed, Rests."""
+        prompt = await self._prompt(turns, await self._applier.known(turns, scope))
+
+        def understand(
+            completion: Completion,
+        ) -> ReflectionReply | Doubtful[ReflectionReply] | Unreadable:
+            if self._is_off_the_record(said[0].conversation, said[0].map_key):
+                raise Rests("")  # since it was asked: nothing is kept of it
+            read = parse_reply(completion.text)
+            if isinstance(read, Unreadable):
+                return read
+            if read.dropped:
+                logger.info("items_dropped", items=", ".join(read.dropped))
+            # With what was corrected since: that is not made up, and refused where it is stored.
+            return grounded(read, said, prompt)
+
+        self._turns.read_now = _tickets(said)
+        return await self._ask(prompt, understand, said[0], purpose)
 
     async def _prompt(self, turns: Sequence[QueuedTurn], known: Sequence[StoredMemory]) -> Prompt:
         settings = self._settings
@@ -291,41 +275,6 @@ class ReflectionService:
             spoken="en" if settings.english else "zh",
         )
 
-    async def _reply(
-        self, batch: Batch, said: Sequence[QueuedTurn], prompt: Prompt, purpose: Purpose
-    ) -> ReflectionReply | None:
-        """Returns the answer that was kept, or the model's, kept now; None where the turns are no
-        longer all there, in their scope and words. Raises ChatFailed, Rests."""
-
-        texts = list[str]()
-
-        def understand(
-            completion: Completion,
-        ) -> ReflectionReply | Doubtful[ReflectionReply] | Unreadable:
-            texts.append(completion.text[: MOST_CHARS + 1])
-            read = parse_reply(texts[-1])
-            if isinstance(read, ReflectionReply) and read.dropped:
-                logger.info("items_dropped", items=", ".join(read.dropped))
-            # With what was corrected since: that is not made up, and refused where it is stored.
-            reply = read if isinstance(read, Unreadable) else grounded(read, said, prompt)
-            if not isinstance(reply, ReflectionReply) and self._is_off_the_record(said):
-                raise Rests("")  # nobody may be asked again now
-            return reply
-
-        if batch.reply:
-            kept = await asyncio.to_thread(understand, Completion(batch.reply))
-            if isinstance(kept, Unreadable):
-                raise ChatFailed("unreadable", kept.reason)
-            return kept.value if isinstance(kept, Doubtful) else kept
-        if await asyncio.to_thread(self._turns.take, batch, _tickets(said)) != [*said]:
-            return None
-        reply = await self._ask(prompt, understand, said[0], purpose)
-        if await asyncio.to_thread(self._turns.of_batch, batch.batch_id) != [*said]:
-            return None
-        told = texts[0] if len(texts) == 1 else _as_text(reply)
-        answered = replace(batch, reply=told)
-        return reply if await asyncio.to_thread(self._turns.keep_reply, answered) else None
-
     async def _ask[T](
         self, prompt: Prompt, schema: Schema[T], turn: QueuedTurn, purpose: Purpose
     ) -> T:
@@ -334,7 +283,7 @@ class ReflectionService:
         self._works = True
         return found
 
-    async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> None:
+    async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> bool:
         first, *also = _tickets(said)
         try:
             applied = await self._apply(feedback, ticket=Ticket(first, tuple(also)))
@@ -342,39 +291,50 @@ class ReflectionService:
             raise  # closed, or a disk error: it is tried again
         except Exception as error:  # noqa: BLE001  (one answer must not stop the others)
             logger.error("reading_not_applied", error=repr(error))
-            await self._put_aside(said, f"internal: {type(error).__name__}")
-            return
-        refused = {one.reason for one in applied.outcomes if isinstance(one, Refused)}
-        if "not_written" in refused:
-            self.last = replace(self.last, error="not_written")
-        elif applied.known and "learning_paused" not in refused:
-            stored = sum(is_stored(one, "stored", "replaced") for one in applied.outcomes)
-            if applied.dropped:
-                logger.info("commands_dropped", count=applied.dropped)
-            self.last = replace(
-                self.last,
-                read=self.last.read + len(said),
-                stored=self.last.stored + stored,
-                dropped=self.last.dropped + applied.dropped,
-                error="",
+            return await self._put_aside(said, f"internal: {type(error).__name__}")
+        if any(
+            isinstance(one, Refused) and one.reason == "not_written" for one in applied.outcomes
+        ):
+            self.last.error = "not_written"
+            return False
+        if applied.known:
+            self.last.read += len(said)
+            self.last.stored += sum(
+                is_stored(one, "stored", "replaced") for one in applied.outcomes
             )
+            self.last.dropped += applied.dropped
+            self.last.error = ""
+            self._suspect_less(said)
+        return applied.known
 
-    async def _put_aside(self, said: Sequence[QueuedTurn], error: str) -> None:
+    async def _put_aside(self, said: Sequence[QueuedTurn], error: str) -> bool:
         """They are kept, can be recalled, and an admin may have them read again."""
         dead = replace(_batch(said), error=error)
-        await asyncio.to_thread(self._turns.take, dead, _tickets(said))
-        logger.warning("turns_set_aside", count=len(said), error=error)
-        self.last = replace(self.last, dead=self.last.dead + 1, error=error)
+        if kept := await asyncio.to_thread(self._turns.keep, dead, said):
+            logger.warning("turns_set_aside", count=len(said), error=error)
+            self.last.dead += 1
+            self.last.error = error
+            self._suspect_less(said)
+        return kept
+
+    def _suspect_less(self, settled: Sequence[QueuedTurn]) -> None:
+        self._suspects[_line(settled)] -= len(settled)
+        self._suspects = +self._suspects
 
 
 def _as_text(reply: ReflectionReply) -> str:
-    """Returns an answer that two were joined to, as a model would have given it."""
-    told = {**asdict(reply), "style": [[part for part in one if part] for one in reply.manner]}
+    """Returns an answer as a model would have given it."""
+    manner = [[part for part in one if part] for one in reply.manner]
+    told = {**asdict(replace(reply, dropped=())), "style": manner}
     return json.dumps(told, ensure_ascii=False)
 
 
 def _tickets(turns: Sequence[QueuedTurn]) -> list[str]:
     return [turn.ticket_id for turn in turns]
+
+
+def _line(turns: Sequence[QueuedTurn]) -> LineName:
+    return (turns[0].scope, turns[0].conversation, turns[0].persona)
 
 
 def _batch(turns: Sequence[QueuedTurn]) -> Batch:

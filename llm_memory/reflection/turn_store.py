@@ -1,14 +1,12 @@
 """Finished turns and the batches they are read in, in ``state/loop.sqlite``.
 
-A turn waits, or is in a batch: one that a model reads now, one whose answer is being applied, or
-one that was put aside. A batch with neither answer nor error is left over from a call that came to
-nothing, and its turns wait. Every method blocks, and raises StateUnavailable.
+A turn waits, or is in a batch: one whose answer is being applied, or one that was put aside. Every
+method blocks, and raises StateUnavailable.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import astuple, fields
@@ -29,12 +27,11 @@ _VALUES: Final = ", ".join("?" * len(_NAMES))
 _PUT: Final = f"INSERT OR IGNORE INTO turn ({_COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
 _PUT_BATCH: Final = "INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?)"
 _NAMED: Final = "ticket_id IN (SELECT value FROM json_each(?))"
-_UNANSWERED: Final = (
-    f"UPDATE batch SET reply = '' WHERE batch_id IN (SELECT batch_id FROM turn WHERE {_NAMED})"  # noqa: S608
-)
+_OF_NAMED: Final = f"batch_id IN (SELECT batch_id FROM turn WHERE {_NAMED})"  # noqa: S608
 _SPEAKER: Final = "CASE person WHEN '' THEN conversation ELSE person END"
-_WAITS: Final = "batch_id NOT IN (SELECT batch_id FROM batch WHERE reply <> '' OR error <> '')"
-_MAY_GO: Final = "batch_id NOT IN (SELECT batch_id FROM batch WHERE error = '')"
+_WAITS: Final = "batch_id NOT IN (SELECT batch_id FROM batch)"
+_MAY_GO: Final = f"batch_id NOT IN (SELECT batch_id FROM batch WHERE error = '') AND NOT {_NAMED}"  # noqa: S608
+_DROP_EMPTY: Final = "DELETE FROM batch WHERE batch_id NOT IN (SELECT batch_id FROM turn)"
 _ASKED: Final = (
     f"{_WAITS} AND (? = 0 OR reply_text <> '' OR conversation LIKE"
     f" '%:{ConversationKind.PRIVATE}:%')"
@@ -54,8 +51,7 @@ WITH mine AS (
     FROM turn WHERE {_ASKED} AND scope = ? AND conversation = ? AND persona = ?)
 SELECT {_COLUMNS} FROM mine JOIN turn ON place = at ORDER BY nth, at LIMIT ?"""  # noqa: S608
 _SIZE: Final = """
-SELECT TOTAL(b.batch_id IS NULL), TOTAL(b.batch_id IS NOT NULL),
-    MIN(CASE WHEN b.batch_id IS NULL THEN observed_at END)
+SELECT TOTAL(b.batch_id IS NULL), TOTAL(b.batch_id IS NOT NULL)
 FROM turn LEFT JOIN batch b ON b.batch_id = turn.batch_id AND b.error <> ''
 WHERE ? IS NULL OR turn.conversation = ?"""
 
@@ -65,6 +61,8 @@ class SqliteTurnStore:
 
     def __init__(self, file: SqliteLoopFile) -> None:
         self._file = file
+        self.read_now: Collection[str] = ()
+        """The tickets that a model reads now: a full queue drops others."""
 
     def put(self, turn: QueuedTurn) -> None:
         """Queue a turn. On disk when it returns. One that is there already is ignored."""
@@ -74,27 +72,26 @@ class SqliteTurnStore:
         """Queue a turn in the place of an older one, counted among what was dropped that day: of
         the group that holds the most places, the oldest turn of the speaker who holds the most.
         Returns the ticket of that turn; empty, and nothing is done, where all are being read."""
-        held, groups = Counter[tuple[str, str]](), Counter[str]()
+        groups = Counter([group_of(turn.scope)])
+        kept = _all(self.read_now)
         with self._file.transaction() as connection:
-            for scope, speaker, count in connection.execute(
-                f"SELECT scope, {_SPEAKER}, COUNT(*) FROM turn WHERE {_MAY_GO} GROUP BY 1, 2"  # noqa: S608
-            ):
-                held[scope, speaker] = count
+            held = connection.execute(
+                f"SELECT scope, {_SPEAKER}, COUNT(*) FROM turn WHERE {_MAY_GO} GROUP BY 1, 2",  # noqa: S608
+                (kept,),
+            ).fetchall()
+            for scope, _, count in held:
                 groups[group_of(scope)] += count
             if not held:
                 return ""
-            groups[group_of(turn.scope)] += 1
-            if (newcomer := (turn.scope, turn.person or turn.conversation)) in held:
-                held[newcomer] += 1
-            loudest = max(held, key=lambda one: (groups[group_of(one[0])], held[one], one))
+            scope, speaker, _ = max(held, key=lambda one: (groups[group_of(one[0])], one[2], one))
             ((ticket,),) = connection.execute(
-                f"SELECT ticket_id FROM turn WHERE scope = ? AND {_SPEAKER} = ? AND {_MAY_GO}"  # noqa: S608
+                f"SELECT ticket_id FROM turn WHERE {_MAY_GO} AND scope = ? AND {_SPEAKER} = ?"  # noqa: S608
                 " ORDER BY place LIMIT 1",
-                loudest,
+                (kept, scope, speaker),
             )
             connection.execute("DELETE FROM turn WHERE ticket_id = ?", (ticket,))
-            _drop_empty_batches(connection)
-            add_share(connection, day, Share(group_of(loudest[0]), dropped=1))
+            connection.execute(_DROP_EMPTY)
+            add_share(connection, day, Share(group_of(scope), dropped=1))
             connection.execute(_PUT, _row(turn))
         return str(ticket)
 
@@ -119,34 +116,28 @@ class SqliteTurnStore:
         rows = self._file.rows(_WAITING, (int(addressed), *line.name, limit))
         return [_turn(row) for row in rows]
 
-    def unread(self, limit: int) -> list[tuple[str, str]]:
-        """Returns ticket and scope of the newest turns, of those put aside, too."""
-        question = "SELECT ticket_id, scope FROM turn ORDER BY place DESC LIMIT ?"
-        return [(str(ticket), str(scope)) for ticket, scope in self._file.rows(question, (limit,))]
+    def newest(self, limit: int) -> list[QueuedTurn]:
+        """Returns the newest turns, of those put aside, too."""
+        newest = "place IN (SELECT place FROM turn ORDER BY place DESC LIMIT ?)"
+        return self._turns(newest, limit)
 
-    def take(self, batch: Batch, ticket_ids: Collection[str]) -> list[QueuedTurn]:
-        """Have the batch hold these turns, and tell in which state they are: read now, or with an
-        error put aside. Returns those that it holds, in the order in which they came: of its scope,
-        and not those that are in another batch."""
+    def keep(self, batch: Batch, turns: Sequence[QueuedTurn]) -> bool:
+        """Have the batch hold these turns, with their answer, or put aside with an error. Returns
+        False, and does nothing, where they are no longer there as they were."""
+        tickets = [turn.ticket_id for turn in turns]
         with self._file.transaction() as connection:
+            if self.turns(tickets) != [*turns]:
+                return False
             connection.execute(_PUT_BATCH, _row(batch))
             connection.execute(
-                f"UPDATE turn SET batch_id = ? WHERE {_NAMED} AND scope = ?"  # noqa: S608
-                f" AND ({_WAITS} OR ? <> '')",
-                (batch.batch_id, _all(ticket_ids), batch.scope, batch.error),
+                f"UPDATE turn SET batch_id = ? WHERE {_NAMED}",  # noqa: S608
+                (batch.batch_id, _all(tickets)),
             )
-            _drop_empty_batches(connection)
-        return self.of_batch(batch.batch_id)
+        return True
 
-    def keep_reply(self, batch: Batch) -> bool:
-        """Keep a batch's answer; without one its turns wait again. Returns False where the batch
-        has another scope by now, or is gone: then it answers what is no longer asked."""
-        with self._file.transaction() as connection:
-            kept = connection.execute(
-                "UPDATE batch SET reply = ? WHERE batch_id = ? AND scope = ?",
-                (sound(batch.reply), batch.batch_id, batch.scope),
-            )
-        return bool(kept.rowcount)
+    def drop_answers(self) -> None:
+        """Have all turns wait again whose answer is not applied yet."""
+        self._file.write("DELETE FROM batch WHERE error = ''", [()])
 
     def retry(self) -> int:
         """Have all turns wait again that were put aside. Returns how many batches there were."""
@@ -192,25 +183,19 @@ class SqliteTurnStore:
         """Have these turns, and what they are read in, belong to another scope from now on.
         Returns those that changed: a turn that is read together with one that is not named
         stays. All at once, or nothing."""
-        named = frozenset(ticket_ids)
+        named = _all(ticket_ids)
         with self._file.transaction() as connection:
-            rows = connection.execute(
-                "SELECT ticket_id, COALESCE(batch.batch_id, '') FROM turn LEFT JOIN batch"
-                " USING (batch_id) WHERE turn.scope = ? ORDER BY place",
-                (source,),
-            ).fetchall()
-            kept = {batch for ticket, batch in rows if batch and ticket not in named}
-            moved = [(t, batch) for t, batch in rows if t in named and batch not in kept]
-            for table, key, ids in (
-                ("turn", "ticket_id", [ticket for ticket, _ in moved]),
-                ("batch", "batch_id", [batch for _, batch in moved]),
-            ):
-                connection.execute(
-                    f"UPDATE {table} SET scope = ?"  # noqa: S608
-                    f" WHERE {key} IN (SELECT value FROM json_each(?))",
-                    (target, _all(ids)),
-                )
-        return [str(ticket) for ticket, _ in moved]
+            found = connection.execute(
+                f"SELECT ticket_id FROM turn WHERE {_NAMED} AND scope = ? AND batch_id NOT IN"  # noqa: S608
+                f" (SELECT batch_id FROM turn JOIN batch USING (batch_id) WHERE NOT {_NAMED})"
+                " ORDER BY place",
+                (named, source, named),
+            )
+            moved = [str(ticket) for (ticket,) in found]
+            values = (target, _all(moved))
+            connection.execute(f"UPDATE turn SET scope = ? WHERE {_NAMED}", values)  # noqa: S608
+            connection.execute(f"UPDATE batch SET scope = ? WHERE {_OF_NAMED}", values)  # noqa: S608
+        return moved
 
     def drop(self, ticket_ids: Collection[str]) -> None:
         """Delete turns: what they taught stands in the vault, or is not to be learned. Unknown ones
@@ -218,9 +203,9 @@ class SqliteTurnStore:
         left. All at once, or nothing."""
         gone = (_all(ticket_ids),)
         with self._file.transaction() as connection:
-            connection.execute(_UNANSWERED, gone)
+            connection.execute(f"DELETE FROM batch WHERE error = '' AND {_OF_NAMED}", gone)  # noqa: S608
             connection.execute(f"DELETE FROM turn WHERE {_NAMED}", gone)  # noqa: S608
-            _drop_empty_batches(connection)
+            connection.execute(_DROP_EMPTY)
 
     def count(self) -> int:
         """Returns how many there are. Cheap: it is asked before each ``put``."""
@@ -228,15 +213,8 @@ class SqliteTurnStore:
 
     def size(self, conversation: str | None = None) -> QueueSize:
         """Returns how many there are, or of a conversation, by how far they are."""
-        ((waiting, dead, oldest),) = self._file.rows(_SIZE, (conversation, conversation))
-        return QueueSize(int(waiting), int(dead), _moment(oldest) if oldest else None)
-
-
-def _drop_empty_batches(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "DELETE FROM batch WHERE NOT EXISTS"
-        " (SELECT 1 FROM turn WHERE turn.batch_id = batch.batch_id)"
-    )
+        (counts,) = self._file.rows(_SIZE, (conversation, conversation))
+        return QueueSize(*map(int, counts))
 
 
 def _all(ids: Collection[str]) -> str:

@@ -53,9 +53,8 @@ from ..reflection.feedback_applier import FeedbackApplier
 from ..reflection.model import ChatModel, Model
 from ..reflection.model_histories import ModelHistories
 from ..reflection.reflection_service import ReflectionService
-from ..reflection.turn_queue import TurnQueue
+from ..reflection.turn_queue import TurnQueue, UnreadFollower
 from ..reflection.turn_store import SqliteTurnStore
-from ..reflection.unread_follower import UnreadFollower
 from ..remember.corrected_texts import CorrectionFollower
 from ..remember.deeds import Deeds
 from ..remember.edit import DraftChecks

@@ -77,14 +77,11 @@ class SqliteLoopFacts:
 
     def count_evidence(self, useful: Sequence[Key], useless: Sequence[Key]) -> None:
         """Count one more of each, in the memories' own scope."""
-        counted: dict[Key, tuple[int, int]] = {}
         good, bad = Counter(useful), Counter(useless)
-        for key in {*good, *bad}:
-            counted[key] = (good[key], bad[key])
         self._file.write(
             "INSERT INTO evidence VALUES (?, ?, ?, ?) ON CONFLICT (scope, memory_id) DO UPDATE SET"
             " useful = useful + excluded.useful, useless = useless + excluded.useless",
-            [(key.scope, key.memory_id, *counts) for key, counts in counted.items()],
+            [(key.scope, key.memory_id, good[key], bad[key]) for key in {*good, *bad}],
         )
 
     def evidence(self, scope: str) -> list[Evidence]:

@@ -188,7 +188,7 @@ async def test_a_failed_call_is_made_again_when_it_is_time_also_after_a_restart(
         clock.forward(seconds=59)
     async with running(tmp_path, chat=chat, clock=clock, settings=DUE) as rig:
         assert (await rig.engine.reflection.read_due()).resting == "backoff"
-        assert (await rig.engine.status()).loop.error == "busy: 429"
+        assert (await rig.engine.status()).loop.resting == "backoff"
         assert len(chat.calls) == 1
         clock.forward(seconds=1)
         assert (await rig.engine.reflection.read_due()).read == 1
@@ -335,7 +335,7 @@ async def test_while_a_conversation_is_off_the_record_nothing_of_it_is_asked_or_
     tmp_path: Path, first: str
 ) -> None:
     async with reading(tmp_path, settings=DUE) as bot:
-        reflection, service = bot.engine.reflection, bot.engine.service
+        service = bot.engine.service
         bot.chat.otherwise = reader()
         if first == "不是 JSON":
             bot.chat.add(first)
@@ -350,11 +350,10 @@ async def test_while_a_conversation_is_off_the_record_nothing_of_it_is_asked_or_
         for read in (await bot.read_due(), await reflect(bot)):
             assert read.read == 0
         assert len(bot.chat.calls) == 1
-        assert await reflection.seconds_until_due() >= 600
         await service.resume(conversation_id=FAMILY, actor=ADMIN)
         assert (await bot.read_due()).read == 1
         assert texts_of(bot) == {"家人": [SAID]}
-        assert len(bot.chat.calls) == (2 if first == "不是 JSON" else 1)
+        assert len(bot.chat.calls) == 2
 
 
 @pytest.mark.parametrize("how", ["moved", "dropped", "reworded"])
