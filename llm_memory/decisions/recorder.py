@@ -133,7 +133,7 @@ class Recorder:
     async def _former(self, number: int, stored: StoredMemory) -> StoredMemory | None:
         """Returns the decision of the entry's own scope with this number, if it is in force."""
         own = list(self._catalogue.visible(ScopeFilter((stored.scope,)))) if number else []
-        return await asyncio.to_thread(decided_here, cooperative(own), number)
+        return await asyncio.to_thread(lambda: decided_here(cooperative(own), number))
 
     async def _decide_here(self, record: Record, stored: StoredMemory | None) -> Recorded | Refused:
         """Mark the entry; a kill before it has decided nothing."""
