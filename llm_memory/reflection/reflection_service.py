@@ -29,6 +29,7 @@ from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.deeds import Deeds
 from ..remember.exclusions import Exclusions
+from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..scopes.paused_conversations import PausedConversations
 from ..text.normalising import derived_id
@@ -258,7 +259,7 @@ class ReflectionService:
             if read.dropped:
                 logger.info("items_dropped", items=", ".join(read.dropped))
             # With what was corrected since: that is not made up, and refused where it is stored.
-            return grounded(read, said, prompt)
+            return grounded(read, said, prompt, cooperative)
 
         self._turns.read_now = _tickets(said)
         return await self._ask(prompt, understand, said[0], purpose)

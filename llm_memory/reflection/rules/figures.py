@@ -228,15 +228,15 @@ class Evidence:
         days = tuple({at.date() for _, at in said})
         return cls(text, tuple(found), frozenset(numbers), tokens, days, names_days)
 
-    def unsaid(self, text: str, names: str, heard: str) -> list[str]:
+    def unsaid(self, text: str, names: Sequence[str], heard: str) -> list[str]:
         """Returns the words of figures and names of a text that were not said. ``names``: of the
-        speakers; ``heard``: where else a name may come from."""
+        speakers; ``heard``: where else a name may come from, plain."""
         bases = [datetime.combine(day, time()) for day in self.days]
         bare = text
-        for who in names.split():
+        for who in " ".join(names).split():
             bare = bare.replace(who, "@")  # 小明晚上 is not 明晚
         unsaid = [self._unsaid(figures(bare, at)) for at in bases]
-        return [*min(unsaid, key=len, default=[]), *self._unnamed(text, plain(names), heard)]
+        return [*min(unsaid, key=len, default=[]), *self._unnamed(text, names, heard)]
 
     def _unsaid(self, told: Sequence[Figure]) -> list[str]:
         # The day of the week of a day is that day's.
@@ -308,13 +308,13 @@ class Evidence:
             or holds(self.text, f"{first.month}/{first.day}")
         )
 
-    def _unnamed(self, text: str, names: str, known: str) -> Iterator[str]:
+    def _unnamed(self, text: str, names: Sequence[str], known: str) -> Iterator[str]:
         """Yields names that nobody has said, and what nobody said that a speaker is called."""
         told = plain(text)
-        known = f"{known}\n{self.text}\n{names}"
+        known = f"{known}\n{self.text}"
         for pattern in ("han_name", "placeholder"):
             yield from (name for name in GROUNDING[pattern].findall(told) if name not in known)
-        for who in filter(None, names.split()):
+        for who in " ".join(map(plain, names)).split():
             told = told.replace(who, "@")
         for name in GROUNDING["called"].findall(told):
             own = rf"(?:叫|称|号|喊|我是|名[字叫]?).{{0,4}}{re.escape(name[:2])}"

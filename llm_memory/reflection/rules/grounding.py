@@ -9,25 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import cache, partial
-from typing import Final, Literal
+from functools import cache, cached_property, partial
+from typing import Final
 
 from ...models.turns import QueuedTurn
 from ...recall.rules.tell_once import claiming_nothing
-from ...text.english import stem
 from ...text.normalising import clean
 from ...text.overlap import CHANGED, content, pieces
 from ...text.scripts import fold
 from ...text.stated import SENTENCE, Mood, read, supposes
 from ...texts import Texts
 from . import GROUNDING
+from .claims import Fault, Words, are_exchanged, is_of_kin, turned
 from .figures import Evidence, figures, plain
-from .guards import denials
 from .prompt import Prompt, as_data, instructions, speakers
-from .reply import Doubtful, NewMemory, ReflectionReply, Unreadable
+from .reply import Correction, Doubtful, NewMemory, ReflectionReply, Unreadable
 
 _MADE_UP: Final = "made_up: the memories share nothing with the turns"
 _OTHER_LANGUAGE: Final = "language: the memories are not in the language of the turns"
@@ -36,10 +35,8 @@ _SCRIPTS: Final = (
     re.compile(r"(?:[A-Za-z']+\s){2}[A-Za-z]"),
 )
 """So much of a script in a row is its language: more than a name."""
-_BEHIND: Final = 3
-"""So many Han characters, or words, behind a negation tell what is denied."""
 
-type Fault = Literal["foreign", "unstated", "label", "figure", "denied", "unsure", "speaker"]
+type Each = Callable[[Sequence[Correction]], Iterator[Correction]]
 _FAR: Final = 1_000
 """Days."""
 _STATED: Final[tuple[Mood, ...]] = ("stated",)
@@ -48,72 +45,62 @@ _FINAL: Final[tuple[Fault, ...]] = ("foreign", "unstated")
 """Faults that no other words put right."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Words that a person said, or assented to."""
-
-    text: str
-    plain: str
-    words: frozenset[str]
-    turn: QueuedTurn
-
-    @classmethod
-    def of(cls, text: str, turn: QueuedTurn) -> Piece:
-        """Returns words of a turn's person."""
-        told = plain(text)
-        return cls(text, told, content(told), turn)
-
-
 @dataclass(frozen=True)
 class Talk:
     """What was said in turns. ``elsewhere``: words that were only asked, supposed or joked, or that
-    the bot alone said. ``names``: those of the speakers, by their labels."""
+    the bot alone said. ``names``: those of the speakers, by their labels. ``heard``: all of it,
+    plain."""
 
     turns: Sequence[QueuedTurn]
-    pieces: Sequence[Piece]
+    said: Sequence[Words]
     elsewhere: frozenset[str]
     evidence: Evidence
     names: dict[str, str]
     heard: str
-    """All that was said in the turns, folded."""
 
     @classmethod
     def of(cls, turns: Sequence[QueuedTurn], known: str, moods: Collection[Mood]) -> Talk:
         """Reads the turns of one conversation, the oldest first. ``known``: what the model was
         shown beside them; ``moods``: what counts as said."""
-        said, unsaid, answered = list[tuple[str, QueuedTurn]](), list[str](), list[str]()
+        said, unsaid, answered = list[Words](), list[str](), list[str]()
         for before, turn in zip((None, *turns), turns, strict=False):
-            assents = before is not None and GROUNDING["assent"].search(plain(turn.user_text))
             if before is not None:
+                told = Words(turn.user_text)
                 # What a person answers is told with the words of the question.
                 asked = SENTENCE.findall(f"{before.user_text}\n{before.reply_text}")
-                if not GROUNDING["refuses"].search(plain(turn.user_text)):
+                if not told.has("refuses"):
                     answered += [sentence for sentence in asked if sentence[-1:] in "?？"]
                 own = before.user_text if before.person != turn.person else ""
-                said += [(one, turn) for one in (before.reply_text, own) if assents]
+                if told.has("assent"):
+                    said += [Words(one, turn) for one in (before.reply_text, own)]
             said = _corrected(said, turn)
-            text, told = turn.user_text, plain(turn.user_text)
-            if slip := GROUNDING["misspoke"].search(told):
-                since = told[slip.start() :]
-                text = _left(told[: slip.start()], since, turn.observed_at) + since
+            text, plainly = turn.user_text, plain(turn.user_text)
+            if slip := GROUNDING["misspoke"].search(plainly):
+                since = plainly[slip.start() :]
+                text = _left(plainly[: slip.start()], since, turn.observed_at) + since
             for clause, mood in read(text):
                 if mood in moods:
-                    said.append((clause, turn))
+                    said.append(Words(clause, turn))
                 else:
                     unsaid.append(clause)
             unsaid.append(turn.reply_text)
-        found = [
-            Piece.of(clause, turn)
-            for text, turn in said
-            for clause in GROUNDING["clause"].findall(text)
-        ]
-        stated = frozenset[str]().union(*(one.words for one in found))
-        elsewhere = content(plain("\n".join(unsaid))) - content(plain("\n".join(answered))) - stated
+        clauses = [Words(one, o.turn) for o in said for one in GROUNDING["clause"].findall(o.text)]
+        stated = frozenset[str]().union(*(one.content for one in clauses))
+        elsewhere = content(plain("\n".join(unsaid))) - content(plain("\n".join(answered)))
+        at = [(one.text, one.turn.observed_at) for one in said if one.turn is not None]
+        at += [("", turn.observed_at) for turn in turns]
         names = {one.label: one.name for one in speakers(turns)}
-        at = [(text, turn.observed_at) for text, turn in (*said, *(("", turn) for turn in turns))]
         heard = plain("\n".join(f"{one.who}\n{one.user_text}\n{one.reply_text}" for one in turns))
-        evidence = Evidence.of(at, known)
-        return cls(turns, found, elsewhere, evidence, names, heard)
+        return cls(turns, clauses, elsewhere - stated, Evidence.of(at, known), names, heard)
+
+    @cached_property
+    def stated(self) -> frozenset[str]:
+        return frozenset[str]().union(*(one.content for one in self.said))
+
+    @cached_property
+    def speakers(self) -> list[str]:
+        """The names of the speakers who have one."""
+        return [*filter(None, self.names.values())]
 
     def put_right(self, new: NewMemory) -> NewMemory:
         """Returns an item with names for labels, and without a day that nobody named."""
@@ -154,107 +141,102 @@ class Talk:
         """Returns what is wrong with a memory, and in which of its words; None where it may stand.
         ``old``: what it corrects, empty for nothing."""
         bare = text
-        for name in filter(None, self.names.values()):
+        for name in self.speakers:
             bare = bare.replace(name, " ")
         wanted, before = content(plain(bare)) or content(plain(text)), content(plain(old))
-        said = before.union(*(one.words for one in self.pieces))
+        said, unsaid = self.stated | before, self.elsewhere - before
         if not wanted & (said | self.elsewhere) or self._is_of_prompt(text):
             return "foreign", ""
-        clauses = GROUNDING["clause"].findall(text)
-        unsaid = self.elsewhere - before
-        if not wanted & said or 2 * len(wanted & unsaid) >= len(wanted):
-            return "unstated", ""
-        parts = ([word for word in content(plain(one)) if not word.isdecimal()] for one in clauses)
-        if any(2 * len(unsaid.intersection(part)) > len(part) > 1 for part in parts):
+        clauses = [Words(clause) for clause in GROUNDING["clause"].findall(text)]
+        parts = [{word for word in one.content if not word.isdecimal()} for one in clauses]
+        if (
+            not wanted & said
+            or 2 * len(wanted & unsaid) >= len(wanted)
+            or any(2 * len(unsaid & part) > len(part) > 1 for part in parts)
+        ):
             return "unstated", ""
         label = GROUNDING["label"].search(text)
         if label and plain(label[0]).strip() not in self.evidence.text:
             return "label", label[0]
-        names = " ".join(self.names.values())
-        if unnamed := self.evidence.unsaid(text, names, self.heard):
+        if unnamed := self.evidence.unsaid(text, self.speakers, self.heard):
             return "figure", "、".join(unnamed)
-        bent = ((self._bent(clause, text), clause) for clause in clauses)
+        bent = ((self._bent(clause, text), clause.text) for clause in clauses)
         return next(((fault, clause) for fault, clause in bent if fault), None)
 
-    def _bent(self, clause: str, text: str) -> Fault | None:
+    def _bent(self, told: Words, text: str) -> Fault | None:
         """Returns what a clause of a text makes of the words that are nearest to it."""
-        told, near = plain(clause), self.nearest(clause, text)
-        heads = {head for head, *_ in _denials(told)}
+        near = self.nearest(told, text)
+        heads = {head for head, *_ in told.denials}
         agreed = any(
-            content(told) & one.words and heads & {head for head, *_ in _denials(one.plain)}
-            for one in self.pieces
+            told.content & one.content and heads.intersection(head for head, *_ in one.denials)
+            for one in self.said
         )
-        turned = [_turned(told, piece.plain) for piece in near]
-        faults = [None if agreed and fault == "denied" else fault for fault in turned]
-        denied = [o.plain for o, fault in zip(near, faults, strict=True) if fault == "denied"]
-        heads = {head for text in (told, *denied) for head, *_ in _denials(text)}
-        others = (_units(o.plain) for o in near if o.plain not in denied)
-        if denied and not any(heads.intersection(units) for units in others):
+        made = [turned(told, one) for one in near]
+        faults = [None if agreed and fault == "denied" else fault for fault in made]
+        denied = [one for one, fault in zip(near, faults, strict=True) if fault == "denied"]
+        heads = {head for one in (told, *denied) for head, *_ in one.denials}
+        others = (one for one in near if one not in denied)
+        if denied and not any(heads.intersection(one.units) for one in others):
             return "denied"
-        if near and self._was_taken_back(told, near[0]):
-            return "denied"
-        if faults and all(faults):
+        if not near or self._was_taken_back(told, near[0]):
+            return "denied" if near else None
+        if all(faults):
             return faults[0]
-        if near and (self._is_of_another(told, near) or _is_of_kin(text, near)):
-            return "speaker"
-        parties = [self._parties(piece.text, text, piece.turn.who) for piece in near]
-        mine = self._parties(clause, text, "")
-        exchanged = [
-            _are_exchanged(told, mine, o.plain, p) for o, p in zip(near, parties, strict=True)
-        ]
-        return "speaker" if exchanged and all(exchanged) else None
+        mine = self._parties(told, text)
+        exchanged = all(are_exchanged(told, mine, one, self._parties(one, text)) for one in near)
+        another = exchanged or self._is_of_another(told, near) or is_of_kin(text, near)
+        return "speaker" if another else None
 
-    def _is_of_another(self, told: str, near: Sequence[Piece]) -> bool:
+    def _is_of_another(self, told: Words, near: Sequence[Words]) -> bool:
         """Returns whether a clause repeats what another speaker said of himself."""
-        words = content(told) - content(plain(" ".join(self.names.values())))
-        return any(name and plain(name) in told for name in self.names.values()) and all(
-            GROUNDING["own"].search(one.plain)
-            and plain(one.turn.who) not in told
-            and 2 * len(words & one.words) > len(words)
-            and not _denials(one.plain)
+        words = told.content - content(plain(" ".join(self.speakers)))
+        return any(plain(name) in told.plain for name in self.speakers) and all(
+            one.has("own")
+            and plain(one.who) not in told.plain
+            and 2 * len(words & one.content) > len(words)
+            and not one.denials
             for one in near
         )
 
-    def _was_taken_back(self, told: str, since: Piece) -> bool:
+    def _was_taken_back(self, told: Words, since: Words) -> bool:
         """Returns whether somebody said later that it is not so."""
-        later, meant = self.pieces[self.pieces.index(since) + 1 :], _units(told)
-        if CHANGED.search(told) or _denials(told):
+        if CHANGED.search(told.plain) or told.denials:
             return False
         return any(
             one.turn is not since.turn
-            and 3 * len(content(told) & one.words) >= len(one.words) > 0
+            and 3 * len(told.content & one.content) >= len(one.content) > 0
             and (
-                GROUNDING["called_off"].search(one.plain)
-                or _denies(_denials(one.plain), told)
-                or any(len(head) > 1 and head in meant for head, *_ in _denials(one.plain))
+                one.has("called_off")
+                or one.denies(told)
+                or any(len(head) > 1 and head in told.units for head, *_ in one.denials)
             )
-            for one in later
+            for one in self.said[self.said.index(since) + 1 :]
         )
 
-    def _parties(self, words: str, text: str, who: str) -> list[str]:
-        """Returns who is named in words, in their order, of those whom a text names. ``who``: the
-        speaker of the words, empty for nobody."""
-        known = {name for name in GROUNDING["party"].findall(text) if plain(name) in self.heard}
-        known |= {name for name in self.names.values() if name and name in text}
-        places = {name: words.find(name) for name in known if name in words}
-        own = GROUNDING["own"].search(plain(words)) if who else None
-        if own and who in known:
-            places.setdefault(who, own.start())
+    def _parties(self, words: Words, text: str) -> list[str]:
+        """Returns who is named in words, or speaks in them of himself, in their order, of those
+        whom a text names."""
+        names = (*GROUNDING["party"].findall(text), *self.speakers)
+        known = {name for name in names if name in text and plain(name) in self.heard}
+        places = {name: words.text.find(name) for name in known if name in words.text}
+        own = GROUNDING["own"].search(words.plain) if words.who in known else None
+        if own:
+            places.setdefault(words.who, own.start())
         return sorted(places, key=places.__getitem__)
 
-    def nearest(self, clause: str, text: str) -> list[Piece]:
+    def nearest(self, told: Words, text: str) -> list[Words]:
         """Returns what was said that shares the most words with a clause of a text: by whom the
         text is about, where that person said anything of it."""
-        words = content(plain(clause))
-        pairs = [pair for pair in pieces(plain(clause)) if len(pair) > 1 and not pair.isascii()]
-        owner = min((n for n in self.names.values() if n and n in text), key=text.find, default="")
-        near = [one for one in self.pieces if words & one.words]
-        own = [one for one in near if one.turn.who == owner or (owner and owner in one.text)]
-        alike = [
-            len(words & one.words) + sum(pair in one.plain for pair in pairs) for one in own or near
-        ]
-        most = max(alike, default=0)
-        return [one for one, count in zip(own or near, alike, strict=True) if count == most]
+        pairs = [pair for pair in pieces(told.plain) if len(pair) > 1 and not pair.isascii()]
+        owner = min((n for n in self.speakers if n in text), key=text.find, default="")
+        near = [one for one in self.said if told.content & one.content]
+        own = [one for one in near if one.who == owner or (owner and owner in one.text)]
+        alike = {
+            one: len(told.content & one.content) + sum(pair in one.plain for pair in pairs)
+            for one in own or near
+        }
+        most = max(alike.values(), default=0)
+        return [one for one, count in alike.items() if count == most]
 
     def _is_of_prompt(self, text: str) -> bool:
         """Returns whether most of a text stands in the instructions, and in nothing that was
@@ -268,67 +250,15 @@ def _instructions() -> str:
     return fold(instructions())
 
 
-def _is_of_kin(text: str, near: Sequence[Piece]) -> bool:
-    """Returns whether a text leaves out whose matter it is: a speaker's wife's, and not his."""
-    told = [(one, GROUNDING["my_kin"].search(one.plain)) for one in near]
-    return not GROUNDING["kin"].search(plain(text)) and all(
-        kin and one.turn.who in text and not GROUNDING["own"].search(one.plain, kin.end())
-        for one, kin in told
-    )
-
-
-def _turned(told: str, said: str) -> Fault | None:
-    """Returns what one text makes of another one on the same matter."""
-    one, other = _denials(told), _denials(said)
-    if not (one and other):
-        text, denier = (said, told) if one else (told, said)
-        implied = GROUNDING["implied"].finditer(text)
-        plainly = all({*_units(match[0])} <= {*_units(denier)} for match in implied)
-        if plainly and (_denies(one, said) or _denies(other, told)):
-            return "denied"
-    reported = GROUNDING["reported"].search(said)
-    if reported and not content(said[: reported.start()]) & content(told):
-        return None if GROUNDING["reports"].search(told) else "speaker"
-    if GROUNDING["hedge"].search(told):
-        return None
-    if GROUNDING["past"].search(said) and not GROUNDING["over"].search(told):
-        return "unsure"
-    planned, done = GROUNDING["intended"].search(said), GROUNDING["completed"]
-    undone = (
-        planned
-        and planned[0] not in told
-        and not done.search(said[: planned.start()])
-        and done.search(told)
-    )
-    return "unsure" if undone or GROUNDING["unsure"].search(said) else None
-
-
-def _are_exchanged(told: str, mine: Sequence[str], said: str, theirs: Sequence[str]) -> bool:
-    """Returns whether what one did is told of another one, or to whom it was done."""
-    if len(mine) == len(theirs) == 1:
-        pairs = ((told, mine[0]), (said, theirs[0]))
-        begins = all(GROUNDING["joint"].sub("", text).startswith(plain(who)) for text, who in pairs)
-        return begins and mine != theirs
-    if len(mine) != 2 or {*mine} != {*theirs}:
-        return False
-    taking = [GROUNDING["takes"].search(text) is not None for text in (told, said)]
-    giving = [
-        taken or GROUNDING["gives"].search(text)
-        for taken, text in zip(taking, (told, said), strict=True)
-    ]
-    return all(giving) and (list(mine) == list(theirs)) is (taking[0] is not taking[1])
-
-
-def _corrected(
-    said: list[tuple[str, QueuedTurn]], turn: QueuedTurn
-) -> list[tuple[str, QueuedTurn]]:
+def _corrected(said: list[Words], turn: QueuedTurn) -> list[Words]:
     """Returns what was said, without the figures of the speaker's last turn for which this turn,
     which corrects it, has others."""
-    before = next((one for _, one in reversed(said) if one.person == turn.person), None)
-    if before is None or not GROUNDING["corrects"].search(plain(turn.user_text)):
+    turns = (one.turn for one in reversed(said) if one.turn is not None)
+    before = next((one for one in turns if one.person == turn.person), None)
+    if before is None or not Words(turn.user_text).has("corrects"):
         return said
     since = turn.user_text, turn.observed_at
-    return [(_left(text, *since) if one is before else text, one) for text, one in said]
+    return [Words(_left(one.text, *since), before) if one.turn is before else one for one in said]
 
 
 def _left(text: str, since: str, at: datetime) -> str:
@@ -339,75 +269,55 @@ def _left(text: str, since: str, at: datetime) -> str:
     return text
 
 
-def _denies(denials: Sequence[Sequence[str]], other: str) -> bool:
-    """Returns whether a text affirms what is denied: the same, of the same."""
-    units = _units(other)
-    for head, *tail in denials:
-        of = content(" ".join(tail))
-        for place, unit in enumerate(units):
-            behind = content(" ".join(units[place + 1 : place + 1 + 2 * _BEHIND])) or content(other)
-            if unit == head and (not of or of & behind):
-                return True
-    return False
-
-
-def _denials(text: str) -> list[list[str]]:
-    """Returns what a text denies: of each negation the Han characters or words behind it."""
-    found = map(_units, denials(text))
-    return [units[: 1 + _BEHIND] for units in found if units]
-
-
-def _units(text: str) -> list[str]:
-    """Returns Han characters and stems of words."""
-    units = re.findall("[\u4e00-\u9fff]|[a-z0-9]+", text)
-    return [unit if len(unit) == 1 else stem(unit).removesuffix("e") for unit in units]
-
-
 def grounded(
-    reply: ReflectionReply, turns: Sequence[QueuedTurn], prompt: Prompt
+    reply: ReflectionReply, turns: Sequence[QueuedTurn], prompt: Prompt, each: Each = iter
 ) -> ReflectionReply | Doubtful[ReflectionReply] | Unreadable:
     """Returns the answer with the items that may stand; Doubtful where the model can put others
     right. Unreadable where it has items, and none of them comes from the turns, or is in a language
-    of theirs."""
+    of theirs. ``each``: what items are gone through by."""
     shown = _shown(prompt)
-    known = "\n".join(shown.values())
-    talks = {moods: Talk.of(turns, known, moods) for moods in (_STATED, _WISHED)}
+    talk = cache(partial(Talk.of, turns, "\n".join(shown.values())))
 
-    def looked_at(new: NewMemory, old: str = "") -> tuple[NewMemory, tuple[Fault, str] | None]:
-        new = talks[_STATED].put_right(new)
-        wished = supposes(new.judgment) or GROUNDING["wished"].search(plain(new.judgment))
-        return new, talks[_WISHED if wished else _STATED].fault(new.judgment, old)
+    def fault_of(one: Correction) -> tuple[Fault, str] | None:
+        text = one.new.judgment
+        wished = supposes(text) or GROUNDING["wished"].search(plain(text))
+        return talk(_WISHED if wished else _STATED).fault(text, shown.get(one.old_id, ""))
 
-    memories = [looked_at(new) for new in reply.new_memories]
-    changes = [looked_at(one.new, shown.get(one.old_id, "")) for one in reply.contradictions]
-    told = [*memories, *changes]
-    if told and all(fault is not None and fault[0] == "foreign" for _, fault in told):
+    told = [*(Correction("", new) for new in reply.new_memories), *reply.contradictions]
+    told = [replace(one, new=talk(_STATED).put_right(one.new)) for one in told]
+    items = [(one, fault_of(one)) for one in each(told)]
+    if items and all(fault is not None and fault[0] == "foreign" for _, fault in items):
         return Unreadable(_MADE_UP, shown=False)
     spoken = _scripts("\n".join(f"{turn.user_text}\n{turn.reply_text}" for turn in turns))
-    scripts = [_scripts(new.judgment) for new, _ in told]
+    scripts = [_scripts(one.new.judgment) for one in told]
     if spoken and told and all(one - spoken == one != set() for one in scripts):
         return Unreadable(_OTHER_LANGUAGE, shown=False)
-    pairs = zip(reply.contradictions, changes, strict=True)
+    stand = [one for one, fault in items if fault is None]
     left = replace(
         reply,
-        new_memories=tuple(new for new, fault in memories if fault is None),
-        contradictions=tuple(replace(o, new=new) for o, (new, fault) in pairs if fault is None),
+        new_memories=tuple(one.new for one in stand if not one.old_id),
+        contradictions=tuple(one for one in stand if one.old_id),
     )
-    wrong = [(new.judgment, *fault) for new, fault in told if fault and fault[0] not in _FINAL]
-    words = [_complaint(talks[_STATED], prompt, text, words) for text, _, words in wrong]
+    words = [
+        _complaint(talk(_STATED), prompt, one.new.judgment, fault[1])
+        for one, fault in items
+        if fault is not None and fault[0] not in _FINAL
+    ]
     return Doubtful(left, "\n".join(words), partial(_joined, left)) if words else left
 
 
 def _joined(first: ReflectionReply, second: ReflectionReply) -> ReflectionReply:
     """Returns what stands of an answer with what stands of the one that puts it right."""
-    told = {new.judgment: new for new in (*first.new_memories, *second.new_memories)}
-    olds = {(o.old_id, o.new.judgment): o for o in (*first.contradictions, *second.contradictions)}
-    return replace(first, new_memories=tuple(told.values()), contradictions=tuple(olds.values()))
+    return replace(
+        first,
+        new_memories=first.new_memories + second.new_memories,
+        contradictions=first.contradictions + second.contradictions,
+    )
 
 
 def _complaint(talk: Talk, prompt: Prompt, text: str, words: str) -> str:
     """Returns what the model is told of an item that it can put right: what was said beside it."""
-    beside = " / ".join(piece.text.strip() for piece in talk.nearest(text, text)[:2])
+    beside = " / ".join(piece.text.strip() for piece in talk.nearest(Words(text), text)[:2])
     said = {"text": as_data(text), "words": as_data(words.strip()), "beside": as_data(beside)}
     return Texts.of(prompt.spoken).say("reader.not_said", **said)
 

@@ -17,7 +17,7 @@ from ...remember.rules.gate import order_like
 from ...text.overlap import CHANGED, content
 from ...text.stated import CLAUSE, SENTENCE, stated
 from . import GROUNDING
-from .figures import plain
+from .claims import denials, plainly
 
 _HALF = 0.5
 _SAME_THING: Final = 4
@@ -119,18 +119,6 @@ def _names(text: str, who: str) -> bool:
     return bool(who) and re.search(f"{bound}{re.escape(who)}{bound}", text) is not None
 
 
-def denials(text: str) -> list[str]:
-    """Returns what stands behind each negation of a text."""
-    told = _plainly(text)
-    return [told[match.end() :] for match in GROUNDING["denial"].finditer(told)]
-
-
-def _plainly(text: str) -> str:
-    """Returns a text, plain, with each negation before what it denies, and none that denies
-    nothing."""
-    return GROUNDING["cannot"].sub(r"不\1\2", GROUNDING["no_denial"].sub(" ", plain(text)))
-
-
 def _denies(text: str) -> bool:
     """Returns whether a text denies something, rather than saying that it has ended."""
     return bool(denials(text)) and not _changes(text)
@@ -139,7 +127,7 @@ def _denies(text: str) -> bool:
 def _changes(text: str) -> bool:
     """Returns whether a text says that something has ended or changed: 没取消 does not."""
     for clause in CLAUSE.findall(text):
-        told = _plainly(clause)
+        told = plainly(clause)
         if _ENDED.search(told) or CHANGED.search(GROUNDING["denied"].sub("", told)):
             return True
     return False
