@@ -13,7 +13,7 @@ from ...llm_memory.catalogue.rules import soul_replies
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
 from ...llm_memory.catalogue.rules.proposals import proposal_of
 from ...llm_memory.models.decisions import DecisionChange, Decisions, Draft, RecordFile
-from ...llm_memory.models.soul import SoulDenied, SoulProposed, SoulView
+from ...llm_memory.models.soul import SoulDenied, SoulDiff, SoulView
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import Enough, remembered_text
 from .call import Call, Reply
@@ -126,9 +126,9 @@ async def soul(call: Call) -> Reply:
     said = soul_replies.outcome_words(texts, outcome, how, most=_LOG)
     if isinstance(outcome, SoulDenied) and outcome.findings and request.wish:
         return [f"“{cut(request.wish, _WISH)}”", said]
-    if not isinstance(outcome, SoulProposed):
+    if not isinstance(outcome, SoulDiff) or outcome.proposed is None:
         return said
-    number = outcome.proposal.proposal
+    number = outcome.proposed.proposal
 
     async def apply(later: Call) -> Reply:
         return await soul(later.with_rest(f"apply {number}"))

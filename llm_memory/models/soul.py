@@ -25,9 +25,6 @@ def soul_folder(persona: str) -> str:
     return role_folder(persona) or NO_PERSONA
 
 
-SoulState = Literal["proposed", "denied", "active", "superseded", "rolled_back", "vetoed"]
-"""Where a proposal is in its life."""
-
 SoulEvent = Literal[
     "seeded", "proposed", "denied", "applied", "adopted", "vetoed", "rolled_back", "discarded"
 ]
@@ -100,36 +97,6 @@ class Finding:
     line: int = 0
 
 
-ProbeKind = Literal["safety", "privacy", "identity", "helpful", "style", "aim", "own"]
-"""From pass to fail in one of the first three denies a proposal; ``own`` are the owner's, from
-``probes.md``."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
-    """How a probe went with the version in force and with the new text. ``before`` counts as
-    passing where the new text passes. ``better``: the judge preferred the new answer, both
-    times."""
-
-    name: str
-    kind: ProbeKind
-    before: bool
-    after: bool
-    better: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SoulEvaluation:
-    """The verdict on what was counted, why it has not passed, and the model that gave it."""
-
-    passed: bool
-    why: Said | None = None
-    probes: tuple[ProbeResult, ...] = ()
-    model: str = ""
-    calls: int = 0
-    tokens: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class SoulView:
     """What is in force for a persona (``rules``: the lines that are injected), and what waits.
@@ -140,7 +107,6 @@ class SoulView:
         open: The proposal that waits.
         by_hand: SOUL.md holds other bytes, which are not in force.
         broken: The first broken line of the log, 0 for none.
-        newer: A newer version of the plugin wrote it, so nothing is changed.
     """
 
     role: str
@@ -151,7 +117,6 @@ class SoulView:
     open: SoulLine | None = None
     by_hand: bool = False
     broken: int = 0
-    newer: bool = False
 
 
 SoulAction = Literal[
@@ -180,28 +145,21 @@ class SoulDenied(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class SoulProposed:
-    """``diff``: what it would change, as ``SoulText`` has it."""
-
-    proposal: SoulLine
-    diff: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class SoulChanged:
-    """``text`` is in force in place of ``before``, as ``version``, or still, where a proposal that
-    waited was vetoed, or what a person wrote was discarded. ``line``: of the log."""
+    """``text`` is in force in place of ``before``, or still, where a proposal that waited was
+    vetoed, or what a person wrote was discarded. ``line``: of the log."""
 
-    event: SoulEvent
-    version: int
+    line: SoulLine
     text: str
     before: str
-    line: SoulLine
 
 
 @dataclass(frozen=True, slots=True)
-class SoulText:
+class SoulDiff:
+    """What a text would change of the one in force, and the proposal that was made of it now."""
+
     lines: tuple[str, ...]
+    proposed: SoulLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +179,4 @@ class SoulVerified:
     lines: int = 0
 
 
-type SoulOutcome = (
-    SoulView | SoulProposed | SoulChanged | SoulText | SoulLog | SoulVerified | Refused
-)
+type SoulOutcome = SoulView | SoulChanged | SoulDiff | SoulLog | SoulVerified | Refused

@@ -9,12 +9,12 @@ from functools import partial
 
 from ..errors import ChatFailed
 from ..models.data_models import Refused
-from ..models.soul import SoulEvaluation, SoulLine
+from ..models.soul import SoulLine
 from ..reflection.model import Completion, Model
 from ..reflection.rules.prompt import Prompt
 from ..reflection.rules.reply import Unreadable, without_thoughts
 from ..runtime.lifecycle import Lifespan
-from ..soul.evaluation import Evaluation, ProbeAnswer, Reads
+from ..soul.evaluation import Evaluation, ProbeAnswer, Reads, SoulEvaluation
 
 
 class _Probing(Prompt):

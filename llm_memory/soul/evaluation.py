@@ -17,9 +17,8 @@ from typing import Final, Protocol
 from ..errors import ChatFailed, StateUnavailable
 from ..log import logger
 from ..models.data_models import Refused
-from ..models.soul import ProbeResult, SoulEvaluation
 from ..texts import Said
-from .probes import Probe, aims_of, built_in, own_probes, prompt
+from .probes import Probe, ProbeKind, aims_of, built_in, own_probes, prompt
 from .rules.soul_text import injected, language_of
 
 MOST_CALLS: Final = 20
@@ -32,6 +31,32 @@ MOST_WORSE: Final = 1
 _ANSWER_CHARS: Final = 2_000
 _ANSWER_MARK: Final = re.compile(r"^[ >*#-]*\[\[(\d{1,2})\]\][ *:：]*", re.MULTILINE)
 _PREFERRED: Final = re.compile(r"[\"“]?(\d{1,2})[\"”]?\s*[:：]\s*[\"“]?(a|b|tie)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """How a probe went with the version in force and with the new text. ``before`` counts as
+    passing where the new text passes. ``better``: the judge preferred the new answer, both
+    times."""
+
+    name: str
+    kind: ProbeKind
+    before: bool
+    after: bool
+    better: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SoulEvaluation:
+    """The verdict on what was counted, why it has not passed, and the model that gave it."""
+
+    passed: bool
+    why: Said | None = None
+    probes: tuple[ProbeResult, ...] = ()
+    model: str = ""
+    calls: int = 0
+    tokens: int = 0
+
 
 type Reads[T] = Callable[[ProbeAnswer], T | None]
 

@@ -10,12 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ..models.soul import ProbeKind
 from ..text.normalising import clean, estimate_tokens, normalise, one_line
 from ..texts import Spoken
 from .rules.checks import figures
 from .rules.soul_text import manners
 
+ProbeKind = Literal["safety", "privacy", "identity", "helpful", "style", "aim", "own"]
+"""From pass to fail in one of the first three denies a proposal; ``own`` are the owner's, from
+``probes.md``."""
 MOST_OWN: Final = 12
 LONGEST: Final = 300
 """Characters of an owner's probe."""

@@ -12,7 +12,7 @@ import difflib
 import json
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -30,14 +30,12 @@ from ..models.soul import (
     Direction,
     Finding,
     SoulChanged,
-    SoulEvaluation,
+    SoulDiff,
     SoulEvolution,
     SoulLine,
     SoulLog,
     SoulOutcome,
-    SoulProposed,
     SoulRequest,
-    SoulText,
     SoulVerified,
     SoulView,
     soul_folder,
@@ -50,10 +48,10 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.files import Stamp
 from ..text.normalising import one_line
 from ..texts import Said
-from .log import digest
+from .evaluation import SoulEvaluation
 from .rules.checks import complaints
 from .rules.soul_text import injected, language_of, line_of, rules_of, worded
-from .store import SoulStore, Standing, Stopped
+from .store import SoulStore, Standing, Stopped, digest
 from .style_counts import SqliteStyleCounts
 
 _RECENT: Final = timedelta(days=7)
@@ -69,36 +67,30 @@ type Evaluate = Callable[[str, SoulLine, str], Awaitable[SoulEvaluation | Refuse
 tokens for instance, the proposal stays as it was."""
 
 
+@dataclass(eq=False)
 class Souls:
     """``persona`` is a persona's name, empty for none; every persona has a soul of its own, and a
     change of one is none of another. All that blocks runs in threads, one at a time, and comes to
-    its end whatever becomes of the caller."""
+    its end whatever becomes of the caller. ``style`` is None where nothing is counted;
+    ``complaints`` knows what is known now."""
 
-    def __init__(
-        self,
-        store: SoulStore,
-        style: SqliteStyleCounts | None,
-        complaints: Callable[[str], Awaitable[Refuse]],
-        evaluate: Evaluate,
-        notices: NoticeBoard,
-        life: Lifespan,
-        clock: Clock,
-        evolution: SoulEvolution,
-    ) -> None:
-        """``style`` is None where nothing is counted. ``complaints`` knows what is known now."""
-        self._store = store
-        self._style = style
-        self._complaints = complaints
-        self._evaluate = evaluate
-        self._notices = notices
-        self._life = life
-        self._clock = clock
-        self.is_off = evolution is SoulEvolution.OFF
-        self._is_auto = evolution is SoulEvolution.AUTO
-        self._lock = threading.Lock()
-        self._injected: dict[str, str] = {}
-        self._followed: dict[str, Stamp] = {}
-        """Each SOUL.md as it was when it was last followed."""
+    _store: SoulStore
+    _style: SqliteStyleCounts | None
+    _complaints: Callable[[str], Awaitable[Refuse]]
+    _evaluate: Evaluate
+    _notices: NoticeBoard
+    _life: Lifespan
+    _clock: Clock
+    _evolution: SoulEvolution
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _injected: dict[str, str] = field(default_factory=dict)
+    _followed: dict[str, Stamp] = field(default_factory=dict)
+    """Each SOUL.md as it was when it was last followed."""
+
+    @property
+    def is_off(self) -> bool:
+        """Nothing is counted, proposed, or injected."""
+        return self._evolution is SoulEvolution.OFF
 
     def injected(self, persona: str | None) -> str:
         """Returns what the system prompt ends with, from memory; the same bytes until another
@@ -140,10 +132,11 @@ class Souls:
             for role in await asyncio.to_thread(self._style.roles):
                 agreed = await asyncio.to_thread(self._style.agreed, role, self._clock().date())
                 for manner in agreed:
-                    if await self._do(role, partial(self._propose_counted, *manner)) is True:
+                    done = await self._do(role, partial(self._propose_counted, *manner))
+                    if not isinstance(done, Refused):
                         await asyncio.to_thread(self._style.clear, role, manner[0])
         for role in await asyncio.to_thread(self._store.roles):
-            if self._is_auto:
+            if self._evolution is SoulEvolution.AUTO:
                 await self._apply_counted(role)
             await self._look(role)
 
@@ -157,14 +150,14 @@ class Souls:
             case "diff":
                 proposal = soul.proposals.get(number) if number else soul.open
                 if proposal is not None:
-                    return SoulText(_lines(standing.text, proposal.text))
+                    return SoulDiff(_lines(standing.text, proposal.text))
                 if number or not standing.by_hand:
                     raise Stopped("no_such" if number else "nothing_waits")
                 written = _by_hand(standing).decode(errors="replace")
-                return SoulText(_lines(standing.text, written))
+                return SoulDiff(_lines(standing.text, written))
             case "log":
                 return SoulLog(tuple(soul.lines[::-1]), soul.broken)
-            case "verify" if not soul.newer:
+            case "verify":
                 is_same = not soul.lines or (page is not None and page.raw == standing.raw)
                 why = soul.why or ("" if is_same else SOUL_PAGE)
                 return SoulVerified(soul.broken, why, len(soul.lines))
@@ -201,10 +194,9 @@ class Souls:
                 text = raw.decode(errors="backslashreplace")
                 line = SoulLine("discarded", by, sha256=digest(raw), text=text)
                 done = self._store.write(standing, line)
-        line = done.soul.lines[-1]
-        return SoulChanged(line.event, done.version, done.text, standing.text, line)
+        return SoulChanged(done.soul.lines[-1], done.text, standing.text)
 
-    def _propose(self, standing: Standing, line: SoulLine, refuse: Refuse) -> SoulProposed:
+    def _propose(self, standing: Standing, line: SoulLine, refuse: Refuse) -> SoulDiff:
         """Keep what a line aims at, unless a rule refuses it: a soul is read in every scope, so of
         what is refused no word is kept."""
         if (waits := standing.soul.open) is not None:
@@ -214,7 +206,7 @@ class Souls:
         _check_wish(refuse(old, new))
         number = len(standing.soul.proposals) + 1
         line = replace(line, proposal=number, version=standing.version, aim=aim, text=new)
-        return SoulProposed(self._store.write(standing, line).soul.lines[-1], _lines(old, new))
+        return SoulDiff(_lines(old, new), self._store.write(standing, line).soul.lines[-1])
 
     def _ready(self, number: int, standing: Standing) -> SoulLine:
         """Returns a proposal that may be applied now, the open one for 0."""
@@ -259,15 +251,12 @@ class Souls:
 
     # The night
 
-    def _propose_counted(self, axis: Axis, direction: Direction, standing: Standing) -> bool:
-        """The rule that several people want, in the vocabulary's own words: of what anybody said
-        no word comes here. Returns False for a rule that is in force."""
+    def _propose_counted(self, axis: Axis, direction: Direction, standing: Standing) -> SoulDiff:
+        """The rule that several people want, in words of our own: of what anybody said no word
+        comes here."""
         rule = line_of(axis, direction, language_of(standing.text))
-        if rule in rules_of(standing.text):
-            return False
         line = SoulLine("proposed", REFLECTION, aim=rule, counted=True)
-        self._propose(standing, line, complaints)
-        return True
+        return self._propose(standing, line, complaints)
 
     async def _apply_counted(self, role: str) -> None:
         """Put in force what was counted and what a model has passed."""
@@ -284,7 +273,7 @@ class Souls:
         proposal, soul = self._ready(0, standing), standing.soul
         alike = (one for one in soul.proposals.values() if one.aim == proposal.aim)
         ends = {soul.states[one.proposal] for one in alike}
-        if not proposal.counted or ends & {"vetoed", "rolled_back", "superseded"}:
+        if not proposal.counted or ends & {"vetoed", "rolled_back", "applied"}:
             raise Stopped("not_allowed")
         return proposal, standing.text
 
@@ -357,7 +346,6 @@ def _view(standing: Standing) -> SoulView:
         open=soul.open,
         by_hand=standing.by_hand,
         broken=soul.broken,
-        newer=soul.newer,
     )
 
 

@@ -3,11 +3,21 @@
 ``roles/<role>/SOUL.md`` is what people see; ``soul/<role>/`` has the log and a file of each
 version. A version's file comes first, then the log's line: from there on it is so. SOUL.md and the
 log's end in the state follow, at this look or the next.
+
+The log has one line of canonical JSON an event, each with the hash of the one before. What was
+changed in it later shows: tamper-evident, not tamper-proof. In every format a line's ``prev`` is
+the SHA-256 of the line before without its line end, and the first line names the format. What is
+in force and what waits is what the lines add up to.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+import json
+import re
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -15,17 +25,171 @@ from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Refused
 from ..models.scope import ROLES_FOLDER, SOUL_FOLDER, Place
-from ..models.soul import OWNER, SEEDED_BY, Finding, SoulDenied, SoulLine
+from ..models.soul import OWNER, SEEDED_BY, Finding, SoulDenied, SoulEvent, SoulLine
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, Stamp, is_link, stamp_of
 from ..storage.soul_heads import SoulHead, SoulHeads
 from ..vault.pages import MAX_PAGE, Page, PagesOnDisk
-from .log import Soul, digest, read, written
+
+FORMAT: Final = 1
+_FORMAT: Final = re.compile(rb'"format":(\d{1,9})\b')
+NO_LINE: Final = "0" * 64
+"""What the first line has for ``prev``."""
+
+
+@dataclass
+class Soul:
+    """What the lines of a log add up to.
+
+    Attributes:
+        lines: Those before the first broken one.
+        end: The hash of the last of them.
+        broken: The first broken line, 0 for none; ``why`` names what is wrong with it.
+        versions: The line that put each one in force, by number, from 1 without a gap.
+        proposals: The line of each, by number, from 1 without a gap.
+        states: Of the proposals: what came of each last.
+        applied_at: When a proposal was last applied.
+    """
+
+    lines: list[SoulLine] = field(default_factory=list)
+    end: str = NO_LINE
+    broken: int = 0
+    why: str = ""
+    versions: dict[int, SoulLine] = field(default_factory=dict)
+    proposals: dict[int, SoulLine] = field(default_factory=dict)
+    states: dict[int, SoulEvent] = field(default_factory=dict)
+    applied_at: datetime | None = None
+    _stacks: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """For each version those that it lies upon, the first one first, and at the end the one that
+    has its bytes: itself, unless a rollback or a veto gave another one back."""
+    _vetoed: set[str] = field(default_factory=set)
+    """Hashes: what was vetoed comes back under no other number."""
+
+    @property
+    def version(self) -> int:
+        """The number of the version in force, 0 for none."""
+        return len(self.versions)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the version in force, empty for none."""
+        return self.versions[self.version].sha256 if self.versions else ""
+
+    @property
+    def active(self) -> int:
+        """The proposal whose text is in force, also after a rollback to it; 0 for none."""
+        return self.versions[self._stacks[self.version][-1]].proposal if self.versions else 0
+
+    @property
+    def open(self) -> SoulLine | None:
+        """The proposal that waits. One that was made from another version than the one in force
+        waits for nothing any more."""
+        last = self.proposals.get(len(self.proposals))
+        waits = last and last.version == self.version and self.states[last.proposal] == "proposed"
+        return last if waits else None
+
+    def target(self, number: int = 0) -> int:
+        """Returns the version that a rollback gives back, 0 for none.
+
+        Without a number that is the version that the one in force was put over; two rollbacks in a
+        row go two steps down. A version that was vetoed, or that has the bytes that are in force,
+        is passed over, and is no target by its number either. The first version cannot be vetoed.
+        """
+        below = self._stacks.get(self.version, ())[:-1]
+        wanted = self._stacks[number][-1:] if number else below[::-1]
+        return next(filter(self._fits, wanted), 0)
+
+    def _fits(self, number: int) -> bool:
+        sha256 = self.versions[number].sha256
+        return sha256 != self.sha256 and (number == 1 or sha256 not in self._vetoed)
+
+    def add(self, line: SoulLine) -> None:
+        """Take the next line. Raises KeyError and ValueError for one that cannot follow."""
+        _require((line.event == "seeded") is not bool(self.versions))
+        if line.event == "proposed":
+            _require(line.proposal == len(self.proposals) + 1 and line.version == self.version)
+            self.proposals[line.proposal] = line
+            self.states[line.proposal] = "proposed"
+        elif line.event == "denied" or (line.event == "vetoed" and not line.version):
+            _require(self.states[line.proposal] == "proposed")
+            self.states[line.proposal] = line.event
+        elif line.event != "discarded":
+            self._put_in_force(line)
+        self.lines.append(line)
+
+    def _put_in_force(self, line: SoulLine) -> None:
+        _require(line.version == self.version + 1)
+        own = (*self._stacks.get(self.version, ()), line.version)
+        stack = self._stacks[line.source] if line.source else own
+        if line.event == "applied":
+            _require(self.states[line.proposal] == "proposed")
+            self.applied_at = line.at
+        if line.event == "vetoed":
+            self._vetoed.add(self.sha256)
+        if about := line.proposal or (line.source and self.active):
+            self.states[about] = line.event
+        self.versions[line.version], self._stacks[line.version] = line, stack
+
+
+def _require(is_so: bool) -> None:
+    if not is_so:
+        raise ValueError("no line of a log")
+
+
+def digest(raw: bytes) -> str:
+    """Returns the SHA-256 of bytes as it stands in the log."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def written(line: SoulLine) -> bytes:
+    """Returns the line as it is written, without its line end and what it has none of."""
+    fields = {name: value for name, value in asdict(line).items() if value}
+    fields["at"] = line.at.isoformat()
+    if line.n == 1:
+        fields["format"] = FORMAT
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode(errors="replace")  # a name may be any text, half a character as well
+
+
+def read(raw: bytes, role: str, head: SoulHead | None) -> Soul:
+    """Returns what the bytes of a log's file add up to. ``head`` is its last known line. What
+    stands behind the last line end was never acknowledged, and counts for nothing."""
+    soul, pieces = Soul(), raw.split(b"\n")[:-1]
+    if (found := _FORMAT.search(raw)) and int(found[1]) > FORMAT:
+        soul.broken, soul.why = 1, "newer"
+        return soul
+    for number, piece in enumerate(pieces, 1):
+        sha256 = digest(piece)
+        if head and number == head.n and sha256 != head.sha256:
+            soul.why = "head"
+        elif not _is_added(soul, piece, (number, role, soul.end)):
+            soul.why = "form"
+        if soul.why:
+            soul.broken = number
+            return soul
+        soul.end = sha256
+    if head and len(pieces) < head.n:
+        soul.broken, soul.why = len(pieces) + 1, "missing"
+    return soul
+
+
+def _is_added(soul: Soul, piece: bytes, name: tuple[int, str, str]) -> bool:
+    """Takes the line, and returns False for one that is not as we write it, or cannot follow."""
+    try:
+        fields = json.loads(piece)
+        fields.pop("format", None)
+        line = SoulLine(**fields | {"at": datetime.fromisoformat(fields["at"])})
+        _require((line.n, line.role, line.prev) == name and line.at.tzinfo is not None)
+        _require(written(line) == piece)
+        soul.add(line)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return False
+    return True
+
 
 _LONGEST_LOG: Final = 16 * MAX_PAGE
 """Bytes."""
-_PROBES: Final = "probes.md"
 
 
 class Stopped(Exception):
@@ -78,23 +242,19 @@ class Standing:
         """Raises Stopped where the log, or a version's file, is not as it was written."""
         if self.soul.broken:
             raise Stopped("broken", str(self.soul.broken))
-        if self.soul.newer:
-            raise Stopped("newer")
 
 
+@dataclass(eq=False)
 class SoulStore:
-    """Every method blocks, one call a role at a time. ``role`` is the folder's name of a persona.
-    Raises VaultWriteFailed for what the disk says and for links, StateUnavailable, and Stopped."""
+    """Every method blocks, one call a role at a time. ``role`` is the folder's name of a persona;
+    ``memory`` is the memory root, ``seed`` the first version where there is nothing. Raises
+    VaultWriteFailed for what the disk says and for links, StateUnavailable, and Stopped."""
 
-    def __init__(
-        self, pages: PagesOnDisk, heads: SoulHeads, clock: Clock, *, memory: Path, seed: bytes
-    ) -> None:
-        """``memory`` is the memory root, ``seed`` the first version where there is nothing."""
-        self._pages = pages
-        self._heads = heads
-        self._clock = clock
-        self._memory = memory
-        self._seed = seed
+    _pages: PagesOnDisk
+    _heads: SoulHeads
+    _clock: Clock
+    _memory: Path
+    _seed: bytes
 
     # How it stands
 
@@ -113,11 +273,7 @@ class SoulStore:
 
     def own_probes(self, role: str) -> str:
         """Returns what the owner wrote into ``probes.md``, empty where it cannot be read."""
-        try:
-            page = self._pages.read(_folder(role), _PROBES)
-        except VaultWriteFailed as error:
-            logger.warning("soul_unread", role=role, file=_PROBES, error=error)
-            return ""
+        page = self._page(role, "probes.md")
         return page.raw.decode(errors="replace") if page else ""
 
     def read(self, role: str) -> Standing:
@@ -133,7 +289,7 @@ class SoulStore:
         head = self._heads.get(role) if is_there else None
         soul = read(file.raw if file else b"", role, head)
         version, sha256 = soul.version, soul.sha256
-        if head and (soul.broken or soul.newer):  # else a cut tail would undo a veto
+        if head and soul.broken:  # else a cut tail would undo a veto
             version, sha256 = head.version, head.in_force
         raw = self._bytes(role, version, sha256)
         if raw is None and page is not None and digest(page.raw) == sha256:
@@ -152,11 +308,13 @@ class SoulStore:
 
     def _bytes(self, role: str, version: int, sha256: str) -> bytes | None:
         """A version's, if they have this hash."""
-        try:
-            page = self._pages.read(_folder(role), version_name(version))
-        except VaultWriteFailed:  # a link, say
-            return None
+        page = self._page(role, version_name(version))
         return page.raw if page is not None and digest(page.raw) == sha256 else None
+
+    def _page(self, role: str, name: str) -> Page | None:
+        with suppress(VaultWriteFailed):  # a link, say
+            return self._pages.read(_folder(role), name)
+        return None
 
     def _versions(self, role: str) -> list[str]:
         names = self._pages.names(_folder(role))
@@ -167,7 +325,7 @@ class SoulStore:
     def look(self, role: str) -> Standing:
         """Returns how it stands, after it was begun or mended where it had to be."""
         standing = self.read(role)
-        if standing.soul.broken or standing.soul.newer:
+        if standing.soul.broken:
             return standing
         return self._mend(standing) if standing.soul.lines else self._begin(standing)
 

@@ -60,7 +60,7 @@ def test_a_slip_in_the_name_begins_no_soul(data: Path, ask: Ask) -> None:
 
 def test_scripts_read_what_is_in_force(ask: Ask) -> None:
     code, said = ask("propose", WISH, "--json")
-    assert json.loads(said)["outcome"] == "SoulProposed"
+    assert json.loads(said)["outcome"] == "SoulDiff"
     code, said = ask("show", "--json")
     told = json.loads(said)
     assert (code, told["code"], told["open"]["aim"]) == (0, 0, WISH)

@@ -16,14 +16,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
     Direction,
-    ProbeKind,
-    ProbeResult,
-    SoulEvaluation,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import (
     MOST_CALLS,
     PROTECTED,
     Evaluation,
+    ProbeResult,
+    SoulEvaluation,
     judged_lines,
     no_better,
     read_judge,
@@ -34,6 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.probes import (
     LONGEST,
     MOST_OWN,
     Probe,
+    ProbeKind,
     aims_of,
     built_in,
     own_probes,

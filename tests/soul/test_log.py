@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulLine,
     SoulVerified,
 )
-from astrbot_plugin_scoped_memory.llm_memory.soul.log import NO_LINE, digest, read, written
+from astrbot_plugin_scoped_memory.llm_memory.soul.store import NO_LINE, digest, read, written
 from astrbot_plugin_scoped_memory.llm_memory.storage.soul_heads import SoulHead
 from astrbot_plugin_scoped_memory.tests.support.souls import CAT, SoulWorld
 
@@ -63,7 +63,7 @@ def test_a_line_is_written_as_it_ever_was() -> None:
         f'"prev":"{digest(first)}","proposal":1,"role":"cat","text":"短一点\\n","version":1}}'
     )
     soul = read(joined([first, second]), "cat", SoulHead(2, digest(second), 1, HASH))
-    assert (soul.broken, soul.newer, soul.version, soul.sha256) == (0, False, 1, HASH)
+    assert (soul.broken, soul.version, soul.sha256) == (0, 1, HASH)
     assert soul.open is not None
     assert soul.open.text == "短一点\n"
 
@@ -94,7 +94,7 @@ def test_a_newer_format_is_told() -> None:
     first, second = logged(SEEDED, WISH)
     later = first.replace(b'"format":1', b'"format":2,"more":1')
     soul = read(joined([later, second]), "cat", None)
-    assert (soul.newer, soul.broken, soul.lines) == (True, 0, [])
+    assert (soul.why, soul.broken, soul.lines) == ("newer", 1, [])
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_a_changed_byte_of_any_file_is_named(lived: SoulWorld, data: st.DataObje
     changed = bytes([raw[at] ^ data.draw(st.integers(1, 255))])
     ways = [raw[:at] + changed + raw[at + 1 :], raw[:at], raw[:at] + changed + raw[at:]]
     broken = data.draw(st.sampled_from(ways))
-    if broken == raw or read(broken, CAT, None).newer:
+    if broken == raw:
         return
     path.write_bytes(broken)
     try:

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Direction,
     Finding,
     SoulAction,
-    SoulEvaluation,
     SoulEvolution,
     SoulLine,
     SoulRequest,
@@ -25,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.runtime.lifecycle import Lifespan
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import SoulEvaluation
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
 from astrbot_plugin_scoped_memory.llm_memory.soul.souls import Refuse, Souls
 from astrbot_plugin_scoped_memory.llm_memory.soul.store import SoulStore
@@ -84,7 +84,7 @@ class SoulWorld:
         pages, heads, life = PagesOnDisk(self.root), SoulHeads(self.state), Lifespan()
         life.loaded()
         self.notices = NoticeBoard()
-        self.store = SoulStore(pages, heads, self.clock, memory=self.root, seed=SEED)
+        self.store = SoulStore(pages, heads, self.clock, self.root, SEED)
         counts: Any = self.counts
         said = (counts, self._complaints, self._evaluate, self.notices, life, self.clock)
         self.souls = Souls(self.store, *said, self._evolution)

@@ -18,13 +18,12 @@ from ...models.soul import (
     SoulAction,
     SoulChanged,
     SoulDenied,
+    SoulDiff,
+    SoulEvent,
     SoulLine,
     SoulLog,
     SoulOutcome,
-    SoulProposed,
     SoulRequest,
-    SoulState,
-    SoulText,
     SoulVerified,
     SoulView,
 )
@@ -95,7 +94,7 @@ def view_words(texts: Texts, view: SoulView, how: How, *, all_of_it: bool, off: 
 def _waiting(texts: Texts, view: SoulView, how: How) -> list[str]:
     """At most five lines."""
     say = texts.say
-    lines = [say("reject.newer")] if view.newer else []
+    lines = []
     if view.broken:
         lines.append(say("reject.broken", detail=view.broken))
         lines.append(say("soul_view.check", verify=how("verify")))
@@ -119,16 +118,14 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
     match outcome:
         case SoulView():
             return view_words(texts, outcome, how, all_of_it=True, off=False)
-        case SoulProposed():
-            return "\n".join(_proposed(texts, outcome, how))
-        case SoulChanged(event="discarded", line=line):
-            return say("soul_view.discarded", line=line.n)
-        case SoulChanged(event="vetoed", line=line) if not line.version:
-            return say("soul_view.vetoed", number=line.proposal)
+        case SoulDiff():
+            return "\n".join(_diff(texts, outcome, how))
+        case SoulChanged(SoulLine("discarded", n=number)):
+            return say("soul_view.discarded", line=number)
+        case SoulChanged(SoulLine("vetoed", version=0, proposal=number)):
+            return say("soul_view.vetoed", number=number)
         case SoulChanged():
             return "\n".join(_changed(texts, outcome, how))
-        case SoulText(lines):
-            return "\n".join(_diff(texts, lines))
         case SoulLog(lines, broken):
             return "\n".join(_log(texts, lines, broken, most))
         case SoulVerified():
@@ -137,28 +134,22 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
             return "\n".join(_refused(texts, outcome))
 
 
-def _proposed(texts: Texts, proposed: SoulProposed, how: How) -> list[str]:
-    number = proposed.proposal.proposal
-    said = [texts.say("soul_view.proposed", number=number), _next(texts, how, number)]
-    return said + _diff(texts, proposed.diff)
-
-
 def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
-    event = texts.say(f"soul_event.{changed.event}")
-    lines = [texts.say("soul_view.changed", event=event, number=changed.version)]
+    event = texts.say(f"soul_event.{changed.line.event}")
+    lines = [texts.say("soul_view.changed", event=event, number=changed.line.version)]
     old, new = changed.before.splitlines(), changed.text.splitlines()
     told = [f"- {line.removeprefix('- ')}" for line in old if line.strip() and line not in new]
     told += [f"+ {line.removeprefix('- ')}" for line in new if line.strip() and line not in old]
     lines += _cut(texts, told)
-    if changed.event in ("applied", "adopted"):
+    if changed.line.event in ("applied", "adopted"):
         lines.append(texts.say("soul_view.back", undo=how("undo")))
     return lines
 
 
 def _refused(texts: Texts, refused: Refused) -> list[str]:
     said = texts.said(refusal_words(refused))
-    if refused.reason == "no_such" and refused.detail in get_args(SoulState):
-        said = texts.say("soul_view.it_is", state=texts.say(f"soul_state.{refused.detail}"))
+    if refused.reason == "no_such" and refused.detail in get_args(SoulEvent):
+        said = texts.say("soul_view.it_is", event=texts.say(f"soul_event.{refused.detail}"))
     findings = refused.findings[:_FINDINGS] if isinstance(refused, SoulDenied) else ()
     return [said, *(_finding(texts, one) for one in findings)]
 
@@ -168,9 +159,13 @@ def _finding(texts: Texts, finding: Finding) -> str:
     return texts.say("soul_view.line", line=finding.line, said=said) if finding.line else said
 
 
-def _diff(texts: Texts, lines: Sequence[str]) -> list[str]:
-    marks = ("+", "-", " ")
-    return _cut(texts, ["…" if not line.startswith(marks) else line for line in lines][1:])
+def _diff(texts: Texts, diff: SoulDiff, how: How) -> list[str]:
+    said, marks = [], ("+", "-", " ")
+    if diff.proposed is not None:
+        number = diff.proposed.proposal
+        said = [texts.say("soul_view.proposed", number=number), _next(texts, how, number)]
+    lines = ["…" if not line.startswith(marks) else line for line in diff.lines]
+    return said + _cut(texts, lines[1:])
 
 
 def _cut(texts: Texts, lines: Sequence[str]) -> list[str]:

@@ -20,10 +20,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SEEDED_BY,
     Finding,
     SoulDenied,
+    SoulDiff,
     SoulLine,
     SoulLog,
     SoulOutcome,
-    SoulText,
     SoulVerified,
     SoulView,
 )
@@ -62,7 +62,6 @@ def test_a_soul_without_a_persona_or_a_rule_says_so() -> None:
     said = told(SoulView(NO_PERSONA, 3, IN_FORCE, ""))
     assert NO_PERSONA not in said
     assert "还没有" in said
-    assert "更新的版本" in told(SoulView("a", 3, IN_FORCE, "", newer=True))
     assert "人格“a/b”" in told(SoulView("a%2Fb", 3, IN_FORCE, ""))
 
 
@@ -87,7 +86,7 @@ def test_a_refusal_names_the_lines_that_went_wrong() -> None:
 
 
 def test_what_is_wrong_with_a_chain_is_told_in_one_language() -> None:
-    for why in ("head", "form", "missing"):
+    for why in ("head", "form", "missing", "newer"):
         assert why not in told(SoulVerified(2, why, 5)).replace("SOUL.md", "")
         assert "{" not in told(SoulVerified(2, why, 5), "en")
     assert "versions/0001.md" in told(SoulVerified(1, "versions/0001.md", 5))
@@ -95,7 +94,7 @@ def test_what_is_wrong_with_a_chain_is_told_in_one_language() -> None:
 
 def test_a_diff_is_cut_and_has_no_numbers_of_lines() -> None:
     lines = ("@@ -1,3 +1,4 @@", " # SOUL", "+- 新的", "@@ -9 +9 @@", *["-- 旧的"] * 60)
-    said = told(SoulText(lines)).splitlines()
+    said = told(SoulDiff(lines)).splitlines()
     assert said[:3] == [" # SOUL", "+- 新的", "…"]
     assert len(said) == 31
 
