@@ -27,7 +27,7 @@ _START: Final = re.compile(r"\{\s*[\"'}]|\[\s*[{\]]")
 """The beginning of an object, or of a list of them; in {words} a brace means something else."""
 _LAPSE: Final = re.compile(
     r'"(?:[^"\\]|\\.)*(?:"|\Z)|'
-    r"'((?:[^'\\\n]|\\.)*)'(?=\s*[:,}\]])|"
+    r"'([^'\\\n]*)'(?=\s*[:,}\]])|"
     r"None\b|True\b|False\b|,(?=\s*[}\]])|//[^\n]*",
     re.DOTALL,
 )
@@ -225,7 +225,7 @@ def _as_json(lapse: re.Match[str]) -> str:
     if lapse[0].startswith('"'):
         return _ESCAPE.sub(lambda found: found[1] or "\\\\", lapse[0])
     if lapse[1] is not None:
-        told = json.dumps(lapse[1].replace("\\'", "'"), ensure_ascii=False)
+        told = json.dumps(lapse[1], ensure_ascii=False)
     else:
         told = {"None": "null", "True": "true", "False": "false"}.get(lapse[0], "")
     return told.ljust(len(lapse[0]))
