@@ -17,7 +17,7 @@ CARRIED: Final[Mapping[str, tuple[str, ...]]] = {
     SCOPES: (".md",),
     SHARED_FOLDER: (".md",),
     ROLES_FOLDER: (".md",),
-    SOUL_FOLDER: (".md", ".json", ".jsonl"),
+    SOUL_FOLDER: (".md", ".jsonl"),
 }
 """The folders below a memory root that belong to a store, and how the names of their files end:
 what backups, exports and restores carry. A project's root has notes in itself, too."""

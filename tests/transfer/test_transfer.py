@@ -60,7 +60,7 @@ NOTES = (
     "scopes/家人/PRIMER.md", "scopes/public/MEMORY.md", "scopes/家人/trips/japan.md",
     "shared/RUNBOOK.md", "roles/猫娘/SOUL.md", "roles/猫娘/notes/一.md",
     "MEMORY.md", "memory/2026-11-21.md", "roles/%none/SOUL.md", "soul/%none/chain.jsonl",
-    "soul/猫娘/versions/0001.md", "soul/猫娘/evals/0002-1.json",
+    "soul/猫娘/versions/0001.md",
 )  # fmt: skip
 few = settings(max_examples=max(settings().max_examples // 5, 5))
 """Each of them makes two stores on a disk."""
