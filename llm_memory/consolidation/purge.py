@@ -38,7 +38,7 @@ from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.note_book import NoteBook
 from .backup import Backup
 from .report import SleepReport
-from .rules.traces import Traces
+from .traces import Traces
 
 _FAILURES: Final = (OSError, ScopedMemoryError)
 _PAUSES: Final = (0.1, 0.3, 0.6, 0.0)

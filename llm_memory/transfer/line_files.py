@@ -115,7 +115,7 @@ def _opened(path: Path, most: int | None) -> BufferedIOBase:
         if most is not None and size > most:
             megabytes, limit = (-(-number // _CHUNK) for number in (size, most))
             raise TransferFailed("too_large", f"{megabytes} MB > {limit} MB")
-        return path.open("rb", buffering=_CHUNK)
+        return path.open("rb")
 
 
 class TransferFolders:

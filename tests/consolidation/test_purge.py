@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import DeedKind, Memory, is_changed
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.traces import Traces
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.traces import Traces
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,

@@ -136,7 +136,7 @@ def _slashed(match: re.Match[str], said_at: datetime) -> Figure | None:
         return None
     near = (date(one, month, day) for one in (year - 1, year, year + 1) if (month, day) != (2, 29))
     nearest = min(near, key=lambda one: abs(one - said_at.date()), default=None)
-    return nearest and Figure("day", match[0], days=(nearest, nearest))
+    return Figure("day", match[0], days=(nearest, nearest)) if nearest else None
 
 
 def _clock(match: re.Match[str]) -> Figure | None:

@@ -1,19 +1,19 @@
-"""What a purged statement leaves in our files: its words and its id. Pure."""
+"""What a purged statement leaves in our files: its words and its id.."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
-from ...catalogue.rules.timeline import is_digest
-from ...models.data_models import Memory
-from ...models.deeds import Deed
-from ...models.vault_layout import is_other_version, is_page
-from ...text.normalising import same_words
-from ...vault.archive import any_of
-from ...vault.markdown.entry import render
-from ...vault.markdown.escaping import escape_body, escape_inline
-from ...vault.markdown.topic_file import parse_file
+from ..catalogue.rules.timeline import is_digest
+from ..models.data_models import Memory
+from ..models.deeds import Deed
+from ..models.vault_layout import is_other_version, is_page
+from ..text.normalising import same_words
+from ..vault.archive import any_of
+from ..vault.markdown.entry import render
+from ..vault.markdown.escaping import escape_body, escape_inline
+from ..vault.markdown.topic_file import parse_file
 
 
 class Traces:
