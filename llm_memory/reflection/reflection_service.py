@@ -43,8 +43,8 @@ from .rules.reply import Doubtful, ReflectionReply, Unreadable, parse_reply
 from .turn_queue import UnreadFollower
 from .turn_store import SqliteTurnStore
 
-_OFTEN: Final = 600.0
-"""Seconds between two passes."""
+_SOON, _OFTEN = 60.0, 600.0
+"""Seconds between two passes: once a turn was queued, and otherwise."""
 _REMEMBERED: Final = 1_000
 """Lines whose worth is remembered until something is said in them."""
 _GREETING: Final = "你好"
@@ -80,6 +80,8 @@ class ReflectionService:
     _suspects: Counter[LineName] = field(init=False, default_factory=Counter)
     """How many of a line's first turns the service failed for or refused together."""
 
+    _woken: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+
     def __post_init__(self) -> None:
         self._worth = lru_cache(_REMEMBERED)(self._worth_of)
 
@@ -92,9 +94,14 @@ class ReflectionService:
     def _unavailable(self) -> Resting:
         return self._model.unavailable_reason() if self._learns else "learning_paused"
 
+    def wake(self) -> None:
+        """Note that a turn was queued."""
+        self._woken.set()
+
     async def run(self) -> None:
         """Read what is due, until cancelled or closed."""
         while True:
+            self._woken.clear()
             try:
                 await self.read_due()
             except EngineClosed:
@@ -103,7 +110,9 @@ class ReflectionService:
                 logger.warning("queue_unread", error=error)
             except Exception as error:  # noqa: BLE001  (an error in one pass must not end the loop)
                 logger.error("reading_failed", error=repr(error))
-            await asyncio.sleep(_OFTEN)
+            await asyncio.sleep(_SOON)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), _OFTEN - _SOON)
 
     async def follow(self) -> None:
         """Have exactly what waits be recallable. Raises StateUnavailable."""
