@@ -42,7 +42,7 @@ async def family(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]
         await rig.remember(PEANUTS, group(777))
         wish = SoulRequest("propose", wish="说话温和一点。")
         made: Any = await rig.engine.service.souls.ask(wish, "猫娘", ADMIN)
-        apply = SoulRequest("apply", made.proposal.proposal)
+        apply = SoulRequest("apply", made.proposed.proposal)
         await rig.engine.service.souls.ask(apply, "猫娘", ADMIN)
         yield rig
 
