@@ -93,7 +93,8 @@ class Night:
         now."""
         try:
             if text := await asyncio.to_thread(self._loop_book.fact, _FACT):
-                self.report = self._last = from_json(text)
+                self._last = from_json(text)
+                self.report = self._last if self._last.reason else self.report
             else:
                 await self._keep(self._last)
         except (StateUnavailable, EngineClosed, ValueError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -179,14 +178,14 @@ class TurnQueue:
         addressed = bool(turn.reply_text) or conversation_id.kind is ConversationKind.PRIVATE
         code = "queue_full" if addressed else "chatter_full"
         most = self._settings.most_queued // (1 if addressed else 2)
-        until = time.monotonic() + _PATIENCE
         try:
             queued = await asyncio.to_thread(self._made, turn, scope, conversation_id)
             if isinstance(queued, Refused):
                 return queued
             async with self._writing:
-                work = partial(self._written, queued, scope, most, until, may_replace=addressed)
-                dropped = await asyncio.to_thread(work)
+                dropped = await self._patiently(
+                    partial(self._written, queued, scope, most, may_replace=addressed)
+                )
         except (VaultWriteFailed, StateUnavailable, OSError, RuntimeError) as error:
             # RuntimeError: no thread can be started.
             self._lost += 1
@@ -204,25 +203,31 @@ class TurnQueue:
         await self._unread_follower.queued(queued, scope, instead_of=dropped)
         return Ticket(queued.ticket_id)
 
-    def _written(
-        self, turn: QueuedTurn, scope: Scope, most: int, until: float, *, may_replace: bool
-    ) -> str | None:
-        """Returns the ticket of the turn whose place it took, empty for none; None where the queue
-        is full. Waits for another's lock."""
-        # The folder is where the scope is found again, also after a restart.
-        self._vault.ensure(scope)
+    async def _patiently[T](self, work: Callable[[], T]) -> T:
+        """Do work in a thread, again while another program holds the file."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + _PATIENCE
         while True:
             try:
-                if self._turns.count() < most:
-                    self._turns.put(turn)
-                    return ""
-                day = self._clock().date()
-                return (self._turns.put_instead(turn, day=day) or None) if may_replace else None
+                return await asyncio.to_thread(work)
             except StateUnavailable as error:
-                is_late = time.monotonic() >= until or self._life.is_closing
+                is_late = clock() >= until or self._life.is_closing
                 if is_late or "locked" not in error.cause:
                     raise
-            time.sleep(_AGAIN)
+            await asyncio.sleep(_AGAIN)
+
+    def _written(
+        self, turn: QueuedTurn, scope: Scope, most: int, *, may_replace: bool
+    ) -> str | None:
+        """Returns the ticket of the turn whose place it took, empty for none; None where the queue
+        is full. Blocks."""
+        # The folder is where the scope is found again, also after a restart.
+        self._vault.ensure(scope)
+        if self._turns.count() < most:
+            self._turns.put(turn)
+            return ""
+        day = self._clock().date()
+        return (self._turns.put_instead(turn, day=day) or None) if may_replace else None
 
     def _made(
         self, turn: Turn, scope: Scope, conversation_id: ConversationId

@@ -267,7 +267,12 @@ class Parts(Told):
         )
     )
     applier = wired(FeedbackApplier, count_manner=lambda p: p.style.count if p.style else None)
-    model = wired(Model, book="loop_book", settings="settings.loop")
+    model = wired(
+        Model,
+        chat=lambda p: p.chat if p.settings.loop.reads_turns else None,
+        book="loop_book",
+        settings="settings.loop",
+    )
     reflection = wired(
         ReflectionService,
         apply="service.feedback",

@@ -56,7 +56,6 @@ hits = st.builds(
     unvouched=st.booleans(),
     closed=st.booleans(),
     earlier=st.booleans(),
-    journal=st.booleans(),
     byline=st.builds(
         Byline,
         admin=st.booleans(),
