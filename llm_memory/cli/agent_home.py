@@ -12,7 +12,7 @@ from ..home.memory_home import MemoryHome, connect, follow_bot, open_home
 from ..home.settings import HomeSettings, LoadedSettings
 from ..mcp_server.levels import levels_of
 from ..mcp_server.tools import MemoryTools
-from ..roles.role_notes import RoleSeat
+from ..roles.role_seat import RoleSeat
 from .home_flags import project_folder
 from .paths import plugin_version
 

@@ -16,7 +16,7 @@ from ..home.memory_home import MemoryHome, read_token
 from ..home.setting_values import spoken
 from ..mcp_server.sdk import check_sdk, keep_stdout_for_the_protocol, make_server, run_stdio
 from ..models.data_models import Refused
-from ..roles.role_notes import RoleSeat
+from ..roles.role_seat import RoleSeat
 from ..text.refusal_words import refusal_words
 from ..texts import Said, Spoken
 from .agent_home import agent_home, tools_of

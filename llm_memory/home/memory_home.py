@@ -19,7 +19,7 @@ from .settings import HomeSettings, LoadedSettings
 from .workflow import role_names
 
 if TYPE_CHECKING:
-    from ..roles.role_notes import RoleSeat
+    from ..roles.role_seat import RoleSeat
     from .owned_store import OwnedStore
     from .shared_store import SharedStore
 
@@ -63,7 +63,7 @@ class MemoryHome:
         """Returns a new seat of the role that is spoken in, not taken yet; None without one."""
         if not self.role or self.project is None:
             return None
-        from ..roles.role_notes import RoleSeat
+        from ..roles.role_seat import RoleSeat
 
         return RoleSeat(self.project.state / LEASES, self.role, local_now)
 

@@ -23,7 +23,7 @@ from ..models.recall import Arm, FileText, Hit, Recall
 from ..models.roles import RoleLease, RoleNote
 from ..models.scope import SHARED_FOLDER
 from ..models.tasks import TaskChange
-from ..roles.role_notes import RoleSeat
+from ..roles.role_seat import RoleSeat
 from ..sharing.calls import AGENT
 from ..text.normalising import one_line
 from .answers import (

@@ -3,8 +3,6 @@ leaves behind: a block of the day's file, and a line in MEMORY.md."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,13 +13,13 @@ from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Objection, Refused
 from ..models.roles import Noted, NoteOutcome, RoleLease, RoleNote
-from ..models.scope import Place, role_folder
+from ..models.scope import Place
 from ..models.settings import PrivacyMode
 from ..models.vault_layout import MEMORY_PAGE
 from ..remember.rules.gate import passing
 from ..remember.rules.private import HIDDEN, without_private
 from ..storage.appending import AppendFault, NotAppended, append_and_verify
-from ..storage.held_file import HeldFile, holder, is_held_with
+from ..storage.held_file import is_held_with
 from ..text.normalising import clean
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.daily_note import (
@@ -36,57 +34,11 @@ from ..vault.markdown.daily_note import (
 from ..vault.markdown.topic_file import newline_of
 from ..vault.marked_page import rewrite
 from ..vault.pages import PagesOnDisk, text_of
+from .role_seat import lease_file, not_held
 
 MOST_CHARACTERS: Final = 8_000
-_LONGEST_NAME: Final = 40
 _PLACEHOLDERS: Final = tuple(mark for marks in HIDDEN.values() for mark in marks)
-
-
-def lease_file(folder: Path, role: str) -> Path:
-    """Returns the lock file of a role, by the name of its folder."""
-    return folder / f"{role}.lock"
-
-
-def not_held(path: Path) -> Refused:
-    """Tells who holds the role with this lock file. Blocks."""
-    try:
-        words = holder(path) or {}
-    except OSError as error:  # a disk without locks: nobody can hold it
-        logger.debug("the holder of role {} cannot be read: {}", path.stem, error)
-        words = {}
-    name = words.get("client") or f"process {words.get('pid', '?')}"
-    return Refused("role_held", detail=f"{name} ({words.get('since', '?')})")
-
-
-class RoleSeat:
-    """A role that this process takes as soon as nobody else holds it, and keeps to its end."""
-
-    def __init__(self, leases: Path, role: str, clock: Callable[[], datetime]) -> None:
-        """``leases`` is the folder of the lock files."""
-        self.role = role
-        self._path = lease_file(leases, role_folder(role))
-        self._file = HeldFile(self._path)
-        self._clock = clock
-
-    def take(self, client: str = "") -> RoleLease | Refused:
-        """Take the role, or tell who holds it. ``client`` is the program that will be named to
-        others. Blocks."""
-        words: dict[str, str | int] = {
-            "client": client[:_LONGEST_NAME],
-            "pid": os.getpid(),
-            "role": self.role,
-            "since": self._clock().isoformat(timespec="seconds"),
-        }
-        try:
-            if self._file.take(words):
-                return RoleLease(role_folder(self.role), self._file.token)
-        except OSError as error:  # a disk that is full, or knows no locks
-            logger.warning("role_not_taken", role=self.role, error=error)
-        return not_held(self._path)
-
-    def release(self) -> None:
-        """Give the role back. Idempotent. Blocks."""
-        self._file.release()
+_LONGEST_NAME: Final = 40
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import RoleSeat
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home, levels
 from astrbot_plugin_scoped_memory.tests.support.foreign import (

@@ -11,7 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import Levels
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import RoleSeat
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home, levels

@@ -26,10 +26,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import (
     MOST_CHARACTERS,
     RoleNotes,
-    RoleSeat,
-    lease_file,
-    not_held,
 )
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat, lease_file, not_held
 from astrbot_plugin_scoped_memory.llm_memory.storage import appending
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile, is_held_with
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
@@ -244,7 +242,7 @@ from datetime import datetime
 from pathlib import Path
 import checkout
 checkout.register()
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import RoleSeat
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 seat = RoleSeat(Path(sys.argv[2]), "后端", datetime.now)
 seat.take("cursor")
 print("taken", flush=True)

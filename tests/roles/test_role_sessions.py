@@ -8,7 +8,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import RoleSeat
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 

@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import RoleSeat
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.deciding import (
