@@ -34,11 +34,10 @@ from ..vault.markdown.daily_note import (
 from ..vault.markdown.topic_file import newline_of
 from ..vault.marked_page import rewrite
 from ..vault.pages import PagesOnDisk, text_of
-from .role_seat import lease_file, not_held
+from .role_seat import LONGEST_NAME, lease_file, not_held
 
 MOST_CHARACTERS: Final = 8_000
 _PLACEHOLDERS: Final = tuple(mark for marks in HIDDEN.values() for mark in marks)
-_LONGEST_NAME: Final = 40
 
 
 @dataclass(eq=False)
@@ -104,7 +103,7 @@ class RoleNotes:
             there = content.decode(errors="replace")  # what is no UTF-8 is refused behind us
             if (line := open_fence(there)) is not None:
                 raise NotAppended(AppendFault.HIDDEN, str(line))
-            client, newline = note.client[:_LONGEST_NAME], newline_of(there)
+            client, newline = note.client[:LONGEST_NAME], newline_of(there)
             said = note_block(text, at, note.lease.folder, client, newline=newline)
             return said.encode(errors="replace")
 

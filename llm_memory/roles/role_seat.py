@@ -13,6 +13,9 @@ from ..models.roles import RoleLease
 from ..models.scope import role_folder
 from ..storage.held_file import HeldFile, holder
 
+LONGEST_NAME = 40
+"""Characters of a program's name that others read."""
+
 
 def lease_file(folder: Path, role: str) -> Path:
     """Returns the lock file of a role, by the name of its folder."""
@@ -44,7 +47,7 @@ class RoleSeat:
         """Take the role, or tell who holds it. ``client`` is the program that will be named to
         others. Blocks."""
         words: dict[str, str | int] = {
-            "client": client[:40],
+            "client": client[:LONGEST_NAME],
             "pid": os.getpid(),
             "role": self.role,
             "since": self._clock().isoformat(timespec="seconds"),

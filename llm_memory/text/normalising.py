@@ -17,6 +17,8 @@ _INVISIBLE = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _LATIN_CHARS_PER_TOKEN = 4
+SENTENCE_ENDS = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
+"""Where a text is cut into sentences, each with the sign that ends it."""
 
 
 def clean(text: str) -> str:

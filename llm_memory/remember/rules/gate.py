@@ -26,7 +26,7 @@ from ...models.data_models import (
     Topic,
 )
 from ...text.dates.expressions import Precision, find_times
-from ...text.normalising import clean, one_line
+from ...text.normalising import SENTENCE_ENDS, clean, one_line
 from ...text.numerals import narrowed
 from ...text.scripts import WIDE, fold
 from ...text.traditional import simplified
@@ -126,12 +126,9 @@ def asks_to_forget(text: str) -> bool:
     return GATE["to_be_forgotten"].search(_plain(text.casefold())) is not None
 
 
-_SENTENCES: Final = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
-
-
 def without_forget_wishes(text: str) -> str:
     """Returns the sentences that hold no such wish."""
-    return "".join(one for one in _SENTENCES.split(text) if not asks_to_forget(one)).strip()
+    return "".join(one for one in SENTENCE_ENDS.split(text) if not asks_to_forget(one)).strip()
 
 
 def _plain(text: str) -> str:

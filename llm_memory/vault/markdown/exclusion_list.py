@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ...text.normalising import SENTENCE_ENDS
 from ...text.overlap import holds
 from ...text.scripts import normalise
 from ...text.traditional import simplified
@@ -27,7 +28,6 @@ _END: Final = re.compile(r"#+\s|[ \t]*<!--[ \t]*scoped-memory:")
 _LINE: Final = re.compile(
     r"\s*[-*+]\s+(?P<words>.*?)\s*(?:<!--\s*(?P<person>\S+:\S+)\s*(?P<who>.*?)\s*-->)?\s*"
 )
-_SENTENCES: Final = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def sentences_without(text: str, excluded: Sequence[Exclusion]) -> str:
     def is_free(part: str) -> bool:
         return not any(one.holds_in(part) for one in excluded)
 
-    return text if is_free(text) else "".join(filter(is_free, _SENTENCES.split(text))).strip()
+    return text if is_free(text) else "".join(filter(is_free, SENTENCE_ENDS.split(text))).strip()
 
 
 def _section(text: str) -> tuple[int, int]:
