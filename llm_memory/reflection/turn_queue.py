@@ -38,7 +38,8 @@ from .turn_store import SqliteTurnStore
 _MARGIN = 200
 _MOST_RECALLED = 50
 _PATIENCE: Final = 60.0
-"""Seconds that a turn waits for another's lock on the file; ``_AGAIN`` between two attempts."""
+"""Seconds, from when it came, that a turn waits for another's lock on the file; ``_AGAIN`` between
+two attempts."""
 _AGAIN: Final = 1.0
 _MOST_UNREAD: Final = 2_000
 """The most turns that are recallable, the newest of all scopes."""
@@ -178,13 +179,14 @@ class TurnQueue:
         addressed = bool(turn.reply_text) or conversation_id.kind is ConversationKind.PRIVATE
         code = "queue_full" if addressed else "chatter_full"
         most = self._settings.most_queued // (1 if addressed else 2)
+        late_at = asyncio.get_running_loop().time() + _PATIENCE
         try:
             queued = await asyncio.to_thread(self._made, turn, scope, conversation_id)
             if isinstance(queued, Refused):
                 return queued
             async with self._writing:
                 dropped = await self._patiently(
-                    partial(self._written, queued, scope, most, may_replace=addressed)
+                    partial(self._written, queued, scope, most, may_replace=addressed), late_at
                 )
         except (VaultWriteFailed, StateUnavailable, OSError, RuntimeError) as error:
             # RuntimeError: no thread can be started.
@@ -203,15 +205,14 @@ class TurnQueue:
         await self._unread_follower.queued(queued, scope, instead_of=dropped)
         return Ticket(queued.ticket_id)
 
-    async def _patiently[T](self, work: Callable[[], T]) -> T:
+    async def _patiently[T](self, work: Callable[[], T], late_at: float) -> T:
         """Do work in a thread, again while another program holds the file."""
         clock = asyncio.get_running_loop().time
-        until = clock() + _PATIENCE
         while True:
             try:
                 return await asyncio.to_thread(work)
             except StateUnavailable as error:
-                is_late = clock() >= until or self._life.is_closing
+                is_late = clock() >= late_at or self._life.is_closing
                 if is_late or "locked" not in error.cause:
                     raise
             await asyncio.sleep(_AGAIN)
