@@ -12,7 +12,7 @@ from astrbot.api.web import json_response
 
 from .core import NAME
 from .core.commands.command_words import COMMANDS, CommandWords, Row
-from .core.plugin import LOADING_SECONDS, Code, GroupChatter, Plugin
+from .core.plugin import ANEW_SECONDS, LOADING_SECONDS, Code, GroupChatter, Plugin
 
 _FIRST = 10_000
 """Of hooks: one that stops the event keeps it from those behind it."""
@@ -60,8 +60,10 @@ class ScopedMemoryPlugin(Star):
     @filter.on_llm_request(priority=_LAST)
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
         """在调用模型之前附上相关的记忆；学到的说话习惯放在系统提示词最末尾，所以在别的插件之后"""
-        if (here := self.plugin.here) is not None and here.mind is not None:
-            await here.mind.before_request(event, req)
+        for _ in range(2):  # a closed engine has told nothing, and the next one does
+            here = await self.plugin.within(ANEW_SECONDS)
+            if here is None or here.mind is None or await here.mind.before_request(event, req):
+                return
 
     @filter.on_agent_done(priority=_FIRST)
     async def on_agent_done(

@@ -28,19 +28,24 @@ class DeepMind:
         self._plugin = plugin
         self._events = plugin.events
 
-    async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> None:
+    async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> bool:
         """Add the persona's learned manner to every request; recall for the person's words and
-        put the result behind them, once a turn."""
+        put the result behind them, once a turn. False where the engine was closed before."""
         if read.is_command(event):
-            return
+            return True
         service, said = self._plugin.service, await self._events.read(event, request.conversation)
         if "began" not in notes_of(event):
-            self._put(event, request, said, await self.begin(event, said))
+            start = await self.begin(event, said)
+            if not start.text and any(isinstance(fault, EngineClosed) for fault in start.faults):
+                del notes_of(event)["began"]
+                return False
+            self._put(event, request, said, start)
         # Last, for a recall waits a moment where the store is still being opened. It stays the
         # same while it is in force, and what stands before it is cached all the time.
         manner = service.souls.injected(said.where.persona)
         if manner not in (prompt := request.system_prompt or ""):
             request.system_prompt = prompt + manner
+        return True
 
     def begin(self, event: AstrMessageEvent, said: Said) -> Awaitable[TurnStart]:
         """For a runner that reads nothing but the prompt, into which the owner wants nothing,

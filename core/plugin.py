@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 LOADING_SECONDS = 10.0
 """How long a speaker waits for a plugin that still loads, which takes a second or two."""
+ANEW_SECONDS = 2.0
+"""How long a turn that has begun waits for parts that are made anew, which takes less."""
 _BEHIND_SECONDS = 600.0
 """How long work that holds up no message waits for the parts."""
 _UP_SECONDS = 120.0

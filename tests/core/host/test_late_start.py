@@ -279,7 +279,8 @@ async def test_a_command_waits_for_what_comes_and_says_so_where_it_finds_a_close
 async def test_a_message_waits_once_for_what_is_made_and_what_is_kept_of_it_behind_the_bot(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(main, "LOADING_SECONDS", 0.01)
+    for seconds in ("LOADING_SECONDS", "ANEW_SECONDS"):
+        monkeypatch.setattr(main, seconds, 0.01)
     made, goes_on = loaded(fault=RuntimeError("whatever it was")), asyncio.Event()
     bot = Bot(loaded(), made)
     await bot.begin()
@@ -301,6 +302,25 @@ async def test_a_message_waits_once_for_what_is_made_and_what_is_kept_of_it_behi
     heard = [name for name, *_ in made.mind.method_calls]
     assert heard == ["finished", "finished", "sent", "finished"]
     assert caplog.text.count("whatever it was") == 4
+
+
+async def test_a_turn_that_finds_a_closed_engine_is_told_by_the_next_one() -> None:
+    """Also one that comes while there is none."""
+    closed, following, last = loaded(), loaded(), loaded()
+    bot, going_on = Bot(closed, following, last), []
+
+    async def close(*_: object) -> bool:
+        going_on.append(await bot.is_made_anew())
+        return False
+
+    closed.mind.before_request.side_effect = close
+    await bot.begin()
+    await bot.star.on_llm_request(bot.event, None)
+    again = await bot.is_made_anew()
+    await bot.star.on_llm_request(bot.event, None)
+    await asyncio.gather(again, *going_on)
+    for parts in (following, last):
+        parts.mind.before_request.assert_awaited_once()
 
 
 async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:

@@ -173,14 +173,17 @@ async def test_what_is_said_into_a_turn_is_said_in_it_and_when_it_began(tmp_path
 @pytest.mark.parametrize(("before_it", "reply"), [(MAP, "不能吃"), ({}, "")])
 async def test_a_reload_in_a_turn(tmp_path: Path, before_it: dict[str, str], reply: str) -> None:
     """It ends in the new load. Where the map has come with that, the scope is another one, and the
-    reply is kept back."""
-    event = FakeEvent.in_group(777, QUESTION)
+    reply is kept back. One that a closed engine was asked of begins in the new load."""
+    event, late = FakeEvent.in_group(777, QUESTION), FakeEvent.in_group(777, QUESTION)
     async with running(tmp_path, before_it) as rig:
         before = TurnPlugin(rig).mind
         await before.before_request(event, ProviderRequest(prompt=QUESTION))
     assert not await before.finished(cast("Any", event), answer())  # closed, it queues nothing
+    assert not await before.before_request(cast("Any", late), ProviderRequest(prompt=QUESTION))
     async with running(tmp_path) as rig:
         await TurnPlugin(rig).finished(event, answer())
+        request = ProviderRequest(prompt=QUESTION)
+        assert await TurnPlugin(rig).mind.before_request(cast("Any", late), request)
     (turn,) = queued(tmp_path)
     assert (turn.scope, turn.user_text, turn.reply_text) == ("家人", QUESTION, reply)
 
