@@ -225,7 +225,7 @@ class Purge:
             cut = [self._cut(turn, here, named) for turn in turns]
             self._turns.reword([now for now, was in zip(cut, turns, strict=True) if now != was])
         # They may say any of it in other words: their turns are read again, as they are now.
-        self._turns.drop_answers()
+        self._turns.release(dead=False)
 
     def _cut(self, turn: QueuedTurn, purged: Sequence[Deed], named: Collection[str]) -> QueuedTurn:
         turn = self._corrected.texts.turn_without(turn, purged)

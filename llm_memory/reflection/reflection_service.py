@@ -33,7 +33,7 @@ from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..scopes.paused_conversations import PausedConversations
 from ..text.normalising import derived_id
-from .feedback_applier import SCOPE_GONE, FeedbackApplier
+from .feedback_applier import FeedbackApplier
 from .model import OF_PROMPT, Completion, Model, Purpose, Rests, Schema
 from .rules.due import LEAST_CALL, Allowance, is_due, worth_of
 from .rules.grounding import grounded
@@ -120,7 +120,7 @@ class ReflectionService:
 
     async def retry(self) -> int:
         """Queue again what was put aside. Returns how many batches. Raises StateUnavailable."""
-        return await asyncio.to_thread(self._turns.retry)
+        return await asyncio.to_thread(self._turns.release, dead=True)
 
     async def read_due(self) -> ReflectionReport:
         """Read all turns that are due now, once. Raises EngineClosed, StateUnavailable."""
@@ -233,7 +233,7 @@ class ReflectionService:
         answers. Returns whether they wait no longer. Raises ChatFailed, Rests."""
         scope = await self._applier.scope_of(said[0].scope)
         if scope is None:
-            return await self._put_aside(said, SCOPE_GONE)
+            return await self._put_aside(said, "scope_gone")
         cleared, learned = self._corrected.texts.cleared, self._exclusions.cleared
         turns = await asyncio.to_thread(lambda: tuple(cleared(learned(one)) for one in said))
         if not any(one.user_text or (one.reply_text and one in said) for one in turns):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Final
 
 from ..catalogue.unread_turns import Unread, UnreadTurns
 from ..errors import StateUnavailable, VaultWriteFailed
+from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import MemoryDraft, MemoryKind, Refused, Source, StoredMemory, Topic
 from ..models.scope import Scope
@@ -28,6 +30,7 @@ from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
+from ..storage.state_store import SqliteStateStore
 from ..text.normalising import embedded_text, preview
 from ..text.scripts import fold
 from ..text.turn_text import MOST_CHARS, cut, name_of, spoken
@@ -35,16 +38,62 @@ from ..vault.markdown_vault import MarkdownVault
 from .rules.due import tells_something
 from .turn_store import SqliteTurnStore
 
-_MARGIN = 200
-_MOST_RECALLED = 50
+_MARGIN, _MOST_RECALLED = 200, 50
 _PATIENCE: Final = 60.0
-"""Seconds, from when it came, that a turn waits for another's lock on the file; ``_AGAIN`` between
-two attempts."""
+"""Seconds that a turn waits for another's lock on the file; ``_AGAIN`` between two attempts."""
 _AGAIN: Final = 1.0
-_MOST_UNREAD: Final = 2_000
-"""The most turns that are recallable, the newest of all scopes."""
-_LONGEST: Final = 400
-"""The most characters of one."""
+_MOST_UNREAD, _LONGEST = 2_000, 400
+"""The most turns that are recallable, the newest of all scopes; and the characters of one."""
+
+
+@dataclass(eq=False)
+class ModelHistories:
+    """Notes durably in which scope each chat history is given to the model.
+
+    AstrBot gives the model the earlier turns of a conversation, and its answers quote them. After
+    the conversation's scope has changed, such an answer would carry words of the former scope to
+    readers of the new one, until AstrBot begins a new history.
+    """
+
+    _state: SqliteStateStore
+    _mixed: set[str] = field(init=False, default_factory=set)
+    """Conversations whose present history is mixed."""
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+
+    async def is_mixed(
+        self, umo: str, history: str, scope: str, *, empty: bool = False, switched: bool = False
+    ) -> bool:
+        """Note that the history is used in this scope. Returns True if it may hold words of another
+        one, also if that is unknown.
+
+        Args:
+            history: Its id in the bot framework.
+            scope: The name of the conversation's scope now.
+            empty: It has no turns yet, so its earlier use does not count.
+            switched: It was used in another scope a moment ago.
+        """
+        async with self._lock:
+            try:
+                former = await asyncio.to_thread(self._state.model_history, umo, history)
+                mixed = switched or (former not in (None, (scope, False)) and not empty)
+                if (scope, mixed) != former:
+                    note = partial(self._state.note_model_history, mixed=mixed)
+                    await asyncio.to_thread(note, umo, history, scope)
+            except StateUnavailable as error:
+                logger.warning("state_not_written", error=error)
+                return True
+            (self._mixed.add if mixed else self._mixed.discard)(umo)
+        return mixed
+
+    async def is_of(self, umo: str, history: str, scope: str) -> bool:
+        """Returns whether all of the history was made in this scope. Raises StateUnavailable."""
+        noted = await asyncio.to_thread(self._state.model_history, umo, history)
+        return noted == (scope, False)
+
+    def current_is_mixed(self, umo: str) -> bool:
+        """Returns ``is_mixed`` of the history used last since the start; False if there was
+        none."""
+        return umo in self._mixed
 
 
 @dataclass(eq=False)
@@ -59,9 +108,9 @@ class UnreadFollower:
     _corrected: Deeds
     _exclusions: Exclusions
     _paused_conversations: PausedConversations
-    _checked: dict[str, tuple[int, bool]] = field(init=False, default_factory=dict)
-    """By ticket, the scope's number of changes at the last check, and whether the turn may be told.
-    What was not checked since the last change is hidden."""
+    _told: dict[str, int] = field(init=False, default_factory=dict)
+    """By ticket, the scope's number of changes when the turn was last found fit to be told: it is
+    hidden once there are more."""
 
     def __post_init__(self) -> None:
         self._unread.set_filter(self._is_shown, self._judge)
@@ -70,12 +119,11 @@ class UnreadFollower:
         """Add what was queued, remove what no longer waits. Raises StateUnavailable."""
         known = self._unread.scopes()  # what is taken in from now on is not in the answer
         waiting = await asyncio.to_thread(self._waiting)
-        kept = {ticket for ticket, (_, scope) in waiting.items() if known.get(ticket) == scope.name}
-        self._unread.drop(known.keys() - kept)
+        gone = known.items() - {(ticket, scope.name) for ticket, (_, scope) in waiting.items()}
+        self._unread.drop([ticket for ticket, _ in gone])
         held = self._unread.scopes()
-        for ticket in self._checked.keys() - held.keys():
-            del self._checked[ticket]
-        for turn, scope in [one for ticket, one in waiting.items() if ticket not in kept]:
+        self._told = {ticket: self._told[ticket] for ticket in self._told.keys() & held.keys()}
+        for turn, scope in [one for ticket, one in waiting.items() if ticket not in held]:
             await self._take_in(turn, scope)
         await self._unread.review()
 
@@ -117,34 +165,26 @@ class UnreadFollower:
         self._unread.put(unread)
 
     def _is_shown(self, one: Unread) -> bool:
-        paused = self._paused_conversations.of
-        if paused(one.stored.memory.provenance.conversation) or paused(one.map_key):
-            return False
-        return self._checked.get(one.ticket_id) == (self._changes(one), True)
-
-    def _changes(self, one: Unread) -> int:
-        return self._corrected.changes[one.stored.scope.name]
+        names = (one.stored.memory.provenance.conversation, one.map_key)
+        changes = self._corrected.changes[one.stored.scope.name]
+        paused = any(map(self._paused_conversations.of, names))
+        return not paused and self._told.get(one.ticket_id) == changes
 
     async def _judge(self, turns: Sequence[Unread]) -> None:
-        """Check which turns may be told, until none is left that was not checked since the last
-        change."""
-        seen = self._checked
-        while stale := [t for t in turns if seen.get(t.ticket_id, (-1,))[0] != self._changes(t)]:
-            seen.update(await asyncio.to_thread(self._judged, stale))
-
-    def _judged(self, turns: Sequence[Unread]) -> dict[str, tuple[int, bool]]:
-        # Each may take a millisecond. The number first: what changes meanwhile is checked again.
-        return {
-            one.ticket_id: (self._changes(one), self._may_be_told(one))
-            for one in cooperative(turns)
-        }
+        """Look which turns may be told: each may take a millisecond."""
+        changes = Counter(self._corrected.changes)  # with more of them it is looked at again
+        numbers = {one.ticket_id: changes[one.stored.scope.name] for one in turns}
+        stale = [one for one in turns if self._told.get(one.ticket_id) != numbers[one.ticket_id]]
+        told = filter(self._may_be_told, cooperative(stale))
+        tickets = await asyncio.to_thread(lambda: [one.ticket_id for one in told])
+        self._told |= {ticket: numbers[ticket] for ticket in tickets}
 
     def _may_be_told(self, one: Unread) -> bool:
         """Returns whether it says nothing that was corrected, or is never to be learned."""
         scope, memory = one.stored.scope.name, one.stored.memory
-        forbids, revives = self._exclusions.forbids, self._corrected.texts.would_revive
-        if forbids(scope, memory.judgment, memory.provenance.person):
+        if self._exclusions.forbids(scope, memory.judgment, memory.provenance.person):
             return False
+        revives = self._corrected.texts.would_revive
         return not revives(scope, memory, memory.created_at, one.copies)
 
 
@@ -184,10 +224,9 @@ class TurnQueue:
             queued = await asyncio.to_thread(self._made, turn, scope, conversation_id)
             if isinstance(queued, Refused):
                 return queued
+            write = partial(self._written, queued, scope, most, may_replace=addressed)
             async with self._writing:
-                dropped = await self._patiently(
-                    partial(self._written, queued, scope, most, may_replace=addressed), late_at
-                )
+                dropped = await self._patiently(write, late_at)
         except (VaultWriteFailed, StateUnavailable, OSError, RuntimeError) as error:
             # RuntimeError: no thread can be started.
             self._lost += 1
@@ -207,12 +246,12 @@ class TurnQueue:
 
     async def _patiently[T](self, work: Callable[[], T], late_at: float) -> T:
         """Do work in a thread, again while another program holds the file."""
-        clock = asyncio.get_running_loop().time
+        loop = asyncio.get_running_loop()
         while True:
             try:
                 return await asyncio.to_thread(work)
             except StateUnavailable as error:
-                is_late = clock() >= late_at or self._life.is_closing
+                is_late = loop.time() >= late_at or self._life.is_closing
                 if is_late or "locked" not in error.cause:
                     raise
             await asyncio.sleep(_AGAIN)

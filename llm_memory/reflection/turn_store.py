@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -22,19 +22,15 @@ from ..storage.sqlite_file import sound
 
 _NAMES: Final = tuple(field.name for field in fields(QueuedTurn))
 _COLUMNS: Final = ", ".join(_NAMES)
-_TURN: Final = f"SELECT {_COLUMNS} FROM turn WHERE "  # noqa: S608  (constants, as all below)
-_VALUES: Final = ", ".join("?" * len(_NAMES))
-_PUT: Final = f"INSERT OR IGNORE INTO turn ({_COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
-_PUT_BATCH: Final = "INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?)"
+_PUT: Final = f"INSERT OR IGNORE INTO turn ({_COLUMNS}) VALUES ({', '.join('?' * len(_NAMES))})"  # noqa: S608  (constants, as all below)
 _NAMED: Final = "ticket_id IN (SELECT value FROM json_each(?))"
 _OF_NAMED: Final = f"batch_id IN (SELECT batch_id FROM turn WHERE {_NAMED})"  # noqa: S608
 _SPEAKER: Final = "CASE person WHEN '' THEN conversation ELSE person END"
-_WAITS: Final = "batch_id NOT IN (SELECT batch_id FROM batch)"
 _MAY_GO: Final = f"batch_id NOT IN (SELECT batch_id FROM batch WHERE error = '') AND NOT {_NAMED}"  # noqa: S608
 _DROP_EMPTY: Final = "DELETE FROM batch WHERE batch_id NOT IN (SELECT batch_id FROM turn)"
 _ASKED: Final = (
-    f"{_WAITS} AND (? = 0 OR reply_text <> '' OR conversation LIKE"
-    f" '%:{ConversationKind.PRIVATE}:%')"
+    "batch_id NOT IN (SELECT batch_id FROM batch) AND (? = 0 OR reply_text <> '' OR"  # noqa: S608
+    f" conversation LIKE '%:{ConversationKind.PRIVATE}:%')"
 )
 """Waits, and with 1 was said to the bot."""
 _LINES: Final = f"""
@@ -50,19 +46,15 @@ WITH mine AS (
     SELECT place AS at, ROW_NUMBER() OVER (PARTITION BY {_SPEAKER} ORDER BY place) AS nth
     FROM turn WHERE {_ASKED} AND scope = ? AND conversation = ? AND persona = ?)
 SELECT {_COLUMNS} FROM mine JOIN turn ON place = at ORDER BY nth, at LIMIT ?"""  # noqa: S608
-_SIZE: Final = """
-SELECT TOTAL(b.batch_id IS NULL), TOTAL(b.batch_id IS NOT NULL)
-FROM turn LEFT JOIN batch b ON b.batch_id = turn.batch_id AND b.error <> ''
-WHERE ? IS NULL OR turn.conversation = ?"""
 
 
+@dataclass(eq=False)
 class SqliteTurnStore:
     """Keeps finished turns until they are read."""
 
-    def __init__(self, file: SqliteLoopFile) -> None:
-        self._file = file
-        self.read_now: Collection[str] = ()
-        """The tickets that a model reads now: a full queue drops others."""
+    _file: SqliteLoopFile
+    read_now: Collection[str] = ()
+    """The tickets that a model reads now: a full queue drops others."""
 
     def put(self, turn: QueuedTurn) -> None:
         """Queue a turn. On disk when it returns. One that is there already is ignored."""
@@ -73,22 +65,17 @@ class SqliteTurnStore:
         the group that holds the most places, the oldest turn of the speaker who holds the most.
         Returns the ticket of that turn; empty, and nothing is done, where all are being read."""
         groups = Counter([group_of(turn.scope)])
-        kept = _all(self.read_now)
         with self._file.transaction() as connection:
             held = connection.execute(
-                f"SELECT scope, {_SPEAKER}, COUNT(*) FROM turn WHERE {_MAY_GO} GROUP BY 1, 2",  # noqa: S608
-                (kept,),
+                f"SELECT scope, COUNT(*), ticket_id, MIN(place) FROM turn WHERE {_MAY_GO}"  # noqa: S608
+                f" GROUP BY scope, {_SPEAKER}",
+                (_all(self.read_now),),
             ).fetchall()
-            for scope, _, count in held:
-                groups[group_of(scope)] += count
             if not held:
                 return ""
-            scope, speaker, _ = max(held, key=lambda one: (groups[group_of(one[0])], one[2], one))
-            ((ticket,),) = connection.execute(
-                f"SELECT ticket_id FROM turn WHERE {_MAY_GO} AND scope = ? AND {_SPEAKER} = ?"  # noqa: S608
-                " ORDER BY place LIMIT 1",
-                (kept, scope, speaker),
-            )
+            for scope, count, *_ in held:
+                groups[group_of(scope)] += count
+            scope, _, ticket, _ = max(held, key=lambda one: (groups[group_of(one[0])], *one[1::-1]))
             connection.execute("DELETE FROM turn WHERE ticket_id = ?", (ticket,))
             connection.execute(_DROP_EMPTY)
             add_share(connection, day, Share(group_of(scope), dropped=1))
@@ -104,8 +91,8 @@ class SqliteTurnStore:
         bot, in private or answered by it, as if there were no others."""
         rows = self._file.rows(_LINES, (int(addressed),))
         return [
-            WaitingLine(scope, where, persona, count, _moment(oldest), _moment(newest), key, chars)
-            for scope, where, persona, count, oldest, newest, key, chars in rows
+            WaitingLine(*name, *map(datetime.fromisoformat, (oldest, newest)), key, chars)
+            for *name, oldest, newest, key, chars in rows
         ]
 
     def waiting(
@@ -118,8 +105,7 @@ class SqliteTurnStore:
 
     def newest(self, limit: int) -> list[QueuedTurn]:
         """Returns the newest turns, of those put aside, too."""
-        newest = "place IN (SELECT place FROM turn ORDER BY place DESC LIMIT ?)"
-        return self._turns(newest, limit)
+        return self._turns("place IN (SELECT place FROM turn ORDER BY place DESC LIMIT ?)", limit)
 
     def keep(self, batch: Batch, turns: Sequence[QueuedTurn]) -> bool:
         """Have the batch hold these turns, with their answer, or put aside with an error. Returns
@@ -128,21 +114,16 @@ class SqliteTurnStore:
         with self._file.transaction() as connection:
             if self.turns(tickets) != [*turns]:
                 return False
-            connection.execute(_PUT_BATCH, _row(batch))
-            connection.execute(
-                f"UPDATE turn SET batch_id = ? WHERE {_NAMED}",  # noqa: S608
-                (batch.batch_id, _all(tickets)),
-            )
+            connection.execute("INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?)", _row(batch))
+            values = (batch.batch_id, _all(tickets))
+            connection.execute(f"UPDATE turn SET batch_id = ? WHERE {_NAMED}", values)  # noqa: S608
         return True
 
-    def drop_answers(self) -> None:
-        """Have all turns wait again whose answer is not applied yet."""
-        self._file.write("DELETE FROM batch WHERE error = ''", [()])
-
-    def retry(self) -> int:
-        """Have all turns wait again that were put aside. Returns how many batches there were."""
+    def release(self, *, dead: bool) -> int:
+        """Have all turns wait again whose answer is not applied yet; ``dead``: those that were put
+        aside. Returns how many batches there were."""
         with self._file.transaction() as connection:
-            return connection.execute("DELETE FROM batch WHERE error <> ''").rowcount
+            return connection.execute("DELETE FROM batch WHERE (error <> '') = ?", (dead,)).rowcount
 
     def batches(self) -> list[Batch]:
         """Returns all batches, the oldest first."""
@@ -157,7 +138,8 @@ class SqliteTurnStore:
         return self._turns("scope = ?", scope)
 
     def _turns(self, which: str, *values: object) -> list[QueuedTurn]:
-        return [_turn(row) for row in self._file.rows(f"{_TURN}{which} ORDER BY place", values)]
+        question = f"SELECT {_COLUMNS} FROM turn WHERE {which} ORDER BY place"  # noqa: S608
+        return [_turn(row) for row in self._file.rows(question, values)]
 
     def reword(self, turns: Sequence[QueuedTurn]) -> None:
         """Put these texts in the place of what was said and answered, and these ids in the place of
@@ -176,8 +158,8 @@ class SqliteTurnStore:
     def tickets(self, scope: str, conversations: Collection[str]) -> list[str]:
         """Returns the turns of a scope that were said in one of the conversations: by their id, or
         by what the owner's map calls them by."""
-        said = self.of_scope(scope)
-        return [t.ticket_id for t in said if {t.conversation, t.map_key} & {*conversations}]
+        named = {*conversations}
+        return [t.ticket_id for t in self.of_scope(scope) if named & {t.conversation, t.map_key}]
 
     def rescope(self, ticket_ids: Collection[str], source: str, target: str) -> list[str]:
         """Have these turns, and what they are read in, belong to another scope from now on.
@@ -213,17 +195,18 @@ class SqliteTurnStore:
 
     def size(self, conversation: str | None = None) -> QueueSize:
         """Returns how many there are, or of a conversation, by how far they are."""
-        (counts,) = self._file.rows(_SIZE, (conversation, conversation))
-        return QueueSize(*map(int, counts))
+        rows = self._file.rows(
+            "SELECT TOTAL(b.batch_id IS NULL), TOTAL(b.batch_id IS NOT NULL) FROM turn"
+            " LEFT JOIN batch b ON b.batch_id = turn.batch_id AND b.error <> ''"
+            " WHERE ? IS NULL OR turn.conversation = ?",
+            (conversation, conversation),
+        )
+        return QueueSize(*map(int, rows[0]))
 
 
 def _all(ids: Collection[str]) -> str:
     """Returns the value of a question for all of these."""
     return json.dumps([*ids])
-
-
-def _moment(told: str) -> datetime:
-    return datetime.fromisoformat(told)
 
 
 def _row(one: QueuedTurn | Batch) -> tuple[object, ...]:
@@ -238,7 +221,6 @@ def _stored(value: object) -> object:
 
 def _turn(row: Sequence[Any]) -> QueuedTurn:
     told = dict(zip(_NAMES, row, strict=True))
-    told["observed_at"], told["admin"] = _moment(told["observed_at"]), bool(told["admin"])
-    for name in ("recalled", "stored"):
-        told[name] = tuple(json.loads(told[name]))
-    return QueuedTurn(**told)
+    told |= {name: tuple(json.loads(told[name])) for name in ("recalled", "stored")}
+    at, admin = datetime.fromisoformat(told.pop("observed_at")), bool(told.pop("admin"))
+    return QueuedTurn(**told, observed_at=at, admin=admin)

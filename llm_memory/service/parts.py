@@ -51,9 +51,8 @@ from ..recall.memory_manager import MemoryManager, Reranker, Reranking
 from ..recall.weights import shipped
 from ..reflection.feedback_applier import FeedbackApplier
 from ..reflection.model import ChatModel, Model
-from ..reflection.model_histories import ModelHistories
 from ..reflection.reflection_service import ReflectionService
-from ..reflection.turn_queue import TurnQueue, UnreadFollower
+from ..reflection.turn_queue import ModelHistories, TurnQueue, UnreadFollower
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_texts import CorrectionFollower
 from ..remember.deeds import Deeds
