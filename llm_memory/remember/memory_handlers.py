@@ -142,7 +142,7 @@ class MemoryHandlers(MemoryEditor):
         known = self._catalogue.same_words(scope, memory)
         near = Append() if known else await self._near.decide(scope, memory)
         async with self._recallable.writing:
-            wanted = memory if asked else await self._unasked(scope, memory, draft.said_at)
+            wanted = memory if asked else await self._unasked(scope, memory, draft)
             if wanted is None:
                 logger.debug("not stored: corrected or moved since it was said")
                 return Refused("corrected")
@@ -173,14 +173,13 @@ class MemoryHandlers(MemoryEditor):
         taken_out = gone or self._deeds.was_taken_out(scope.name, memory_id)
         return Refused("corrected") if taken_out else None
 
-    async def _unasked(
-        self, scope: Scope, memory: Memory, said_at: datetime | None
-    ) -> Memory | None:
+    async def _unasked(self, scope: Scope, memory: Memory, draft: MemoryDraft) -> Memory | None:
         """Returns what may be stored that no person requests now, None for what was corrected. What
         was forgotten or rejected once is remembered, and left to people to propose again."""
         revives = partial(self._deeds.texts.would_revive, scope.name, memory, copies=())
-        since = said_at or self._clock()
-        if await asyncio.to_thread(lambda: revives(since) or self._is_older(scope, memory, since)):
+        since, heard = draft.said_at or self._clock(), draft.heard or ""
+        is_older = partial(self._is_older, scope, memory, since, heard)
+        if await asyncio.to_thread(lambda: revives(since) or is_older()):
             return None
         if not is_proposed(memory):
             return memory
@@ -192,7 +191,7 @@ class MemoryHandlers(MemoryEditor):
             return unproposed(memory)
         return memory
 
-    def _is_older(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
+    def _is_older(self, scope: Scope, memory: Memory, said_at: datetime, heard: str) -> bool:
         """Returns whether it is about what a person has corrected since it was said: an entry that
         stands, by its present words or by those that it had. Blocks."""
         for deed in self._deeds.changed_since(said_at):
@@ -200,7 +199,7 @@ class MemoryHandlers(MemoryEditor):
             present = stored.memory.judgment if stored else ""
             for words in filter(None, (present, deed.words)):
                 known = stored and replace(stored.memory, judgment=words)
-                if known and tells_of_the_same(memory, known, self._newer):
+                if known and tells_of_the_same(memory, known, heard, self._newer):
                     return True
         return False
 

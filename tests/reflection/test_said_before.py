@@ -45,6 +45,13 @@ DEBT: Final = (
     "小明借妈妈的三千还清了",
     "小明向妈妈借了五千，还没还",
 )
+RENT: Final = ("房租每月3000", "房租涨到3500了", "房租涨到3500了", "房租每月3200，年底再谈")
+SISTER: Final = (
+    "我姐在宏达做会计",
+    "我姐换去美团上班了",
+    "小明的姐姐换去美团上班了",
+    "小明的姐姐在宏达做出纳",
+)
 TOM = person(1, "Tom")
 
 
@@ -75,6 +82,8 @@ async def correct(rig: Rig, stored: StoredMemory, words: str, how: str, who: Act
         (PHONE, MING, MING, "by an admin"),
         (BIKE, TOM, TOM, "by hand"),
         (DEBT, MING, HONG, "by an admin"),
+        (RENT, MING, MING, "by hand"),
+        (SISTER, MING, MING, "by an admin"),
     ],
 )
 async def test_a_turn_from_before_a_correction_changes_nothing_of_the_entry(
@@ -105,6 +114,19 @@ async def test_a_turn_from_before_a_correction_changes_nothing_of_the_entry(
         assert not closed_by(left.memory)
         if speaker == who:
             assert [one.memory.judgment for one in bot.living()] == [corrected]
+
+
+async def test_but_another_thing_of_the_same_is_learned(tmp_path: Path) -> None:
+    was, _, _, corrected = CAR
+    clock = StandingClock()
+    async with reading(tmp_path, clock, words_alone=True) as bot:
+        stored = (await bot.remember(was, FAMILY, MING)).memory
+        clock.forward(hours=1)
+        await say(bot, "我的车是红色的", who=MING)
+        await correct(bot, stored, corrected, "by an admin", MING)
+        bot.chat.otherwise = answer(learned("小明的车是红色的", who="s1"))
+        await reflect(bot)
+        assert {one.memory.judgment for one in bot.living()} == {corrected, "小明的车是红色的"}
 
 
 async def test_nor_does_one_whose_reading_had_begun(tmp_path: Path) -> None:

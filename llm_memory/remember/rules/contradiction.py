@@ -116,10 +116,13 @@ def contradicted(
     return bool(taken.corrects or moved) and _subject(mine.memory) == _subject(yours.memory), stored
 
 
-def tells_of_the_same(new: Memory, old: Memory, model: Linear) -> bool:
-    """Returns whether a later statement may be about what ``old`` is about, as it stands later."""
+def tells_of_the_same(new: Memory, old: Memory, heard: str, model: Linear) -> bool:
+    """Returns whether a later statement may be about what ``old`` is about, as it stands later: by
+    its words, or because they share any and it is told of as something that changes. ``heard``: the
+    words that it was made of."""
     mine, yours = _read(new), _read(old)
-    return may_follow(yours, mine) and model.score(features(yours, mine)) > _PERHAPS
+    changes = any(map(GATE["changed"].search, (new.judgment, heard)))
+    return may_follow(yours, mine) and (changes or model.score(features(yours, mine)) > _PERHAPS)
 
 
 def _read(memory: Memory) -> Read:
