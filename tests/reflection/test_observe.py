@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
-    Actor,
-    EngineSettings,
+    ConversationId,
     Feedback,
     FeedbackReport,
     MemoryDraft,
@@ -21,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     PrivacyMode,
     Refused,
     Source,
-    Stored,
     Ticket,
     Turn,
 )
@@ -39,22 +37,25 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.reflecting import with_loop
+from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, with_loop
 
 pytestmark = pytest.mark.engine
 
+SAID = "奶奶吃了花生就起疹子"
+OTHER_MAP = {key: "别处" if "777" in key else name for key, name in MAP.items()}
 ID_CARD, PHONE = "11010519491231002X", "13912345678"
 
 
-TURN = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
-
-
 async def observe(
-    rig: Rig, words: str = TURN.user_text, reply: str = TURN.reply_text, **more: object
+    rig: Rig,
+    words: str = SAID,
+    reply: str = "记下了",
+    where: ConversationId = FAMILY,
+    **more: object,
 ) -> ObserveOutcome:
-    """A turn of the family."""
+    """A finished turn. ``more``: of it."""
     turn = replace(Turn(person(1), words, reply), **more)  # type: ignore[arg-type]
-    return await rig.engine.service.observe(turn, conversation_id=group(777))
+    return await rig.engine.service.observe(turn, conversation_id=where)
 
 
 def rows(root: Path) -> list[dict[str, object]]:
@@ -65,262 +66,182 @@ def rows(root: Path) -> list[dict[str, object]]:
     return [dict(row) for row in found]
 
 
-def everything(root: Path) -> bytes:
-    """The file and its log, byte by byte."""
-    return b"".join(path.read_bytes() for path in (root / "state").glob("loop.sqlite*"))
-
-
-OTHER_MAP = {key: "别处" if "777" in key else name for key, name in MAP.items()}
+def kept(root: Path) -> list[tuple[object, object]]:
+    """The scope of each turn, and its answer."""
+    return [(row["scope"], row["reply_text"]) for row in rows(root)]
 
 
 async def test_an_answer_to_what_was_shown_under_another_map_is_not_kept(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
-        view = await rig.engine.service.view(conversation_id=group(777))
-        assert "家人" not in view
+        view = await rig.engine.service.view(conversation_id=FAMILY)
         seen = {"view": view, "recalled": ("m-aaaaaaaaaa",)}
-        await observe(rig, reply="不能，奶奶对花生过敏", **seen)
+        await observe(rig, **seen)
     async with running(tmp_path, OTHER_MAP) as rig:
-        await observe(rig, "奶奶能吃花生吗", "不能，奶奶对花生过敏", **seen)
-    same, other = rows(tmp_path)
-    assert (same["scope"], same["reply_text"]) == ("家人", "不能，奶奶对花生过敏")
-    assert (other["scope"], other["user_text"]) == ("别处", "奶奶能吃花生吗")
-    assert (other["reply_text"], other["recalled"]) == ("", "[]")
+        await observe(rig, **seen)
+    assert kept(tmp_path) == [("家人", "记下了"), ("别处", "")]
+    assert [row["recalled"] for row in rows(tmp_path)] == ['["m-aaaaaaaaaa"]', "[]"]
 
 
-HISTORIES: dict[str, list[tuple[str, str, str]]] = {
-    "after a switch replies are kept back until the history is a new one": [
-        ("h1", "家人", "empty kept"),
-        *[("h1", "别处", "")] * 2,
-        ("h2", "别处", "empty kept"),
-        ("h1", "别处", ""),  # AstrBot can go back to a former one
-        ("h1", "别处", "empty kept"),  # and empty it
+@pytest.mark.parametrize(
+    ("scopes", "answers"),
+    [
+        (["家人", "别处", "家人"], ["答", "", ""]),  # it went and came back: it holds words of both
+        (["", "家人"], ["", ""]),  # all scopes were shown
     ],
-    "a history that went to another scope and back holds words of both": [
-        *(("h1", "家人", "kept"), ("h1", "别处", ""), ("h1", "家人", "")),
-    ],
-    "a history that was used while all scopes were shown is mixed": [
-        *(("h1", "", "empty"), ("h1", "家人", "")),
-    ],
-}
-"""By history and what the map calls the group, empty while all scopes are shown: whether nothing
-was said in it before, and whether the answer is kept."""
-
-
-@pytest.mark.parametrize("story", HISTORIES)
-async def test_what_is_kept_of_answers_from_a_history(tmp_path: Path, story: str) -> None:
-    """After a restart each: nothing is forgotten of it."""
-    here, told = group(777), []
-    for number, (history, mapped, how) in enumerate(HISTORIES[story]):
-        settings = replace(QUICK, scope_filter_enabled=bool(mapped))
-        scopes = OTHER_MAP if mapped == "别处" else MAP
-        async with running(tmp_path, scopes, settings=settings) as rig:
+)
+async def test_an_answer_from_a_history_that_is_mixed_is_not_kept(
+    tmp_path: Path, scopes: list[str], answers: list[str]
+) -> None:
+    """After a restart each."""
+    for scope, answer in zip(scopes, answers, strict=True):
+        settings = replace(QUICK, scope_filter_enabled=bool(scope))
+        by_map = OTHER_MAP if scope == "别处" else MAP
+        async with running(tmp_path, by_map, settings=settings) as rig:
             service = rig.engine.service
-            await service.view(conversation_id=here, history=history, empty="empty" in how)
-            await observe(rig, f"问{number}", f"答{number}", history=history)
-            if mapped:
-                told.append((mapped, f"答{number}" if "kept" in how else ""))
-                report = await service.describe(conversation_id=here)
-                assert report.mixed_history is ("kept" not in how)
-    assert [(row["scope"], row["reply_text"]) for row in rows(tmp_path)] == told
+            await service.view(conversation_id=FAMILY, history="h", empty=not scope)
+            await observe(rig, "问", "答", history="h")
+            mixed = (await service.describe(conversation_id=FAMILY)).mixed_history
+            assert not scope or mixed is not bool(answer)
+    assert kept(tmp_path) == [one for one in zip(scopes, answers, strict=True) if one[0]]
 
 
 async def test_an_answer_begun_before_the_switch_taints_the_history_it_ends_in(
     tmp_path: Path,
 ) -> None:
-    here = {"conversation_id": group(777), "history": "h1"}
     async with running(tmp_path) as rig:
-        view = await rig.engine.service.view(**here, empty=True)
+        view = await rig.engine.service.view(conversation_id=FAMILY, history="h", empty=True)
     async with running(tmp_path, OTHER_MAP) as rig:
-        # AstrBot saves the first answer only afterwards
-        await rig.engine.service.view(**here, empty=True)
-        await observe(rig, "一", "答一", history="h1", view=view)
-        await rig.engine.service.view(**here)
-        await observe(rig, "二", "答二", history="h1")
-    assert [row["reply_text"] for row in rows(tmp_path)] == ["", ""]
+        for more in ({"view": view}, {}):
+            # AstrBot saves the first answer only afterwards.
+            await rig.engine.service.view(conversation_id=FAMILY, history="h", empty=bool(more))
+            await observe(rig, history="h", **more)
+    assert kept(tmp_path) == [("别处", "")] * 2
 
 
 async def test_a_persona_that_has_a_scope_of_its_own_is_a_switch_and_another_is_none(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, {"persona:猫": "猫"}) as rig:
-        service = rig.engine.service
         for persona in ("", None, "管家", "猫", "管家"):  # None: AstrBot cannot tell now
             where = group(5, persona=persona)
-            view = await service.view(conversation_id=where, history="h1")
-            turn = Turn(person(1), "问", f"{persona}答", view=view, history="h1")
-            await service.observe(turn, conversation_id=where)
-    told = [(row["scope"], row["reply_text"]) for row in rows(tmp_path)]
-    assert told == [("public", "答"), ("public", "管家答"), ("猫", ""), ("public", "")]
+            view = await rig.engine.service.view(conversation_id=where, history="h")
+            await observe(rig, "问", f"{persona}答", where, view=view, history="h")
+    assert kept(tmp_path) == [("public", "答"), ("public", "管家答"), ("猫", ""), ("public", "")]
 
 
-async def test_a_reply_from_a_history_of_unknown_scope_is_left_out(
+async def test_an_answer_from_a_history_of_unknown_scope_is_left_out(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(*_: object) -> None:
         raise StateUnavailable("disk I/O error", "state.sqlite")
 
-    monkeypatch.setattr(SqliteStateStore, "model_history", gone)
-    await rig.engine.service.view(conversation_id=group(777), history="h1")
-    await observe(rig, "一", "答一", history="h1")
-    monkeypatch.undo()
-    await observe(rig, "二", "答二", history="h1")
-    assert [row["reply_text"] for row in rows(rig.root)] == ["", "答二"]
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStateStore, "model_history", gone)
+        await rig.engine.service.view(conversation_id=FAMILY, history="h")
+        await observe(rig, history="h")
+    await observe(rig, history="h")
+    assert kept(rig.root) == [("家人", ""), ("家人", "记下了")]
 
 
 @pytest.mark.parametrize("mode", [PrivacyMode.REDACT, PrivacyMode.REJECT])
-async def test_no_number_and_no_secret_reaches_the_disk_in_either_mode(
+async def test_no_secret_no_picture_and_nothing_that_was_recalled_reaches_the_disk(
     tmp_path: Path, mode: PrivacyMode
 ) -> None:
-    words = f"我的身份证号是{ID_CARD}，电话{PHONE}，密码是hunter2secret"
-    async with running(tmp_path, settings=replace(QUICK, privacy_mode=mode)) as rig:
-        outcome = await observe(rig, words, f"好的，{PHONE}", actor=person(1, f"小明{PHONE}"))
-        assert isinstance(outcome, Ticket)
-        held = everything(tmp_path)
-    held += everything(tmp_path)
-    for secret in (ID_CARD, PHONE, "hunter2secret"):
-        assert secret.encode() not in held
-    (row,) = rows(tmp_path)
-    assert "身份证号" in str(row["user_text"])
-
-
-async def test_half_a_number_at_the_place_of_the_cut_is_not_left(rig: Rig) -> None:
-    for length in range(3976, 4004, 9):
-        await observe(rig, "话" * length + f" 证件{ID_CARD} " + "尾" * 500)
-    texts = [str(row["user_text"]) for row in rows(rig.root)]
-    assert all(len(text) <= 4000 and ID_CARD[:4] not in text for text in texts)
-    assert all(text.startswith("话话") for text in texts)
-
-
-async def test_pictures_tool_output_and_what_was_recalled_are_not_kept(tmp_path: Path) -> None:
-    picture = "data:image/png;base64," + "QUJD" * 500
+    words = f"我的身份证号是{ID_CARD}，密码是hunter2secret data:image/png;base64,{'QUJD' * 500}"
     recalled = "<scoped_memory>\n1. [2026-11-21 · 妈 · a.md#m-01jd3q8z7k] 秘密\n</scoped_memory>"
-    async with running(tmp_path) as rig:
-        await observe(rig, f"看这个 {picture}", f"<think>想</think>{recalled}\n是花生")
-        held = everything(tmp_path)
-    (row,) = rows(tmp_path)
-    assert (row["user_text"], row["reply_text"]) == ("看这个", "是花生")
-    assert b"QUJDQUJD" not in held
-    assert "秘密".encode() not in held
+    reply, who = f"<think>想</think>{recalled}\n好的，{PHONE}", person(1, f"小明{PHONE}")
+    async with running(tmp_path, settings=replace(QUICK, privacy_mode=mode)) as rig:
+        assert isinstance(await observe(rig, words, reply, actor=who), Ticket)
+        for length in (3976, 3985, 3994):  # half a number at the place of the cut
+            await observe(rig, "话" * length + f" 证件{ID_CARD} " + "尾" * 500)
+        held = b"".join(path.read_bytes() for path in (tmp_path / "state").glob("loop.sqlite*"))
+    for secret in (ID_CARD[:4], PHONE, "hunter2secret", "QUJDQUJD", "秘密", "想"):
+        assert secret.encode() not in held
+    first, *long = [str(row["user_text"]) for row in rows(tmp_path)]
+    assert "身份证号" in first
+    assert all(len(text) <= 4000 and text.startswith("话话") for text in long)
 
 
-async def test_any_words_are_queued_but_none_without_words_or_in_a_conversation_without_an_id(
+async def test_nothing_is_queued_without_words_or_in_a_conversation_without_an_id(
     rig: Rig,
 ) -> None:
     for words, reply in (("", ""), (" \n", "\u200b"), ("data:;base64,QUJD", "<think>x</think>")):
         assert await observe(rig, words, reply) == Refused("empty")
     for umo in ("", "x", "a:b", "a:GroupMessage: "):
-        turn = Turn(Actor("", ""), "你好", "你好")
-        where = replace(group(777), umo=umo)
-        outcome = await rig.engine.service.observe(turn, conversation_id=where)
-        assert isinstance(outcome, Refused)
+        assert isinstance(await observe(rig, where=replace(FAMILY, umo=umo)), Refused)
     assert rows(rig.root) == []
-    for text in ("\ud83d", "x y " * 99_000, "'; DROP TABLE turn; --"):
-        turn = Turn(Actor("aiocqhttp:1", text), f"我说{text}", text)
-        assert isinstance(
-            await rig.engine.service.observe(turn, conversation_id=group(777)), Ticket
-        )
 
 
 async def test_a_full_queue_keeps_what_is_new_and_leaves_half_to_those_who_talk_to_the_bot(
     tmp_path: Path,
 ) -> None:
-    def standing(rig: Rig) -> dict[str, str]:
-        return {one.code: one.params["count"] for one in rig.engine.notices}
-
     async with running(tmp_path, settings=with_loop(most_queued=4)) as rig:
-        turns = rig.engine.parts.turns
+
+        def standing() -> dict[str, str]:
+            return {one.code: one.params["count"] for one in rig.engine.notices}
+
         for number in range(2):
             assert isinstance(await observe(rig, f"闲聊{number}", ""), Ticket)
         for number in range(2):
             assert await observe(rig, "还在闲聊", "") == Refused("full")
             assert isinstance(await observe(rig, f"叫你的{number}"), Ticket)
-        assert standing(rig) == {"chatter_full": "2"}
-        unanswered = Turn(person(1), "私下说的，没有等到回答", "")
-        await rig.engine.service.observe(unanswered, conversation_id=private(1002))
+        assert standing() == {"chatter_full": "2"}
+        await observe(rig, "私下说的，没有等到回答", "", private(1002))
         assert rows(tmp_path)[0]["user_text"] == "闲聊1"
-        assert standing(rig) == {"chatter_full": "2", "queue_full": "4"}
+        assert standing() == {"chatter_full": "2", "queue_full": "4"}
+        turns = rig.engine.parts.turns
         turns.drop([one.ticket_id for one in turns.of_scope("家人")[1:]])
-        for text, reply in (("又闲聊", ""), ("又叫你", "好")):
-            assert isinstance(await observe(rig, text, reply), Ticket)
-        assert standing(rig) == {}
-        assert len(rig.notices) == 2  # each said once
+        for reply in ("", "好"):
+            assert isinstance(await observe(rig, "又说一句", reply), Ticket)
+        assert (standing(), len(rig.notices)) == ({}, 2)  # each said once
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("how", ["locked a moment", "locked", "full"])
 async def test_a_turn_waits_for_a_lock_and_one_that_cannot_be_written_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    monkeypatch.setattr(SqliteLoopFile, "WAIT_SECONDS", 0.05)
-    monkeypatch.setattr(turn_queue, "_PATIENCE", 60 if kept else 0.5)
-    monkeypatch.setattr(turn_queue, "_AGAIN", 0.1)
-    async with running(tmp_path, words_alone=True) as rig:
-        other = sqlite3.connect(tmp_path / "state" / "loop.sqlite", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        if kept:
-            asyncio.get_running_loop().call_later(0.3, other.close)
-        done = await asyncio.gather(*(observe(rig, f"第{n}天喝了燕麦奶") for n in range(3)))
-        assert {isinstance(one, Ticket) for one in done} == {kept}
-        lost = [one.params["count"] for one in rig.engine.notices if one.code == "turns_lost"]
-        assert lost == ([] if kept else ["3"])
-        assert [one.code for one in rig.notices] == ([] if kept else ["turns_lost"])
-        other.close()
-        assert isinstance(await observe(rig, "第4天喝了燕麦奶"), Ticket)
-        assert rig.engine.notices == ()
-        assert len(rows(tmp_path)) == (4 if kept else 1)
-
-
-async def test_a_turn_that_the_disk_refuses_otherwise_is_said_at_once(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
+    def full(*_: object) -> None:
         raise VaultWriteFailed("No space left on device")
 
-    monkeypatch.setattr(MarkdownVault, "ensure", refuse)
-    outcome = await observe(rig)
-    assert isinstance(outcome, Refused)
-    assert outcome.reason == "not_written"
-    assert [one.code for one in rig.engine.notices] == ["turns_lost"]
+    frees, lock = how == "locked a moment", tmp_path / "state" / "loop.sqlite"
+    monkeypatch.setattr(SqliteLoopFile, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(turn_queue, "_PATIENCE", 0.5 if how == "locked" else 60)
+    monkeypatch.setattr(turn_queue, "_AGAIN", 0.1)
+    async with running(tmp_path, words_alone=True) as rig:
+        with (
+            closing(sqlite3.connect(lock, isolation_level=None)) as other,
+            monkeypatch.context() as patch,
+        ):
+            if how == "full":
+                patch.setattr(MarkdownVault, "ensure", full)
+            else:
+                other.execute("BEGIN IMMEDIATE")
+            if frees:
+                asyncio.get_running_loop().call_later(0.3, other.close)
+            done = await asyncio.gather(*(observe(rig, f"第{n}天喝了燕麦奶") for n in range(3)))
+        assert {isinstance(one, Ticket) for one in done} == {frees}
+        lost = [(one.code, one.params["count"]) for one in rig.engine.notices]
+        assert lost == [("turns_lost", "3")] * (not frees)
+        assert len(rig.notices) == (not frees)
+        assert isinstance(await observe(rig, "第4天喝了燕麦奶"), Ticket)
+        assert rig.engine.notices == ()
+    assert len(rows(tmp_path)) == (4 if frees else 1)
 
 
 async def test_a_ticket_is_settled_once_of_one_conversation_and_for_those_who_spoke(
     rig: Rig,
 ) -> None:
-    settle = rig.engine.service.feedback
-    here = await observe(rig)
-    there = await rig.engine.service.observe(TURN, conversation_id=group(888))
-    assert isinstance(here, Ticket)
-    assert isinstance(there, Ticket)
-    forged = MemoryDraft(
-        "奶奶对花生过敏", source=Source.PERSON, actor=person(9, "管理员", admin=True), active=True
-    )
-    learned = Feedback(drafts=(forged,))
-    unknown = FeedbackReport(known=False)
-    assert await settle(learned, ticket=Ticket(here.ticket_id, there.ids)) == unknown
-    assert (await rig.engine.status()).loop.queue.waiting == 2
-    (outcome,) = (await settle(learned, ticket=here)).outcomes
-    assert isinstance(outcome, Stored)
-    origin = outcome.memory.memory.provenance
+    here, there = await observe(rig), await observe(rig, where=group(888))
+    assert isinstance(here, Ticket) and isinstance(there, Ticket)
+    boss = person(9, "管理员", admin=True)
+    forged = MemoryDraft("奶奶对花生过敏", source=Source.PERSON, actor=boss, active=True)
+    for ticket, known in (
+        *((Ticket(here.ticket_id, there.ids), False), (Ticket("t-unknown"), False)),
+        *((here, True), (here, False)),
+    ):
+        report = await rig.engine.service.feedback(Feedback(drafts=(forged,)), ticket=ticket)
+        assert report.known is known
+        assert known or report == FeedbackReport(known=False)
+    origin = rig.only().memory.provenance
     assert (origin.person, origin.who, origin.trusted) == ("", "", False)
-    assert origin.source is Source.REFLECTION
-    for ticket in (here, Ticket("t-unknown")):
-        assert await settle(learned, ticket=ticket) == unknown
-    assert (await rig.engine.status()).by_scope == {"家人": 1}
-
-
-@pytest.mark.parametrize(
-    ("scope_map", "settings", "code"),
-    [
-        ({"aiocqhttp:GroupMessage:777": "家 人"}, EngineSettings(), "illegal_name"),
-        ({}, EngineSettings(group_scope=None), "unknown_policy"),
-        (MAP, EngineSettings(scope_filter_enabled=False), None),
-        (MAP, with_loop(reads_turns=False), None),
-    ],
-)
-async def test_a_conversation_that_may_not_learn_queues_nothing(
-    tmp_path: Path, scope_map: dict[str, object], settings: EngineSettings, code: str | None
-) -> None:
-    async with running(tmp_path, scope_map, settings=settings) as rig:
-        outcome = await rig.engine.service.observe(TURN, conversation_id=group(777))
-        assert isinstance(outcome, Refused)
-        assert (outcome.why.code if outcome.why else None) == code
-        assert (await rig.engine.status()).loop.queue.waiting == 0
+    assert (origin.source, rig.only().scope.name) == (Source.REFLECTION, "家人")

@@ -143,6 +143,12 @@ def test_what_a_person_assented_to_is_said() -> None:
         assert what_stands([turns[0], turn(no, ticket_id="t-2")], "小明周末要去爬香山") is None
 
 
+def test_a_persons_own_words_are_said_however_short_and_though_the_bot_says_them_too() -> None:
+    assert what_stands([turn("怀上了！", who="阿芳")], "阿芳怀上了") is not None
+    likes = turn("我喜欢蓝山咖啡，你呢？", reply_text="我也喜欢蓝山咖啡")
+    assert what_stands([likes], "小明喜欢蓝山咖啡") is not None
+
+
 def test_what_was_taken_back_since_is_told_as_it_is_now() -> None:
     turns = [turn("我明天去北京"), turn("北京不去了", ticket_id="t-2")]
     assert what_stands(turns, "小明明天去北京") is None

@@ -59,6 +59,7 @@ def memory(text: str, **changes: Any) -> Memory:
 def test_old_words_give_way_to_what_their_speaker_has_said(said: str, new: str, may: bool) -> None:
     old = StoredMemory(PUBLIC, "entities.md", memory("小明住在北京"))
     assert may_replace(old, new, turn(said)) is may
+    assert not may_replace(old, new, turn(said, observed_at=NOW - timedelta(minutes=1)))
 
 
 def test_what_a_person_wrote_and_standing_instructions_stay() -> None:
