@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property, partial
+from itertools import chain
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -17,12 +19,12 @@ from ..catalogue.rules.timeline import is_digest
 from ..errors import ScopedMemoryError
 from ..index.indexing_service import IndexingService
 from ..index.lexical_service import LexicalService
-from ..log import logger
 from ..models.data_models import Memory, StoredMemory
 from ..models.deeds import Deed
 from ..models.passages import Key
 from ..models.status import Notice
 from ..models.turns import QueuedTurn
+from ..models.vault_layout import is_other_version, is_page
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.deeds import Deeds
 from ..remember.rules.corrected import unread_id
@@ -34,18 +36,21 @@ from ..storage.loop_file import SqliteLoopFile
 from ..storage.state_store import SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..text.normalising import preview, same_words
+from ..vault.archive import any_of
+from ..vault.markdown.entry import render
+from ..vault.markdown.escaping import escape_body, escape_inline
+from ..vault.markdown.topic_file import parse_file
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.note_book import NoteBook
 from .backup import Backup
 from .report import SleepReport
-from .traces import Traces
 
-_FAILURES: Final = (OSError, ScopedMemoryError)
-_PAUSES: Final = (0.1, 0.3, 0.6, 0.0)
-"""Seconds after a try at a file that another program has open."""
+_AGAIN_SECONDS: Final = 3.0
+"""Then what failed is tried once more: an index may be writing, a backup program reading."""
 _DETAIL_CHARS: Final = 300
 _STATE: Final = ("state/state.sqlite", "state/state.sqlite-wal")
 """They have the words that are looked for until those are sealed."""
+_BACKUPS: Final = "backups/daily/"
 
 type Step = Callable[[], object]
 """Takes the statements out of one of our files. Blocks, or returns what is to be awaited; is
@@ -56,8 +61,8 @@ idempotent."""
 class Purge:
     """A corrected statement is purged once no archive and no living entry holds its words: a person
     has purged it by command, or deleted it from ``archive/`` by hand. Words that somebody overwrote
-    in a file are purged with their entry. Keyed hashes take the place of the words last, so that
-    what could not be done is named, and tried again the next night."""
+    in a file are purged with their entry. Keyed hashes take the place of the words last, and of all
+    together: while anything is left it is named, and all is tried again the next night."""
 
     _files: StoreFiles
     _state: SqliteStateStore
@@ -75,47 +80,43 @@ class Purge:
     _corrected: Deeds
     _backup: Backup
     _notices: NoticeBoard
-    _left: list[str] = field(init=False, default_factory=list)
-    """What could not be done this time, by file."""
 
     async def run(self) -> SleepReport:
         """Returns how many statements are in none of our files any more. A notice tells what is
-        left."""
-        self._left, done = [], 0
+        left. Raises VaultFileBroken for an archive that may hold any, StateUnavailable."""
         for name, memory_id in self._corrected.unsealed():
             if self._catalogue.get(Key(name, memory_id)):  # a person has put it back
                 await self._corrected.not_purged(name, memory_id)
-        waits, living = bool(self._corrected.unsealed()), list(self._catalogue.all())
-        try:
-            purged, kept = await asyncio.to_thread(self._purged, living)
-            if waits := waits or bool(purged):
-                done = await self._take_out(purged, kept)
-            await self._do(self._logs)
-        except _FAILURES as error:
-            self._left.append(str(error))
-        if left := "; ".join(dict.fromkeys(self._left)) if waits else "":
-            logger.warning("purge_incomplete", left=left)
-            params = {"detail": preview(left, _DETAIL_CHARS)}
+        traces = await asyncio.to_thread(self._traces, list(self._catalogue.all()))
+        left = await self._taken_out(traces) if traces.deeds else []
+        if left:
+            await asyncio.sleep(_AGAIN_SECONDS)
+            left = await self._taken_out(traces)
+        if left:
+            params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
             self._notices.post(Notice("purge_unfinished", params=params))
-        else:
-            self._notices.clear("purge_unfinished")
-        return SleepReport(purged=done)
+            return SleepReport()
+        await self._corrected.seal(traces.deeds, traces.ids)
+        await self._done(self._logs)
+        self._notices.clear("purge_unfinished")
+        return SleepReport(purged=len(traces.deeds))
 
-    def _purged(self, living: Sequence[StoredMemory]) -> tuple[list[Deed], list[Memory]]:
-        """Returns the statements that no entry needs any more, and the entries that stay. Raises
-        VaultFileBroken for an archive that may hold any."""
-        asked, for_good = self._corrected.all_in_words(), set(self._corrected.unsealed())
-        kept, folders = [stored.memory for stored in living], set[str]()
-        for scope in self._vault.scopes() if asked or for_good else ():
-            archived = self._vault.all_archived(scope)
-            kept += [one for one in archived if (scope.name, one.memory_id) not in for_good]
-            folders.add(scope.name)
+    def _traces(self, living: Sequence[StoredMemory]) -> Traces:
+        """Returns those of the statements that no entry needs any more. What others say as well may
+        stay: living and archived entries, notes, and turns since."""
+        asked = self._corrected.all_in_words()
+        if not asked:
+            return Traces((), set(), (), ())
+        folders, turns = {scope.name for scope in self._vault.scopes()}, self._queued()
+        for_good = {memory_id for _, memory_id in self._corrected.unsealed()}
+        archived = self._vault.archived_anywhere()
+        kept = [one.memory for one in living]
+        kept += [one for one in archived if one.memory_id not in for_good]
         there = {one.memory_id for one in kept}
-        needed = {(one.memory_id, same_words(one.judgment)) for one in cooperative(kept) if asked}
+        needed = {(one.memory_id, same_words(one.judgment)) for one in cooperative(kept)}
         # A turn that is not read yet may be wanted back, unless it is to go for good.
-        waiting = {unread_id(turn.ticket_id) for turn in self._queued() if asked}
-        waiting -= {memory_id for _, memory_id in for_good}
-        purged = [
+        waiting = {unread_id(turn.ticket_id) for turn in turns} - for_good
+        deeds = [
             one
             for one in asked
             if (one.memory_id, same_words(one.words)) not in needed
@@ -125,70 +126,56 @@ class Purge:
             # A folder that is gone may be back tomorrow, with what was forgotten in it.
             and {one.scope, one.target or one.scope} <= folders
         ]
-        return purged, kept
+        texts = [note.text for note in self._note_book.all()]
+        for turn in turns:
+            if any(turn.observed_at >= one.at for one in deeds):
+                texts += [turn.user_text, turn.reply_text]
+        entries = [one for one in kept if not is_digest(one)]
+        return Traces(deeds, {one.memory_id for one in deeds} - there, entries, texts)
 
-    def _queued(self) -> Iterator[QueuedTurn]:
-        for scope in sorted(self._turns.scopes()):
-            yield from self._turns.of_scope(scope)
+    def _queued(self) -> list[QueuedTurn]:
+        return [turn for scope in self._turns.scopes() for turn in self._turns.of_scope(scope)]
 
-    async def _take_out(self, purged: Sequence[Deed], kept: Sequence[Memory]) -> int:
-        """Take the statements out of every file, and seal those that no file has any more. Returns
-        how many."""
-        gone = {one.memory_id for one in purged} - {memory.memory_id for memory in kept}
-        traces = await asyncio.to_thread(self._traces, purged, gone, kept)
+    async def _taken_out(self, traces: Traces) -> list[str]:
+        """Take the statements out of every file. Returns what is left, by file."""
+        ids = traces.ids
         async with self._living.writing:
-            await self._do(
+            left = await self._done(
                 {
-                    "archive/": partial(self._clear_archives, traces, gone),
-                    "state/loop.sqlite": partial(self._clear_queue, purged, gone),
-                    "state/loop.sqlite:evidence": partial(self._loop_book.forget_evidence, gone),
-                    "state/state.sqlite": partial(self._state.drop_uses, gone),
-                    "state/vault.sqlite": partial(self._vault.ledger.forget, gone),
+                    "archive/": partial(self._clear_archives, traces),
+                    "state/loop.sqlite": partial(self._clear_loop, traces),
+                    "state/state.sqlite": partial(self._state.drop_uses, ids),
+                    "state/vault.sqlite": partial(self._vault.ledger.forget, ids),
                 }
             )
-        self._left += await asyncio.to_thread(self._backup.rewrite, traces.cut)
-        await self._do(self._logs)
-        found = await self._searched(traces)
+        left += await asyncio.to_thread(self._backup.rewrite, traces.cut)
+        left += [_BACKUPS] * traces.uncut
+        left += await self._done(self._logs)
+        found = await self._found(traces)
         # What may not be open, or is slow to build, is made anew where it has an id.
-        anew: dict[str, Step] = {name: partial(step, gone) for name, step in self._walks.items()}
+        anew: dict[str, Step] = {name: partial(step, ids) for name, step in self._walks.items()}
         anew["index/chroma/"] = self._indexing.begin_anew
         holding = [where for where in anew if any(path.startswith(where) for path in found)]
         if holding:
-            await self._do({where: anew[where] for where in holding})
-            found = await self._searched(traces)
-        if traces.uncut:
-            found["backups/daily/"] = traces.uncut
-        numbers = set[int]().union(*found.values())
-        clean = [one for one in purged if one.number not in numbers and not self._left]
-        self._left += found
-        if clean:
-            await self._corrected.seal(clean, gone)
-            sealed = gone & {one.memory_id for one in clean}
-            for scope, memory_id in self._corrected.unsealed():
-                if memory_id in sealed:
-                    await self._corrected.not_purged(scope, memory_id)
-        return len(clean)
+            left += await self._done({where: anew[where] for where in holding})
+            found = await self._found(traces)
+        return [*left, *found]
 
-    def _traces(self, purged: Sequence[Deed], gone: set[str], kept: Sequence[Memory]) -> Traces:
-        """What others say as well may stay: living and archived entries, notes, and turns since."""
-        texts = [note.text for note in self._note_book.all()]
-        since = (turn for turn in self._queued() if any(turn.observed_at >= d.at for d in purged))
-        texts.extend(f"{turn.user_text}\n{turn.reply_text}" for turn in since)
-        return Traces(purged, gone, [one for one in kept if not is_digest(one)], texts)
+    async def _found(self, traces: Traces) -> list[str]:
+        found = await shielded(asyncio.to_thread(self._files.search, traces.are_in))
+        return [path for path in found if path not in _STATE]
 
-    async def _do(self, steps: Mapping[str, Step]) -> None:
-        """Do each step, again where a file is busy: a backup program may read it."""
+    async def _done(self, steps: Mapping[str, Step]) -> list[str]:
+        """Do each step. Returns which failed, and why."""
+        failed = []
         for where, step in steps.items():
-            for pause in _PAUSES:
-                try:
-                    done = await asyncio.to_thread(step)
-                    if inspect.isawaitable(done):
-                        await done
-                    break
-                except _FAILURES as error:
-                    if not pause:
-                        self._left.append(f"{where}: {error}")
-                    await asyncio.sleep(pause)
+            try:
+                done = await asyncio.to_thread(step)
+                if inspect.isawaitable(done):
+                    await done
+            except (OSError, ScopedMemoryError) as error:
+                failed.append(f"{where}: {error}")
+        return failed
 
     @cached_property
     def _logs(self) -> Mapping[str, Step]:
@@ -201,35 +188,87 @@ class Purge:
             "index/embeddings.sqlite": self._indexing.clear_traces,
         }
 
-    async def _searched(self, traces: Traces) -> dict[str, set[int]]:
-        """Returns by path the statements that are left in our files."""
-        found, unread = await shielded(asyncio.to_thread(self._files.search, traces.found))
-        self._left += [f"{path}: {why}" for path, why in unread.items()]
-        return {path: some for path, some in found.items() if path not in _STATE}
-
-    def _clear_archives(self, traces: Traces, gone: Collection[str]) -> None:
+    def _clear_archives(self, traces: Traces) -> None:
         """Delete what a command could not delete there, and journals of an earlier version."""
-        for_good = set(self._corrected.unsealed())
-
-        def unwanted(memory: Memory, scope: str) -> bool:
-            return (scope, memory.memory_id) in for_good or traces.is_gone(memory)
-
         for scope in self._vault.scopes():
-            self._vault.purge(scope, partial(unwanted, scope=scope.name), gone)
+            self._vault.purge(scope, traces.is_gone, traces.ids)
 
-    def _clear_queue(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
-        for scope in self._turns.scopes():
-            here = [one for one in purged if scope in (one.scope, one.target)]
-            named = {*gone, *(one.memory_id for one in here)}
-            turns = self._turns.of_scope(scope)
-            cut = [self._cut(turn, here, named) for turn in turns]
-            self._turns.reword([now for now, was in zip(cut, turns, strict=True) if now != was])
+    def _clear_loop(self, traces: Traces) -> None:
+        turns = [(turn, self._without(turn, traces)) for turn in self._queued()]
+        self._turns.reword([now for was, now in turns if now != was])
         # They may say any of it in other words: their turns are read again, as they are now.
         self._turns.release(dead=False)
+        self._loop_book.forget_evidence(traces.ids)
 
-    def _cut(self, turn: QueuedTurn, purged: Sequence[Deed], named: Collection[str]) -> QueuedTurn:
-        turn = self._corrected.texts.turn_without(turn, purged)
+    def _without(self, turn: QueuedTurn, traces: Traces) -> QueuedTurn:
+        here = [one for one in traces.deeds if turn.scope in (one.scope, one.target)]
         recalled, stored = (
-            tuple(one for one in ids if one not in named) for ids in (turn.recalled, turn.stored)
+            tuple(one for one in ids if one not in traces.ids)
+            for ids in (turn.recalled, turn.stored)
         )
-        return replace(turn, recalled=recalled, stored=stored)
+        cut = self._corrected.texts.turn_without(turn, here)
+        return replace(cut, recalled=recalled, stored=stored)
+
+
+@dataclass(eq=False)
+class Traces:
+    """What purged statements leave in our files: their ids, and their words, unless somebody else
+    says them as well. It is looked for who does only where words were found."""
+
+    deeds: Sequence[Deed]
+    ids: set[str]
+    """Those that no entry has any more."""
+    others: Iterable[Memory]
+    """The other entries."""
+    texts: Iterable[str]
+    """Where else the words may stand: notes, and turns since."""
+    uncut: bool = False
+    """``cut`` has left something."""
+
+    def __post_init__(self) -> None:
+        self._named = any_of(self.ids)
+        self._said = {(one.memory_id, same_words(one.words)) for one in self.deeds}
+        self._forms = {
+            form.encode(): one.words
+            for one in self.deeds
+            for form in (one.words, escape_inline(one.words), escape_body(one.words))
+        }
+
+    def are_in(self, pieces: Iterable[bytes]) -> bool:
+        """Returns whether any is in a content, which is given in pieces that overlap."""
+        return any(
+            self._named.search(piece) or any(one not in self._also for one in self._words_in(piece))
+            for piece in pieces
+        )
+
+    def _words_in(self, piece: bytes) -> set[str]:
+        return {words for form, words in self._forms.items() if form in piece}
+
+    @cached_property
+    def _also(self) -> set[str]:
+        """What others say as well."""
+        texts = cooperative(chain(map(render, self.others), self.texts))
+        return {words for text in texts for words in self._forms.values() if words in text}
+
+    def is_gone(self, memory: Memory) -> bool:
+        """Returns True for an archived entry that is purged, and for a journal that repeats it."""
+        repeats = is_digest(memory) and bool(self._words_in(memory.judgment.encode()))
+        said = memory.memory_id, same_words(memory.judgment)
+        return repeats or memory.memory_id in self.ids or said in self._said
+
+    def cut(self, path: str, content: bytes) -> bytes | None:
+        """Returns what is left of a file of a tree; None where it is no text, and nothing can be
+        cut out."""
+        if not self._named.search(content) and not self._words_in(content):
+            return content
+        try:
+            file = parse_file(content.decode(), fallback_time=datetime.fromtimestamp(0, UTC))
+        except UnicodeDecodeError:
+            return None
+        text = file.without(*(entry for entry in file.entries if self.is_gone(entry.memory)))
+        if is_page(path) or is_other_version(path):
+            lines = text.splitlines(keepends=True)
+            text = "".join(line for line in lines if not self._words_in(line.encode()))
+        left = self._named.sub(b"m-", text.encode())
+        self.uncut = self.uncut or self.are_in([left])
+        return left

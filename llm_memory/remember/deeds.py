@@ -213,12 +213,12 @@ class Deeds:
         return sorted((one.scope, one.memory_id) for one in purges)
 
     async def not_purged(self, scope: str, memory_id: str) -> None:
-        """Note that such an entry is sealed, or lives again."""
+        """Note that such an entry lives again."""
         purges = (one for one in self._all.values() if one.kind is DeedKind.PURGED)
         purged = scope, memory_id
         await self.drop([o.number for o in purges if (o.scope, o.memory_id) == purged])
 
-    async def seal(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
+    async def seal(self, purged: Sequence[Deed], gone: set[str]) -> None:
         """Replace the words of these, and those ids that are ``gone``, by keyed hashes; not in the
         log of the state's file. Raises StateUnavailable."""
         sealed = list[Deed]()
@@ -229,9 +229,8 @@ class Deeds:
         await asyncio.to_thread(self._table.change, sealed)
         for one in sealed:
             self._put(one.number, one)
-        kept, named = CORRECTIONS | {DeedKind.PURGED}, set(gone)
-        others = [one for one in self._all.values() if one.kind not in kept]
-        await self.drop([one.number for one in others if one.names & named])
+        others = [one for one in self._all.values() if one.kind not in CORRECTIONS]
+        await self.drop([one.number for one in others if one.names & gone])
 
     def undoable(self, wanted: Callable[[Deed], bool]) -> list[list[Deed]]:
         """Returns what was done and can be undone, the last first, each with what was done together

@@ -6,7 +6,6 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -23,9 +22,6 @@ _PIECE: Final = 1 << 18
 """Bytes that are looked at at a time."""
 _OVERLAP: Final = 1 << 16
 """Bytes that are given twice, so that what lies across the border of two pieces is found."""
-
-type Pieces = Callable[[], Iterable[bytes]]
-"""Gives a content from its beginning, in pieces that overlap."""
 
 
 class StoreFiles:
@@ -47,28 +43,24 @@ class StoreFiles:
             for folder, folders, names in os.walk(top):
                 remove_stale(Path(folder, name) for name in (*folders, *names))
 
-    def search[T](
-        self, found_in: Callable[[Pieces], set[T]]
-    ) -> tuple[dict[str, set[T]], dict[str, str]]:
-        """Search each file. Returns what was found, by the file's path, and why a file or folder
-        could not be read, by its path: it may hold any."""
-        found: dict[str, set[T]] = {}
-        unread: dict[str, str] = {}
+    def search(self, is_held: Callable[[Iterable[bytes]], bool]) -> list[str]:
+        """Search each file, given in pieces that overlap. Returns the paths of those that hold it,
+        and, with the reason, of files and folders that cannot be read: they may."""
+        found = list[str]()
 
         def shut(error: OSError) -> None:
             if not isinstance(error, FileNotFoundError):  # it went meanwhile
-                unread[self._name(Path(error.filename))] = error.strerror or str(error)
+                name = self._name(Path(error.filename))
+                found.append(f"{name}: {error.strerror or error}")
 
         for path in cooperative(self._files(shut)):
             try:
                 with self._opened(path) as file:
-                    some = found_in(partial(_pieces, file))
+                    if is_held(_pieces(file)):
+                        found.append(self._name(path))
             except OSError as error:
                 shut(error if error.filename else OSError(error.errno, str(error), str(path)))
-                continue
-            if some:
-                found[self._name(path)] = some
-        return found, unread
+        return found
 
     def _name(self, path: Path) -> str:
         """A path as owners know it."""

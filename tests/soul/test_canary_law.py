@@ -229,7 +229,7 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leaving, "_REST_SECONDS", 0.0)
-    monkeypatch.setattr(purge, "_PAUSES", ())  # no index is built
+    monkeypatch.setattr(purge, "_AGAIN_SECONDS", 0.0)  # no index is built
     prepare(tmp_path)
     chat, clock = Smuggler(), StandingClock()
     loop = with_loop(QUICK, counts_manner=True, daily_tokens=10**7, backups_keep=0)
