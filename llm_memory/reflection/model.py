@@ -144,11 +144,11 @@ class Model:
             return first.value
         second = await asyncio.to_thread(schema, completion)
         found = second.value if isinstance(second, Doubtful) else second
+        if not isinstance(found, Unreadable):
+            return found if isinstance(first, Unreadable) else first.joined(found)
         if isinstance(first, Doubtful):
-            return first.value if isinstance(found, Unreadable) else first.joined(found)
-        if isinstance(found, Unreadable):
-            raise ChatFailed("unreadable", found.reason)
-        return found
+            return first.value
+        raise ChatFailed("unreadable", found.reason)
 
     async def resting(
         self, prompt: Prompt, *, conversation: str, purpose: Purpose, group: str | None = None
@@ -156,7 +156,7 @@ class Model:
         """Returns why a call is not made now; empty if it is. Raises StateUnavailable."""
         if unavailable := self.unavailable_reason(conversation):
             return unavailable
-        if purpose != "asked" and await self.seconds_to_wait() > 0:
+        if purpose != "asked" and await asyncio.to_thread(self._backs_off):
             return "backoff"
         allowed, payer = await self.allowance(), group if purpose == "reading" else None
         left = allowed.left(payer, night=purpose == "night")
@@ -164,21 +164,16 @@ class Model:
 
     async def allowance(self) -> Allowance:
         """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""
-        day = self._clock().date()
-        shares = await asyncio.to_thread(self._book.shares, day)
-        spent = await asyncio.to_thread(self._book.spent, day)
+        day, book = self._clock().date(), self._book
+        shares, spent = await asyncio.to_thread(lambda: (book.shares(day), book.spent(day)))
         used = {share.group: share.tokens for share in shares}
         return Allowance(self._settings.daily_tokens, spent.tokens, used)
 
-    async def seconds_to_wait(self) -> float:
-        """Returns the seconds of backoff that are left, 0 for none. Raises StateUnavailable."""
-        failures, _, at = (await asyncio.to_thread(self._book.fact, _FAILURES)).partition(" ")
-        waits = self._settings.retry_seconds[: int(failures or 0)]
-        if not waits:
-            return 0.0
+    def _backs_off(self) -> bool:
+        failures, _, at = self._book.fact(_FAILURES).partition(" ")
+        *_, wait = (0.0, *self._settings.retry_seconds[: int(failures or 0)])
         # A clock that was set back further than that makes nobody wait for it.
-        passed = abs(self._clock() - datetime.fromisoformat(at)).total_seconds()
-        return max(waits[-1] - passed, 0.0)
+        return wait > 0 and abs(self._clock() - datetime.fromisoformat(at)).total_seconds() < wait
 
     async def _call(
         self, prompt: Prompt, conversation: str, purpose: Purpose, group: str | None
@@ -194,9 +189,8 @@ class Model:
             paid = prompt.tokens if failed.code in _PAID else 0
             await asyncio.to_thread(self._count, paid, group, failed.code)
             raise
-        told = completion.tokens or 0
-        if told <= 0:  # the service does not say
-            told = prompt.tokens + estimate_tokens(completion.text[:MOST_CHARS])
+        estimated = prompt.tokens + estimate_tokens(completion.text[:MOST_CHARS])
+        told = max(completion.tokens or 0, 0) or estimated  # not every service says it
         tokens = min(told, prompt.tokens + _MOST_ANSWER)
         fault = "" if completion.text.strip() else "empty"
         await asyncio.to_thread(self._count, tokens, group, fault)

@@ -17,12 +17,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
-from ..errors import ChatFailed, EngineClosed, ScopedMemoryError, StateUnavailable
+from ..errors import ChatFailed, EngineClosed, ScopedMemoryError
 from ..log import logger
-from ..models.data_models import Refused, StoredMemory, is_stored
+from ..models.data_models import Refused, is_stored
 from ..models.loop import Batch, LineName, ReflectionReport, Resting, WaitingLine, group_of
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
@@ -37,16 +37,21 @@ from .feedback_applier import FeedbackApplier
 from .model import OF_PROMPT, Completion, Model, Purpose, Rests, Schema
 from .rules.due import LEAST_CALL, Allowance, is_due, worth_of
 from .rules.grounding import grounded
-from .rules.prompt import MOST_TURNS, REPLY_TOKENS, Prompt, how_many_fit, reflection_prompt
+from .rules.prompt import (
+    MOST_TURNS,
+    REPLY_TOKENS,
+    Prompt,
+    how_many_fit,
+    instructions,
+    reflection_prompt,
+)
 from .rules.reading import read_reply
 from .rules.reply import Doubtful, ReflectionReply, Unreadable, parse_reply
 from .turn_queue import UnreadFollower
 from .turn_store import SqliteTurnStore
 
-_SOON, _OFTEN = 60.0, 600.0
-"""Seconds between two passes: once a turn was queued, and otherwise."""
-_REMEMBERED: Final = 1_000
-"""Lines whose worth is remembered until something is said in them."""
+_PAUSE: Final = 60.0
+"""Seconds between two passes."""
 _GREETING: Final = "你好"
 type Apply = Callable[..., Awaitable[FeedbackReport]]
 """``CognitiveService.feedback``."""
@@ -80,11 +85,6 @@ class ReflectionService:
     _suspects: Counter[LineName] = field(init=False, default_factory=Counter)
     """How many of a line's first turns the service failed for or refused together."""
 
-    _woken: asyncio.Event = field(init=False, default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
-        self._worth = lru_cache(_REMEMBERED)(self._worth_of)
-
     @property
     def resting(self) -> Resting:
         """Returns why turns wait although they are due: a reason that concerns all turns as of now,
@@ -94,25 +94,16 @@ class ReflectionService:
     def _unavailable(self) -> Resting:
         return self._model.unavailable_reason() if self._learns else "learning_paused"
 
-    def wake(self) -> None:
-        """Note that a turn was queued."""
-        self._woken.set()
-
     async def run(self) -> None:
         """Read what is due, until cancelled or closed."""
         while True:
-            self._woken.clear()
             try:
                 await self.read_due()
             except EngineClosed:
                 return
-            except StateUnavailable as error:
-                logger.warning("queue_unread", error=error)
             except Exception as error:  # noqa: BLE001  (an error in one pass must not end the loop)
                 logger.error("reading_failed", error=repr(error))
-            await asyncio.sleep(_SOON)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), _OFTEN - _SOON)
+            await asyncio.sleep(_PAUSE)
 
     async def follow(self) -> None:
         """Have exactly what waits be recallable. Raises StateUnavailable."""
@@ -124,25 +115,22 @@ class ReflectionService:
 
     async def read_due(self) -> ReflectionReport:
         """Read all turns that are due now, once. Raises EngineClosed, StateUnavailable."""
-        return await self._pass(None)
+        return await self.reflect(conversation=None)
 
-    async def reflect(self, *, conversation: str) -> ReflectionReport:
-        """Read at once all waiting turns of a conversation. Backoff is skipped, but not the budget.
-        Raises EngineClosed, StateUnavailable."""
-        return await self._pass(conversation)
-
-    async def _pass(self, conversation: str | None) -> ReflectionReport:
+    async def reflect(self, *, conversation: str | None) -> ReflectionReport:
+        """Read at once all waiting turns of a conversation; of None, what is due. Backoff is
+        skipped for a conversation, but not the budget. Raises EngineClosed, StateUnavailable."""
         await self.follow()
         async with self._reading:
-            self.last, self._works, self._passed = ReflectionReport(), False, set()
-            resting = self._unavailable()
-            if resting not in ("off", "learning_paused"):
-                resting = await self._read_all(conversation)
-            if self.last.error or self.last.read:
-                self.error = self.last.error
+            report = self.last = ReflectionReport()
+            self._works, self._passed = False, set()
+            if self._unavailable() in ("", "no_provider"):
+                report.resting = await self._read_all(conversation)
+            if report.error or report.read:
+                self.error = report.error
             size = await asyncio.to_thread(self._turns.size, conversation)
-            self.last.resting, self.last.waiting = resting, size.waiting
-            return self.last
+            report.waiting, report.resting = size.waiting, self.resting
+            return report
 
     async def _read_all(self, conversation: str | None) -> Resting:
         """Read one batch after the other. Returns why some that is due was not read."""
@@ -176,9 +164,9 @@ class ReflectionService:
         line, of_prompt = _line(said), failed.code in OF_PROMPT
         again, self._suspects[line] = self._suspects[line] > 0, len(said)
         if again and of_prompt and not self._works:
-            harmless = replace(said[0], user_text=_GREETING, reply_text="", recalled=(), who="")
             with suppress(ChatFailed):
-                await self._ask(await self._prompt([harmless], []), bool, said[0], purpose)
+                greeting = Prompt(instructions(), _GREETING)
+                self._works = await self._ask(greeting, bool, said[0], purpose)
         if failed.code == "unreadable" or (again and self._works and len(said) == 1):
             return await self._put_aside(said, str(failed))
         return of_prompt and (self._works or not again)
@@ -188,8 +176,8 @@ class ReflectionService:
         whatever waits; else what is due, of who used the least today, as far as the allowance
         goes. Lines that failed come last, paused ones wait."""
         for batch in self._turns.batches():
-            said = self._turns.of_batch(batch.batch_id)
-            if batch.reply and said and self._may_read(_line(said), said[0].map_key, conversation):
+            said = self._turns.of_batch(batch.batch_id) if batch.reply else []
+            if said and self._may_read(_line(said), said[0].map_key, conversation):
                 return said, batch.reply
         # What was overheard is read until half of the tokens are spent.
         addressed = allowance.spent * 2 >= allowance.daily
@@ -197,36 +185,31 @@ class ReflectionService:
             line
             for line in self._turns.lines(addressed=addressed)
             if self._may_read(line.name, line.map_key, conversation)
-            and (conversation or self._is_due(line))
             and allowance.left(line.group) >= LEAST_CALL
+            and (conversation or self._is_due(line))
         ]
-        used = allowance.used
-        urgency = {one: (self._suspects[one.name] > 0, used.get(one.group, 0)) for one in lines}
-        line = min(lines, key=urgency.__getitem__, default=None)
-        if line is None:
+        if not lines:
             return [], ""
-        suspected = self._suspects[line.name]
-        most = max(suspected // 2, 1) if suspected else MOST_TURNS
+        suspects, used = self._suspects, allowance.used
+        line = min(lines, key=lambda one: (suspects[one.name] > 0, used.get(one.group, 0)))
+        most = max(suspects[line.name] // 2, 1) if suspects[line.name] > 0 else MOST_TURNS
         first = self._turns.waiting(line, most, addressed=addressed)
         fitting = first[: how_many_fit(first, allowance.left(line.group) - REPLY_TOKENS)]
         return self._turns.turns(_tickets(fitting)), ""
 
-    def _may_read(self, line: LineName, map_key: str, conversation: str | None) -> bool:
-        _, where, _ = line
+    def _may_read(self, line: LineName, map_key: str, conversation: str | None = None) -> bool:
+        """Returns whether a line is still to be read in this pass, and not off the record: by its
+        conversation's id, or the group's on platforms that split a group by member."""
+        where = line[1]
         wanted = conversation in (None, where) and line not in self._passed
-        return wanted and not self._is_off_the_record(where, map_key)
-
-    def _is_off_the_record(self, *keys: str) -> bool:
-        """Returns whether a conversation is paused, by its own id, or the group's on platforms that
-        split a group by member."""
-        return any(map(self._paused_conversations.of, keys))
+        return wanted and not any(map(self._paused_conversations.of, (where, map_key)))
 
     def _is_due(self, line: WaitingLine) -> bool:
-        idle, after = timedelta(minutes=self._settings.idle_minutes), self._settings.after_turns
-        return is_due(line, self._worth, self._clock(), after_turns=after, idle=idle)
+        def worth(line: WaitingLine) -> float:
+            return sum(map(worth_of, cooperative(self._turns.waiting(line, MOST_TURNS))))
 
-    def _worth_of(self, line: WaitingLine) -> float:
-        return sum(map(worth_of, self._turns.waiting(line, MOST_TURNS)))
+        idle, after = timedelta(minutes=self._settings.idle_minutes), self._settings.after_turns
+        return is_due(line, worth, self._clock(), after_turns=after, idle=idle)
 
     async def _read(self, said: Sequence[QueuedTurn], reply: str, purpose: Purpose) -> bool:
         """Have the model read these turns, unless it has answered already, and apply what it
@@ -255,13 +238,23 @@ class ReflectionService:
         purpose: Purpose,
     ) -> ReflectionReply:
         """Returns what the model answers, as far as it may stand. Raises ChatFailed, Rests."""
-        prompt = await self._prompt(turns, await self._applier.known(turns, scope))
+        settings = self._settings
+        prompt = await asyncio.to_thread(
+            reflection_prompt,
+            turns,
+            await self._applier.known(turns, scope),
+            most_tokens=settings.daily_tokens - REPLY_TOKENS,
+            proposes=settings.proposes,
+            manner=settings.counts_manner,
+            spoken="en" if settings.english else "zh",
+        )
 
         def understand(
             completion: Completion,
         ) -> ReflectionReply | Doubtful[ReflectionReply] | Unreadable:
-            if self._is_off_the_record(said[0].conversation, said[0].map_key):
-                raise Rests("")  # since it was asked: nothing is kept of it
+            self._works = True
+            if not self._may_read(_line(said), said[0].map_key):
+                raise Rests("")  # off the record since it was asked: nothing is kept of it
             read = parse_reply(completion.text)
             if isinstance(read, Unreadable):
                 return read
@@ -273,25 +266,11 @@ class ReflectionService:
         self._turns.read_now = _tickets(said)
         return await self._ask(prompt, understand, said[0], purpose)
 
-    async def _prompt(self, turns: Sequence[QueuedTurn], known: Sequence[StoredMemory]) -> Prompt:
-        settings = self._settings
-        return await asyncio.to_thread(
-            reflection_prompt,
-            turns,
-            known,
-            most_tokens=settings.daily_tokens - REPLY_TOKENS,
-            proposes=settings.proposes,
-            manner=settings.counts_manner,
-            spoken="en" if settings.english else "zh",
-        )
-
     async def _ask[T](
         self, prompt: Prompt, schema: Schema[T], turn: QueuedTurn, purpose: Purpose
     ) -> T:
         payer = {"conversation": turn.conversation, "group": group_of(turn.scope)}
-        found = await self._model.ask(prompt, schema, purpose=purpose, **payer)
-        self._works = True
-        return found
+        return await self._model.ask(prompt, schema, purpose=purpose, **payer)
 
     async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> bool:
         first, *also = _tickets(said)
@@ -302,20 +281,15 @@ class ReflectionService:
         except Exception as error:  # noqa: BLE001  (one answer must not stop the others)
             logger.error("reading_not_applied", error=repr(error))
             return await self._put_aside(said, f"internal: {type(error).__name__}")
-        if any(
-            isinstance(one, Refused) and one.reason == "not_written" for one in applied.outcomes
-        ):
-            self.last.error = "not_written"
+        refused = {one.reason for one in applied.outcomes if isinstance(one, Refused)}
+        self.last.error = "not_written" if "not_written" in refused else ""
+        if self.last.error or not applied.known:
             return False
-        if applied.known:
-            self.last.read += len(said)
-            self.last.stored += sum(
-                is_stored(one, "stored", "replaced") for one in applied.outcomes
-            )
-            self.last.dropped += applied.dropped
-            self.last.error = ""
-            self._suspect_less(said)
-        return applied.known
+        self.last.read += len(said)
+        self.last.stored += sum(is_stored(one, "stored", "replaced") for one in applied.outcomes)
+        self.last.dropped += applied.dropped
+        self._suspects[_line(said)] -= len(said)
+        return True
 
     async def _put_aside(self, said: Sequence[QueuedTurn], error: str) -> bool:
         """They are kept, can be recalled, and an admin may have them read again."""
@@ -324,18 +298,13 @@ class ReflectionService:
             logger.warning("turns_set_aside", count=len(said), error=error)
             self.last.dead += 1
             self.last.error = error
-            self._suspect_less(said)
+            self._suspects[_line(said)] -= len(said)
         return kept
-
-    def _suspect_less(self, settled: Sequence[QueuedTurn]) -> None:
-        self._suspects[_line(settled)] -= len(settled)
-        self._suspects = +self._suspects
 
 
 def _as_text(reply: ReflectionReply) -> str:
     """Returns an answer as a model would have given it."""
-    manner = [[part for part in one if part] for one in reply.manner]
-    told = {**asdict(replace(reply, dropped=())), "style": manner}
+    told = {**asdict(reply), "style": reply.manner, "manner": (), "dropped": ()}
     return json.dumps(told, ensure_ascii=False)
 
 

@@ -160,9 +160,7 @@ class Turns(Recalls, Corrections, ScopeAdmin):
         mixed = await self._is_mixed(view, turn.history, switched=switched)
         if switched or mixed:
             turn = replace(turn, reply_text="", recalled=() if switched else turn.recalled)
-        outcome = await self.parts.queue.put(turn, view.writes, conversation_id)
-        self.parts.reflection.wake()
-        return outcome
+        return await self.parts.queue.put(turn, view.writes, conversation_id)
 
     async def _last_said(self, turn: Turn, view: View) -> list[StoredMemory]:
         """What is known of the last message before this one, if that was just now."""
