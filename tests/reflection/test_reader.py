@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
 from astrbot_plugin_scoped_memory.llm_memory.remember.memory_handlers import MemoryHandlers
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     Bot,
@@ -177,9 +177,7 @@ async def test_a_call_that_failed_or_in_which_the_bot_died_is_made_again_when_it
         assert (await bot.engine.status()).loop.resting == ""
 
 
-async def test_without_a_service_nothing_is_called_and_the_rest_works(
-    due: Bot, tmp_path: Path
-) -> None:
+async def test_without_a_service_nothing_is_called_and_the_rest_works(due: Bot) -> None:
     due.chat.present = False
     await say(due, SAID)
     await due.remember("家里有一只猫", FAMILY)
@@ -188,10 +186,6 @@ async def test_without_a_service_nothing_is_called_and_the_rest_works(
     assert await due.texts("家里有什么动物，猫吗", FAMILY) == ["家里有一只猫"]
     due.chat.present = True
     assert (await due.read_due()).read == 1
-    off = replace(DUE, scope_filter_enabled=False)
-    for chat, settings, why in ((None, DUE, "off"), (due.chat, off, "learning_paused")):
-        async with running(tmp_path / why, chat=chat, settings=settings) as rig:
-            assert (await rig.engine.reflection.read_due()).resting == why
 
 
 async def test_what_was_overheard_takes_half_of_the_days_tokens_and_no_more(
