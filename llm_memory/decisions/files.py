@@ -3,26 +3,19 @@ engine opens these files for writing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..catalogue.rules.closing import closed_by, is_over
 from ..catalogue.rules.proposals import accepted_as, holds_here, proposal_key, proposal_of
-from ..models.data_models import StoredMemory
-from ..models.decisions import DecisionItem, RecordFile
+from ..models.data_models import Memory, StoredMemory
+from ..models.decisions import DecisionItem, Recorded, RecordFile
 from ..models.scope import SHARED_FOLDER
 from ..storage.appending import AppendFault, NotAppended, append_and_verify, find_lines, newline_of
 from ..storage.files import is_link
 from ..vault.markdown.appended_block import open_fence
-from ..vault.markdown.decision_record import (
-    FoundRecord,
-    Record,
-    numbers_in,
-    records_of,
-    settled_by,
-    state_of,
-)
+from ..vault.markdown.decision_record import numbers_in, records_of, settled_by, state_of
 from ..vault.rules.templates import shared_templates
 
 _OPEN = ("proposed", "accepted")
@@ -30,33 +23,25 @@ _OPEN = ("proposed", "accepted")
 
 @dataclass(frozen=True, slots=True)
 class SharedRecords:
-    """All records, and the highest number that any heading has."""
+    """All records by number, what each proposal became, by its key, and the highest number that any
+    heading has."""
 
-    found: tuple[tuple[RecordFile, FoundRecord], ...] = ()
-    highest: int = 0
-
-    @property
-    def records(self) -> tuple[Record, ...]:
-        """Returns them without their places."""
-        return tuple(one.record for _, one in self.found)
-
-    def of_proposal(self, key: str) -> tuple[RecordFile, FoundRecord] | None:
-        """Returns the record of the proposal with this key, if any."""
-        return next((one for one in self.found if key and one[1].record.proposal == key), None)
+    items: tuple[DecisionItem, ...]
+    became: Mapping[str, Recorded]
+    highest: int
 
     def in_force(self, number: int) -> bool:
         """True if there is such a record and no later one has settled it."""
-        records = self.records
-        return number in {one.number for one in records} and number not in settled_by(records)
+        return (number, "accepted") in {(one.number, one.state) for one in self.items}
 
 
+@dataclass(frozen=True, slots=True)
 class SharedFiles:
     """Every method blocks, and raises NotAppended for a folder or file that is a link, or cannot be
     read."""
 
-    def __init__(self, root: Path, *, english: bool) -> None:
-        self._root = root
-        self._templates = shared_templates(english=english)
+    _root: Path
+    english: bool
 
     def append(self, file: RecordFile, number: int, text: str) -> int:
         """Append a record, unless it stands there already. Returns its first line. Raises
@@ -73,30 +58,49 @@ class SharedFiles:
                     raise NotAppended(AppendFault.BUSY)
             return own
 
-        start = self._templates[file.path].encode()
+        start = shared_templates(english=self.english)[file.path].encode()
         return append_and_verify(self._path(file), lines, start=start).line
 
     def records(self) -> SharedRecords:
         """Returns what all the files hold."""
         texts = {file: self._text(file) for file in RecordFile}
         found = [(file, one) for file, text in texts.items() for one in records_of(text)]
-        return SharedRecords(tuple(found), max({0}.union(*map(numbers_in, texts.values()))))
+        settled = settled_by(one.record for _, one in found)
+        items = [
+            DecisionItem(
+                state_of(one.record, settled),
+                one.record.title,
+                one.record.at,
+                number=one.record.number,
+                reference=one.record.reference,
+                supersedes=one.record.supersedes,
+                file=file.path,
+                line=one.first,
+            )
+            for file, one in found
+        ]
+        items.sort(key=lambda item: (item.number, item.file, item.line))
+        became = {
+            one.record.proposal: Recorded(one.record.number, file, one.first, again=True)
+            for file, one in reversed(found)
+            if one.record.proposal
+        }
+        highest = max({0}.union(*map(numbers_in, texts.values())))
+        return SharedRecords(tuple(items), became, highest)
 
     def _text(self, file: RecordFile) -> str:
         """Returns what stands in the file; nothing where there is none."""
-        path = self._path(file)
         try:
-            if is_link(path):
-                raise NotAppended(AppendFault.NOT_PLAIN, file.path)
-            return path.read_bytes().decode("utf-8", "replace")
+            return self._path(file).read_bytes().decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
         except OSError as error:
             raise NotAppended(AppendFault.DISK, error.strerror or str(error)) from error
 
     def _path(self, file: RecordFile) -> Path:
-        if is_link(self._root / SHARED_FOLDER):
-            raise NotAppended(AppendFault.NOT_PLAIN, SHARED_FOLDER)
+        for name in (SHARED_FOLDER, file.path):
+            if is_link(self._root / name):
+                raise NotAppended(AppendFault.NOT_PLAIN, name)
         return self._root / file.path
 
 
@@ -105,56 +109,35 @@ def decision_items(
 ) -> tuple[DecisionItem, ...]:
     """Returns the proposals, the newest first, then the records by number; unless ``everything``
     without what was rejected, superseded or withdrawn, became a record, or was settled by what was
-    said later."""
-    items = [*_proposals(entries, there), *_records(there)]
-    return tuple(item for item in items if everything or item.state in _OPEN)
+    said later. An accepted one whose record was deleted is listed with its number and no file."""
+    numbers = {item.number for item in there.items}
+    proposals = [
+        item
+        for stored in entries
+        if (item := _proposed(stored.memory)) is not None
+        if item.number not in numbers and proposal_key(item.memory_id) not in there.became
+    ]
+    proposals.sort(key=lambda item: item.at.timestamp() if item.at else 0, reverse=True)
+    listed = (*proposals, *there.items)
+    return tuple(item for item in listed if everything or item.state in _OPEN)
+
+
+def _proposed(memory: Memory) -> DecisionItem | None:
+    proposal = proposal_of(memory) if memory.extra else None
+    if proposal is None:
+        return None
+    settled = closed_by(memory) and proposal.state in _OPEN
+    return DecisionItem(
+        "superseded" if settled else proposal.state,
+        memory.judgment,
+        memory.created_at,
+        memory_id=memory.memory_id,
+        number=proposal.number,
+        here=proposal.here or proposal.state == "withdrawn",
+    )
 
 
 def decided_here(entries: Iterable[StoredMemory], number: int) -> StoredMemory | None:
     """Returns the decision of one scope with this number, if it is in force."""
-    numbered = (one for one in entries if number and accepted_as(one.memory) == number)
-    found = (one for one in numbered if holds_here(one.memory) and not is_over(one.memory))
-    return next(found, None)
-
-
-def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[DecisionItem]:
-    """An accepted one whose record was deleted is still listed, with its number and no file."""
-    numbers = {record.number for record in there.records}
-    keys = {record.proposal for record in there.records}
-    items = []
-    for stored in entries:
-        memory = stored.memory
-        proposal = proposal_of(memory) if memory.extra else None
-        if proposal is None or proposal_key(memory.memory_id) in keys:
-            continue
-        if proposal.number not in numbers:
-            settled = closed_by(memory) and proposal.state in _OPEN
-            items.append(
-                DecisionItem(
-                    "superseded" if settled else proposal.state,
-                    memory.judgment,
-                    memory.created_at,
-                    memory_id=memory.memory_id,
-                    number=proposal.number,
-                    here=proposal.here or proposal.state == "withdrawn",
-                )
-            )
-    return sorted(items, key=lambda item: item.at.timestamp() if item.at else 0, reverse=True)
-
-
-def _records(there: SharedRecords) -> list[DecisionItem]:
-    settled = settled_by(there.records)
-    items = [
-        DecisionItem(
-            state_of(found.record, settled),
-            found.record.title,
-            found.record.at,
-            number=found.record.number,
-            reference=found.record.reference,
-            supersedes=found.record.supersedes,
-            file=file.path,
-            line=found.first,
-        )
-        for file, found in there.found
-    ]
-    return sorted(items, key=lambda item: (item.number, item.file, item.line))
+    named = (one for one in entries if number and accepted_as(one.memory) == number)
+    return next((one for one in named if holds_here(one.memory) and not is_over(one.memory)), None)

@@ -32,7 +32,7 @@ from ..models.decisions import (
 from ..remember.rules.private import find
 from ..runtime.cooperative import cooperative
 from ..scopes.access import View
-from ..storage.appending import NotAppended
+from ..storage.appending import AppendFault, NotAppended
 from ..vault.markdown.decision_record import Record, title_and_body
 from .door import Door, deed
 
@@ -49,8 +49,18 @@ class DecisionDesk(Door):
         view = await self.parts.gate.open(conversation_id, actor)
         if not actor.admin or not view.seen.scopes:
             return Refused("not_allowed")
+        try:
+            return await self._decided(change, view)
+        except NotAppended as error:
+            code = "open_fence" if error.code is AppendFault.HIDDEN else "not_written"
+            return Refused(code, detail=error.detail or error.code.value)
+
+    async def _decided(self, change: DecisionChange, view: View) -> DecisionOutcome:
+        """Raises NotAppended."""
         if change.action == "list":
-            return await self._listed(view, everything=change.everything)
+            there = await self.parts.recorder.records()
+            items = partial(decision_items, there=there, everything=change.everything)
+            return Decisions(await self._asked(view, items))
         if change.action == "withdraw":
             return await self._withdraw(change, view)
         stored = await self._named(change, view)
@@ -58,20 +68,12 @@ class DecisionDesk(Door):
             return stored
         if change.action == "reject":
             return await self._reject(change, stored)
-        return await self._accept(change, stored, change.by or _name_of(actor))
+        return await self._accept(change, stored, change.by or _name_of(view.who))
 
     async def _asked[T](self, view: View, ask: Callable[[Iterator[StoredMemory]], T]) -> T:
         """What ``ask`` finds, in a thread, among all that the conversation sees."""
         entries = list(self.parts.catalogue.visible(view.seen))
         return await asyncio.to_thread(lambda: ask(cooperative(entries)))
-
-    async def _listed(self, view: View, *, everything: bool) -> DecisionOutcome:
-        try:
-            there = await self.parts.recorder.records()
-        except NotAppended as error:
-            return Refused("not_written", detail=error.detail or error.code.value)
-        items = partial(decision_items, there=there, everything=everything)
-        return Decisions(await self._asked(view, items))
 
     async def _accept(
         self, change: DecisionChange, stored: StoredMemory, by: str
@@ -101,8 +103,8 @@ class DecisionDesk(Door):
                 return Refused("ambiguous", detail=", ".join(ids))
             stored = view.governed(ids[0]) if ids else stored
         if isinstance(stored, StoredMemory):
-            fits = change.action == "accept" and not is_rejected(stored.memory)
-            if fits or _is_open(stored):
+            accepts = change.action == "accept"
+            if not is_rejected(stored.memory) if accepts else is_proposed(stored.memory):
                 return stored
         return Refused("no_proposal")
 
@@ -122,8 +124,6 @@ class DecisionDesk(Door):
         return Refused("objection", objections=against) if against else None
 
     async def _reject(self, change: DecisionChange, stored: StoredMemory) -> DecisionOutcome:
-        if is_accepted(stored.memory):
-            return Refused("no_proposal")
         made = partial(rejected, day=f"{self.parts.clock():%Y-%m-%d}", why=change.why)
         marked = await self.parts.handlers.annotate(stored, made)
         return Recorded(0) if isinstance(marked, StoredMemory) else Refused("no_proposal")

@@ -19,38 +19,34 @@ from ...text.scripts import normalise
 _LEAST_NAME: Final = 2
 _LEAST_ACCOUNT: Final = 4
 _REFERENCE: Final = re.compile(r"(?:[\w.-]{1,100}/[\w.-]{1,100})?#\d{1,9}|https?://[^\s<>]{1,190}")
-_BARE: Final = re.compile(r"\d{1,9}")
 
 
 def objections(memory: Memory, scope: Scope) -> Iterator[Objection]:
     """Yields what a person has to overrule before the proposal is published."""
     yield from passing(memory.judgment).items()
+    names = [] if _is_agents(memory) else [memory.provenance.who]
+    names += [*([] if scope.is_public else [scope.name]), *filter(str.isalpha, _accounts(memory))]
     text = _published(memory)
-    who = "" if _is_agents(memory) else memory.provenance.who
-    words = (part for part in _accounts(memory) if part.isalpha())
-    for name in dict.fromkeys((who, "" if scope.is_public else scope.name, *words)):
-        if len(name) >= _LEAST_NAME and _stands_in(normalise(name), text):
-            yield "names_speaker", name
+    named = (name for name in dict.fromkeys(names) if _stands_in(normalise(name), text))
+    yield from (("names_speaker", name) for name in named if len(name) >= _LEAST_NAME)
 
 
 def account_in(memory: Memory) -> str:
     """Returns the account or conversation of the speaker that the words name, empty for none. One
     that is a plain word may be meant as that: it is a name, which a person may let pass."""
-    text = _published(memory)
     ids = (part for part in _accounts(memory) if not part.isalpha())
-    return next((part for part in ids if normalise(part) in text), "")
+    return next((part for part in ids if normalise(part) in _published(memory)), "")
 
 
 def _published(memory: Memory) -> str:
     return normalise(f"{memory.judgment}\n{memory.reasoning}")
 
 
-def _accounts(memory: Memory) -> Iterator[str]:
+def _accounts(memory: Memory) -> list[str]:
     """Returns none of a coding agent's: the names of a program and of its project are no secret."""
-    for named in (memory.provenance.person, memory.provenance.conversation):
-        for part in (named, named.rpartition(":")[2]):
-            if len(part) >= _LEAST_ACCOUNT and not _is_agents(memory):
-                yield part
+    known = [] if _is_agents(memory) else [memory.provenance.person, memory.provenance.conversation]
+    parts = (part for named in known for part in (named, named.rpartition(":")[2]))
+    return [part for part in parts if len(part) >= _LEAST_ACCOUNT]
 
 
 def _is_agents(memory: Memory) -> bool:
@@ -66,9 +62,6 @@ def _stands_in(name: str, text: str) -> bool:
 
 def read_reference(reference: Reference) -> Reference | None:
     """Returns the reference as it is written, ``12`` as ``#12``; None if it is none."""
-    read = [
-        f"#{text}" if _BARE.fullmatch(text) else text for text in (reference.issue, reference.pr)
-    ]
-    if any(text and _REFERENCE.fullmatch(text) is None for text in read):
-        return None
-    return Reference(*read)
+    read = [f"#{text}" if text.isdecimal() else text for text in (reference.issue, reference.pr)]
+    sound = all(not text or _REFERENCE.fullmatch(text) for text in read)
+    return Reference(*read) if sound else None
