@@ -75,7 +75,6 @@ class SoulLine:
     actor: str
     n: int = 0
     at: datetime = NO_TIME
-    role: str = ""
     prev: str = ""
     proposal: int = 0
     version: int = 0
@@ -89,10 +88,9 @@ class SoulLine:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that refuses a text, why, and the line to change (from 1, 0 for the whole). It may
-    name words of the text, so it is kept nowhere but where the text is kept."""
+    """Why a text is refused, and the line to change (from 1, 0 for the whole). It may name words
+    of the text, so it is kept nowhere but where the text is kept."""
 
-    rule: str
     said: Said
     line: int = 0
 

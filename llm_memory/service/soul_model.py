@@ -7,71 +7,51 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ..errors import ChatFailed
-from ..models.data_models import Refused
+from ..errors import ChatFailed, StateUnavailable
+from ..log import logger
 from ..models.soul import SoulLine
-from ..reflection.model import Completion, Model
+from ..reflection.model import Model
 from ..reflection.rules.prompt import Prompt
-from ..reflection.rules.reply import Unreadable, without_thoughts
+from ..reflection.rules.reply import without_thoughts
 from ..runtime.lifecycle import Lifespan
-from ..soul.evaluation import Evaluation, ProbeAnswer, Reads, SoulEvaluation
-
-
-class _Probing(Prompt):
-    """What the persona is asked is asked again as it was."""
-
-    def again(self, reply: str, reason: str) -> Prompt:
-        return self
-
-
-@dataclass(eq=False)
-class ProbedByReader:
-    """The port ProbedModel. A close waits for none of its calls."""
-
-    _model: Model
-    _life: Lifespan
-
-    async def affords(self, text: str) -> bool:
-        asked = Prompt(text, "")
-        why = await self._model.resting(asked, conversation="", purpose="soul")
-        return why != "budget"
-
-    async def ask[T](self, system: str, user: str, reads: Reads[T]) -> T:
-        def schema(completion: Completion) -> tuple[T] | Unreadable:
-            name = completion.model or self._model.label
-            said, _ = without_thoughts(completion.text)
-            read = reads(ProbeAnswer(said, completion.tokens or 0, name))
-            return Unreadable("no answer to each question") if read is None else (read,)
-
-        call = partial(
-            self._model.ask,
-            _Probing(system, user),
-            schema,
-            conversation="",
-            purpose="soul",
-        )
-        answered = await self._life.unless_closing(call)
-        if answered is None:
-            raise ChatFailed("closing")
-        return answered[0]
+from ..soul.evaluation import LEAST_CALLS, Evaluation, SoulEvaluation
+from ..soul.rules.soul_text import injected, language_of
 
 
 @dataclass(eq=False)
 class SoulTrials:
     """``persona_prompt`` returns AstrBot's own, ``own_probes`` what stands in the owner's
-    ``probes.md``, by the persona's folder."""
+    ``probes.md``, by the persona's folder. A close waits for no call."""
 
     _model: Model
     _life: Lifespan
     _persona_prompt: Callable[[str], Awaitable[str]]
     _own_probes: Callable[[str], str]
 
-    async def evaluate(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | Refused:
-        """Returns the verdict on what was counted, over the text in force."""
-        if self._model.unavailable_reason(""):
-            return Refused("unjudged")
-        prompt = await self._persona_prompt(role)
+    async def evaluate(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | None:
+        """Returns the verdict on what was counted, over the text in force; None without one, where
+        no model is there, or the day's tokens do not suffice, or an answer cannot be read."""
+        try:
+            return await self._life.unless_closing(partial(self._tried, role, proposal, old))
+        except (ChatFailed, StateUnavailable) as error:
+            logger.warning("soul_unanswered", error=error)
+            return None
+
+    async def _tried(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | None:
+        persona = await self._persona_prompt(role)
         own = await asyncio.to_thread(self._own_probes, role)
-        model = ProbedByReader(self._model, self._life)
-        trial = Evaluation(model, old=old, new=proposal.text, persona_prompt=prompt)
+        before, after = (f"{persona}{injected(text)}" for text in (old, proposal.text))
+        # What is begun and not ended costs the same again in the next night.
+        whole = Prompt(after * LEAST_CALLS, "")
+        if await self._model.resting(whole, conversation="", purpose="soul"):
+            return None
+        trial = Evaluation(self._ask, before, after, language_of(old))
         return await trial.run(proposal.aim, own)
+
+    async def _ask(self, system: str, user: str) -> str:
+        return await self._model.ask(
+            Prompt(system, user),
+            lambda completion: without_thoughts(completion.text)[0],
+            conversation="",
+            purpose="soul",
+        )

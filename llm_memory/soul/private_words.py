@@ -11,7 +11,6 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -22,7 +21,6 @@ from ..models.scope import ROOT_NOTES, SHARED, Place, Scope
 from ..models.soul import Finding
 from ..runtime.cooperative import cooperative
 from ..runtime.lifecycle import Lifespan
-from ..text.normalising import normalise
 from ..text.scripts import NARROW, WIDE, fold
 from ..text.traditional import simplified
 from ..texts import Said
@@ -31,11 +29,9 @@ from ..vault.notes.note_book import NoteBook
 from .rules.checks import added_rules, complaints
 from .rules.soul_text import manners
 
-_WORDS: Final = 4
-_CHARACTERS: Final = 8
-_NOT_WIDE: Final = re.compile(f"[^{WIDE.pattern[1:-1]}]+")
+_RUNS: Final = ((True, 8), (False, 4))
+"""So many words in a row are told again: of wide characters, each a word, and of others."""
 _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
-_WIDE_RUN: Final = re.compile(f"{WIDE.pattern}+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +84,20 @@ def told_anywhere(
     yield Told("\n".join(manners()), is_open=True)
     yield Told("", is_open=False, names=tuple(one.name for one in scopes if not one.is_public))
     for stored in cooperative(memories):
-        scope, memory = stored.scope, stored.memory
+        scope = stored.scope
         on_shelf = place_name(stored) != scope.name
-        is_open = scope.is_public and not on_shelf and has_known_readers(scope, memory)
-        yield Told(_words_of(memory), is_open, (memory.provenance.who,))
+        is_open = scope.is_public and not on_shelf and has_known_readers(scope, stored.memory)
+        yield _of_memory(stored.memory, is_open)
     for memory in archived:
-        yield Told(_words_of(memory), is_open=False, names=(memory.provenance.who,))
+        yield _of_memory(memory, is_open=False)
     for note in notes:
         is_open = note.place.is_public or note.place in (SHARED, ROOT_NOTES, own)
         yield Told("\n".join((note.path, *note.headings, note.text)), is_open)
+
+
+def _of_memory(memory: Memory, is_open: bool) -> Told:
+    parts = (memory.judgment, memory.reasoning, memory.context, *memory.tags, *memory.asks)
+    return Told("\n".join(filter(None, parts)), is_open, (memory.provenance.who,))
 
 
 def repeated(old: str, new: str, told: Collection[Told] | None) -> tuple[Finding, ...]:
@@ -110,48 +111,35 @@ def repeated(old: str, new: str, told: Collection[Told] | None) -> tuple[Finding
     if not added:
         return ()
     if told is None:
-        return (Finding("scope", Said("soul_rule.not_known")),)
-    runs = frozenset(_runs(added))
+        return (Finding(Said("soul_rule.not_known")),)
+    said, runs = _phrase(added), frozenset(_runs(added))
+    known = {name: _phrase(name) for one in cooperative(told) for name in one.names}
+    # A single character is nobody's name.
+    names = {name: one for name, one in known.items() if len(one) > len(" a ") and one in said}
     closed, opened = set[str](), set[str]()
-    known = set(chain.from_iterable(one.names for one in cooperative(told)))
-    names = {name for name in known if _is_named(name, added)}
     for one in cooperative(told):
-        found = runs.intersection(_runs(one.text)) | names.intersection(one.names)
+        found = runs.intersection(_runs(one.text)) | names.keys() & one.names
         if one.is_open:
-            opened |= found
-            opened.update(name for name in names if _is_named(name, one.text))
+            text = _phrase(one.text) if names else ""
+            opened |= found | {name for name, phrase in names.items() if phrase in text}
         else:
             closed |= found
-    return () if closed <= opened else (Finding("scope", Said("soul_rule.repeats")),)
+    return () if closed <= opened else (Finding(Said("soul_rule.repeats")),)
 
 
-def _words_of(memory: Memory) -> str:
-    parts = (memory.judgment, memory.reasoning, memory.context, *memory.tags, *memory.asks)
-    return "\n".join(filter(None, parts))
+def _words(text: str) -> list[str]:
+    """Returns the words, whatever stands between them; a wide character is one."""
+    folded = _UNSEEN.sub("", simplified(fold(text)))
+    return NARROW.findall(WIDE.sub(r" \g<0> ", folded))
+
+
+def _phrase(text: str) -> str:
+    """Returns what holds the phrase of each name that stands in the text."""
+    return f" {' '.join(_words(text))} "
 
 
 def _runs(text: str) -> Iterator[str]:
-    """Yields each eight wide characters in a row, whatever stands between them, and each four other
-    words."""
-    folded = _folded(text)
-    wide = _NOT_WIDE.sub("", folded)
-    yield from (wide[at : at + _CHARACTERS] for at in range(len(wide) - _CHARACTERS + 1))
-    words = _narrow(folded)
-    yield from (" ".join(words[at : at + _WORDS]) for at in range(len(words) - _WORDS + 1))
-
-
-def _is_named(name: str, text: str) -> bool:
-    """A single character is nobody's name."""
-    if WIDE.search(name):
-        wanted = normalise(simplified(name))
-        return len(wanted) > 1 and wanted in normalise(simplified(text))
-    words = " ".join(_narrow(_folded(name)))
-    return len(words) > 1 and f" {words} " in f" {' '.join(_narrow(_folded(text)))} "
-
-
-def _folded(text: str) -> str:
-    return _UNSEEN.sub("", simplified(fold(text)))
-
-
-def _narrow(folded: str) -> list[str]:
-    return NARROW.findall(_WIDE_RUN.sub(" ", folded))
+    words = _words(text)
+    for is_wide, length in _RUNS:
+        some = [word for word in words if bool(WIDE.match(word)) is is_wide]
+        yield from (" ".join(some[at : at + length]) for at in range(len(some) - length + 1))

@@ -58,11 +58,10 @@ _RECENT: Final = timedelta(days=7)
 """So long admins are told of what a night has put in force."""
 _LATE: Final = timedelta(days=1)
 """Whoever wishes for something sees it at once. After so long admins are told that it waits."""
-_FORBIDDEN: Final = Refused("not_allowed")
 
 type Refuse = Callable[[str, str], tuple[Finding, ...]]
 """Returns what refuses a new text: the text in force, and the new one. Blocks."""
-type Evaluate = Callable[[str, SoulLine, str], Awaitable[SoulEvaluation | Refused]]
+type Evaluate = Callable[[str, SoulLine, str], Awaitable[SoulEvaluation | None]]
 """Asks a model about a role's proposal over the text in force. Without a verdict, on a day without
 tokens for instance, the proposal stays as it was."""
 
@@ -114,10 +113,9 @@ class Souls:
         await self._life.ready()
         role, action = soul_folder(persona), request.action
         if action != "show" and not (actor.admin and not actor.is_agent):
-            return _FORBIDDEN
+            return Refused("not_allowed")
         if action in READINGS:
-            answer = partial(self._answer, request, role)
-            return await asyncio.to_thread(self._guarded, answer)
+            return await self._do(role, partial(_answer, request), self._store.read)
         if self.is_off and action in ("propose", "apply", "adopt"):
             return Refused("soul_off")
         by = actor.person or actor.name or OWNER
@@ -140,29 +138,6 @@ class Souls:
                 await self._apply_counted(role)
             await self._look(role)
 
-    # What is asked
-
-    def _answer(self, request: SoulRequest, role: str) -> SoulOutcome:
-        """Changes nothing."""
-        standing = self._store.read(role)
-        soul, page, number = standing.soul, standing.page, request.number
-        match request.action:
-            case "diff":
-                proposal = soul.proposals.get(number) if number else soul.open
-                if proposal is not None:
-                    return SoulDiff(_lines(standing.text, proposal.text))
-                if number or not standing.by_hand:
-                    raise Stopped("no_such" if number else "nothing_waits")
-                written = _by_hand(standing).decode(errors="replace")
-                return SoulDiff(_lines(standing.text, written))
-            case "log":
-                return SoulLog(tuple(soul.lines[::-1]), soul.broken)
-            case "verify":
-                is_same = not soul.lines or (page is not None and page.raw == standing.raw)
-                why = soul.why or ("" if is_same else SOUL_PAGE)
-                return SoulVerified(soul.broken, why, len(soul.lines))
-        return _view(standing)
-
     # What admins decide
 
     async def _carry_out(self, request: SoulRequest, role: str, by: str) -> SoulOutcome:
@@ -175,25 +150,35 @@ class Souls:
         self, request: SoulRequest, by: str, refuse: Refuse, standing: Standing
     ) -> SoulOutcome:
         standing.require_sound()
+        soul, number = standing.soul, request.number
         match request.action:
             case "propose":
                 return self._propose(standing, SoulLine("proposed", by, aim=request.wish), refuse)
             case "apply":
-                proposal = self._ready(request.number, standing)
-                _check_wish(refuse(standing.text, proposal.text))
+                proposal = self._ready(standing, number)
+                _require_allowed(refuse(standing.text, proposal.text))
                 line = SoulLine("applied", by, proposal=proposal.proposal)
                 done = self._store.write(standing, line, proposal.text.encode())
-            case "adopt":
-                done = self._adopt(by, refuse, standing)
-            case "veto":
-                done = self._veto(request.number, by, standing)
-            case "undo":
-                done = self._undo(request.number, by, standing)
-            case _:  # discard
+            case "adopt":  # what is refused stays in SOUL.md
+                raw = _by_hand(standing)
+                _require_allowed(refuse(standing.text, raw.decode(errors="replace")), in_file=True)
+                done = self._store.write(standing, SoulLine("adopted", by), raw)
+            case "discard":
                 raw = _by_hand(standing)
                 text = raw.decode(errors="backslashreplace")
                 line = SoulLine("discarded", by, sha256=digest(raw), text=text)
                 done = self._store.write(standing, line)
+            case "veto" if not number or number != soul.active:
+                line = SoulLine("vetoed", by, proposal=_waiting(standing, number).proposal)
+                done = self._store.write(standing, line)
+            case "veto":  # the version before comes back; the first one is nobody's proposal
+                line = SoulLine("vetoed", by, proposal=number, source=soul.target() or 1)
+                done = self._store.write(standing, line, standing.kept[line.source])
+            case _:  # undo
+                if not (target := soul.target(number)):
+                    raise Stopped("no_target")
+                line = SoulLine("rolled_back", by, source=target)
+                done = self._store.write(standing, line, standing.kept[target])
         return SoulChanged(done.soul.lines[-1], done.text, standing.text)
 
     def _propose(self, standing: Standing, line: SoulLine, refuse: Refuse) -> SoulDiff:
@@ -203,51 +188,20 @@ class Souls:
             raise Stopped("open_proposal", str(waits.proposal))
         aim = one_line(line.aim.encode(errors="replace").decode())
         old, new = standing.text, worded(standing.text, aim)
-        _check_wish(refuse(old, new))
+        _require_allowed(refuse(old, new))
         number = len(standing.soul.proposals) + 1
         line = replace(line, proposal=number, version=standing.version, aim=aim, text=new)
         return SoulDiff(_lines(old, new), self._store.write(standing, line).soul.lines[-1])
 
-    def _ready(self, number: int, standing: Standing) -> SoulLine:
+    def _ready(self, standing: Standing, number: int = 0) -> SoulLine:
         """Returns a proposal that may be applied now, the open one for 0."""
-        proposal = _waiting(number, standing)
-        if proposal.version != standing.version:
-            raise Stopped("stale")
-        if standing.by_hand:
-            raise Stopped("conflict", standing.shut)
+        proposal = _waiting(standing, number)
+        if standing.by_hand is not None:
+            raise Stopped("conflict")
         at, now = standing.soul.applied_at, self._clock()
         if at is not None and at.astimezone(now.tzinfo).date() == now.date():
             raise Stopped("once_a_day")
         return proposal
-
-    def _adopt(self, by: str, refuse: Refuse, standing: Standing) -> Standing:
-        """Put what a person has written in force. What is refused stays in SOUL.md."""
-        raw = _by_hand(standing)
-        _check(refuse(standing.text, raw.decode(errors="replace")))
-        return self._store.write(standing, SoulLine("adopted", by), raw)
-
-    def _veto(self, number: int, by: str, standing: Standing) -> Standing:
-        """End a proposal, the open one for 0. If its text is in force, the version before it is
-        given back."""
-        soul = standing.soul
-        if number and number == soul.active:
-            return self._give_back(
-                standing, SoulLine("vetoed", by, proposal=number), soul.target() or 1
-            )
-        number = _waiting(number, standing).proposal
-        return self._store.write(standing, SoulLine("vetoed", by, proposal=number))
-
-    def _undo(self, version: int, by: str, standing: Standing) -> Standing:
-        """Give an earlier version's bytes back, as a new version; 0 for the one before."""
-        if version and version not in standing.soul.versions:
-            raise Stopped("no_such")
-        if not (target := standing.soul.target(version)):
-            raise Stopped("no_target")
-        return self._give_back(standing, SoulLine("rolled_back", by), target)
-
-    def _give_back(self, standing: Standing, line: SoulLine, version: int) -> Standing:
-        raw = self._store.text(standing.role, standing.soul.versions[version])
-        return self._store.write(standing, replace(line, source=version), raw)
 
     # The night
 
@@ -264,13 +218,13 @@ class Souls:
         if isinstance(found, Refused):
             return
         verdict = await self._evaluate(role, *found)
-        if not isinstance(verdict, Refused):  # else the next night asks again
+        if verdict is not None:  # else the next night asks again
             await self._do(role, partial(self._settle, found, verdict))
 
     def _counted(self, standing: Standing) -> tuple[SoulLine, str]:
         """Returns what the night may put in force, and the text in force. What was vetoed, undone
         or taken out of the text before waits for an admin."""
-        proposal, soul = self._ready(0, standing), standing.soul
+        proposal, soul = self._ready(standing), standing.soul
         alike = (one for one in soul.proposals.values() if one.aim == proposal.aim)
         ends = {soul.states[one.proposal] for one in alike}
         if not proposal.counted or ends & {"vetoed", "rolled_back", "applied"}:
@@ -281,12 +235,14 @@ class Souls:
         self, found: tuple[SoulLine, str], verdict: SoulEvaluation, standing: Standing
     ) -> None:
         if self._counted(standing) != found:
-            raise Stopped("stale")
-        told = json.loads(json.dumps(asdict(verdict), default=Said.both))
-        line = SoulLine("denied", EVALUATION, proposal=found[0].proposal, verdict=told)
-        if verdict.passed:
-            line = replace(line, event="applied", actor=REFLECTION)
-        self._store.write(standing, line, found[0].text.encode() if verdict.passed else None)
+            raise Stopped("nothing_waits")
+        proposal, told = found[0], json.loads(json.dumps(asdict(verdict), default=Said.both))
+        line = SoulLine("denied", EVALUATION, proposal=proposal.proposal, verdict=told)
+        passed = replace(line, event="applied", actor=REFLECTION)
+        if verdict.why is None:
+            self._store.write(standing, passed, proposal.text.encode())
+        else:
+            self._store.write(standing, line)
 
     # Underneath
 
@@ -314,25 +270,49 @@ class Souls:
                 self._notices.post(Notice(code, role, params, error=code == "soul_broken"))
         return True
 
-    async def _do[R](self, role: str, work: Callable[[Standing], R]) -> R | Refused:
-        """Do work on how a soul stands, after it was begun or mended where it had to be."""
+    async def _do[R](
+        self,
+        role: str,
+        work: Callable[[Standing], R],
+        stands: Callable[[str], Standing] | None = None,
+    ) -> R | Refused:
+        """Do work on how a soul stands: as it is read, or else after it was begun or mended where
+        it had to be."""
 
-        def look_and_work() -> R:
-            standing = self._store.look(role)
-            if standing.raw is not None:
-                self._injected[role] = injected(standing.text)
-            return work(standing)
+        def done() -> R | Refused:
+            with self._lock:
+                try:
+                    standing = (stands or self._store.look)(role)
+                    if standing.raw is not None:
+                        self._injected[role] = injected(standing.text)
+                    return work(standing)
+                except Stopped as error:
+                    return error.told
+                except (StateUnavailable, VaultWriteFailed) as error:
+                    return Refused("not_written", detail=str(error))
 
-        return await asyncio.to_thread(self._guarded, look_and_work)
+        return await asyncio.to_thread(done)
 
-    def _guarded[R](self, work: Callable[[], R]) -> R | Refused:
-        with self._lock:
-            try:
-                return work()
-            except Stopped as error:
-                return error.told
-            except (StateUnavailable, VaultWriteFailed) as error:
-                return Refused("not_written", detail=str(error))
+
+def _answer(request: SoulRequest, standing: Standing) -> SoulOutcome:
+    """Changes nothing."""
+    soul, page, number = standing.soul, standing.page, request.number
+    match request.action:
+        case "diff":
+            proposal = soul.proposals.get(number) if number else soul.open
+            if proposal is None and number:
+                raise Stopped("no_such")
+            if proposal is None and standing.by_hand is None:
+                raise Stopped("nothing_waits")
+            new = proposal.text if proposal else _by_hand(standing).decode(errors="replace")
+            return SoulDiff(_lines(standing.text, new))
+        case "log":
+            return SoulLog(tuple(soul.lines[::-1]), soul.broken)
+        case "verify":
+            is_same = not soul.lines or (page is not None and page.raw == standing.raw)
+            why = soul.why or ("" if is_same else SOUL_PAGE)
+            return SoulVerified(soul.broken, why, len(soul.lines))
+    return _view(standing)
 
 
 def _view(standing: Standing) -> SoulView:
@@ -344,7 +324,7 @@ def _view(standing: Standing) -> SoulView:
         standing.text,
         rules_of(standing.text),
         open=soul.open,
-        by_hand=standing.by_hand,
+        by_hand=standing.by_hand is not None,
         broken=soul.broken,
     )
 
@@ -355,31 +335,23 @@ def _lines(old: str, new: str) -> tuple[str, ...]:
     return tuple(lines)[2:]
 
 
-def _check(findings: tuple[Finding, ...]) -> None:
+def _require_allowed(findings: tuple[Finding, ...], *, in_file: bool = False) -> None:
+    """Raises Stopped with the findings. Nobody can look up the numbers of a wish's lines."""
     if findings:
-        raise Stopped("denied", findings=findings)
+        told = findings if in_file else tuple(replace(one, line=0) for one in findings)
+        raise Stopped("denied", findings=told)
 
 
-def _check_wish(findings: tuple[Finding, ...]) -> None:
-    """Nobody can look up the numbers of its lines."""
-    _check(tuple(replace(one, line=0) for one in findings))
-
-
-def _waiting(number: int, standing: Standing) -> SoulLine:
-    """Returns a proposal that nobody has decided on, the open one for 0."""
-    soul = standing.soul
-    proposal = soul.proposals.get(number) if number else soul.open
-    if proposal is None:
+def _waiting(standing: Standing, number: int) -> SoulLine:
+    """Returns the proposal that waits, if it has this number or the number is 0."""
+    proposal = standing.soul.open
+    if proposal is None or number not in (0, proposal.proposal):
         raise Stopped("no_such" if number else "nothing_waits")
-    if (state := soul.states[proposal.proposal]) != "proposed":
-        raise Stopped("no_such", state)
     return proposal
 
 
 def _by_hand(standing: Standing) -> bytes:
     """Returns what a person has written into SOUL.md."""
-    if not standing.by_hand:
+    if (raw := standing.by_hand) is None:
         raise Stopped("nothing_by_hand")
-    if standing.page is None:
-        raise Stopped("page_shut", standing.shut)
-    return standing.page.raw
+    return raw

@@ -5,16 +5,16 @@ version. A version's file comes first, then the log's line: from there on it is 
 log's end in the state follow, at this look or the next.
 
 The log has one line of canonical JSON an event, each with the hash of the one before. What was
-changed in it later shows: tamper-evident, not tamper-proof. In every format a line's ``prev`` is
-the SHA-256 of the line before without its line end, and the first line names the format. What is
-in force and what waits is what the lines add up to.
+changed in it later shows: tamper-evident, not tamper-proof. A line's ``prev`` is the SHA-256 of the
+line before without its line end, and the first line names the format. What is in force and what
+waits is what the lines add up to.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -33,9 +33,10 @@ from ..storage.soul_heads import SoulHead, SoulHeads
 from ..vault.pages import MAX_PAGE, Page, PagesOnDisk
 
 FORMAT: Final = 1
-_FORMAT: Final = re.compile(rb'"format":(\d{1,9})\b')
 NO_LINE: Final = "0" * 64
 """What the first line has for ``prev``."""
+_LONGEST_LOG: Final = 16 * MAX_PAGE
+"""Bytes."""
 
 
 @dataclass
@@ -45,9 +46,9 @@ class Soul:
     Attributes:
         lines: Those before the first broken one.
         end: The hash of the last of them.
-        broken: The first broken line, 0 for none; ``why`` names what is wrong with it.
+        broken: The first broken line, 0 for none; ``why`` names the file that is wrong.
         versions: The line that put each one in force, by number, from 1 without a gap.
-        proposals: The line of each, by number, from 1 without a gap.
+        proposals: The line of each, by number.
         states: Of the proposals: what came of each last.
         applied_at: When a proposal was last applied.
     """
@@ -94,47 +95,28 @@ class Soul:
 
         Without a number that is the version that the one in force was put over; two rollbacks in a
         row go two steps down. A version that was vetoed, or that has the bytes that are in force,
-        is passed over, and is no target by its number either. The first version cannot be vetoed.
+        is passed over, and is no target by its number either.
         """
         below = self._stacks.get(self.version, ())[:-1]
-        wanted = self._stacks[number][-1:] if number else below[::-1]
-        return next(filter(self._fits, wanted), 0)
-
-    def _fits(self, number: int) -> bool:
-        sha256 = self.versions[number].sha256
-        return sha256 != self.sha256 and (number == 1 or sha256 not in self._vetoed)
+        wanted = self._stacks.get(number, ())[-1:] if number else below[::-1]
+        barred = {self.sha256, *self._vetoed}
+        return next((one for one in wanted if self.versions[one].sha256 not in barred), 0)
 
     def add(self, line: SoulLine) -> None:
-        """Take the next line. Raises KeyError and ValueError for one that cannot follow."""
-        _require((line.event == "seeded") is not bool(self.versions))
+        """Take the next line. Raises KeyError for one that cannot follow."""
         if line.event == "proposed":
-            _require(line.proposal == len(self.proposals) + 1 and line.version == self.version)
             self.proposals[line.proposal] = line
-            self.states[line.proposal] = "proposed"
-        elif line.event == "denied" or (line.event == "vetoed" and not line.version):
-            _require(self.states[line.proposal] == "proposed")
-            self.states[line.proposal] = line.event
-        elif line.event != "discarded":
-            self._put_in_force(line)
-        self.lines.append(line)
-
-    def _put_in_force(self, line: SoulLine) -> None:
-        _require(line.version == self.version + 1)
-        own = (*self._stacks.get(self.version, ()), line.version)
-        stack = self._stacks[line.source] if line.source else own
-        if line.event == "applied":
-            _require(self.states[line.proposal] == "proposed")
-            self.applied_at = line.at
-        if line.event == "vetoed":
-            self._vetoed.add(self.sha256)
         if about := line.proposal or (line.source and self.active):
             self.states[about] = line.event
-        self.versions[line.version], self._stacks[line.version] = line, stack
-
-
-def _require(is_so: bool) -> None:
-    if not is_so:
-        raise ValueError("no line of a log")
+        if line.event == "applied":
+            self.applied_at = line.at
+        if line.event == "vetoed" and line.version:
+            self._vetoed.add(self.sha256)
+        if line.version and line.event != "proposed":
+            number, below = self.version + 1, self._stacks.get(self.version, ())
+            self._stacks[number] = self._stacks[line.source] if line.source else (*below, number)
+            self.versions[number] = line
+        self.lines.append(line)
 
 
 def digest(raw: bytes) -> str:
@@ -152,44 +134,34 @@ def written(line: SoulLine) -> bytes:
     return text.encode(errors="replace")  # a name may be any text, half a character as well
 
 
-def read(raw: bytes, role: str, head: SoulHead | None) -> Soul:
+def read(raw: bytes, head: SoulHead | None) -> Soul:
     """Returns what the bytes of a log's file add up to. ``head`` is its last known line. What
     stands behind the last line end was never acknowledged, and counts for nothing."""
-    soul, pieces = Soul(), raw.split(b"\n")[:-1]
-    if (found := _FORMAT.search(raw)) and int(found[1]) > FORMAT:
-        soul.broken, soul.why = 1, "newer"
-        return soul
-    for number, piece in enumerate(pieces, 1):
+    soul = Soul()
+    for number, piece in enumerate(raw.split(b"\n")[:-1], 1):
         sha256 = digest(piece)
-        if head and number == head.n and sha256 != head.sha256:
-            soul.why = "head"
-        elif not _is_added(soul, piece, (number, role, soul.end)):
-            soul.why = "form"
-        if soul.why:
+        is_known = head is None or number != head.n or sha256 == head.sha256
+        if not (is_known and _is_added(soul, piece)):
             soul.broken = number
             return soul
         soul.end = sha256
-    if head and len(pieces) < head.n:
-        soul.broken, soul.why = len(pieces) + 1, "missing"
+    if head and len(soul.lines) < head.n:
+        soul.broken = len(soul.lines) + 1
     return soul
 
 
-def _is_added(soul: Soul, piece: bytes, name: tuple[int, str, str]) -> bool:
+def _is_added(soul: Soul, piece: bytes) -> bool:
     """Takes the line, and returns False for one that is not as we write it, or cannot follow."""
     try:
         fields = json.loads(piece)
         fields.pop("format", None)
         line = SoulLine(**fields | {"at": datetime.fromisoformat(fields["at"])})
-        _require((line.n, line.role, line.prev) == name and line.at.tzinfo is not None)
-        _require(written(line) == piece)
+        if line.prev != soul.end or line.at.tzinfo is None or written(line) != piece:
+            return False
         soul.add(line)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return False
     return True
-
-
-_LONGEST_LOG: Final = 16 * MAX_PAGE
-"""Bytes."""
 
 
 class Stopped(Exception):
@@ -210,8 +182,8 @@ class Standing:
         file: The log's file, None for none.
         version: In force; as the state has it where the log is broken.
         raw: The bytes in force, None where no file has them any more.
-        page: SOUL.md as it was read, None if it is gone or ``shut``.
-        shut: Why SOUL.md cannot be read.
+        kept: The bytes of each version, by its number, but of those that no file has any more.
+        page: SOUL.md as it was read, None if it is gone or cannot be read.
         head: The log's last line, as the state has it.
     """
 
@@ -220,8 +192,8 @@ class Standing:
     file: Page | None
     version: int
     raw: bytes | None
+    kept: Mapping[int, bytes]
     page: Page | None
-    shut: str
     head: SoulHead | None
 
     @property
@@ -230,13 +202,14 @@ class Standing:
         return (self.raw or b"").decode(errors="replace")
 
     @property
-    def by_hand(self) -> bool:
-        """SOUL.md holds what no version has, and nobody has discarded: an editor that saves its old
-        buffer brings nothing back. Before the first version it is a note."""
-        if self.page is None or not self.version:
-            return bool(self.shut and self.version)
+    def by_hand(self) -> bytes | None:
+        """What a person has written into SOUL.md: what no version has, and nobody has discarded,
+        for an editor that saves its old buffer brings nothing back. Before the first version it is
+        a note."""
         known = {line.sha256 for line in self.soul.lines}
-        return self.page.raw != self.raw and digest(self.page.raw) not in known
+        if self.page is None or not self.version or digest(self.page.raw) in known:
+            return None
+        return self.page.raw if self.page.raw != self.raw else None
 
     def require_sound(self) -> None:
         """Raises Stopped where the log, or a version's file, is not as it was written."""
@@ -256,8 +229,6 @@ class SoulStore:
     _memory: Path
     _seed: bytes
 
-    # How it stands
-
     def roles(self) -> list[str]:
         """Returns the roles that have a soul. A SOUL.md alone is a note, as it ever was, until
         somebody changes the soul of that role."""
@@ -266,68 +237,60 @@ class SoulStore:
 
     def stamp(self, role: str) -> Stamp:
         """Returns the stamp of SOUL.md, ``ABSENT`` for none."""
-        try:
+        with suppress(OSError):
             return stamp_of((self._memory / ROLES_FOLDER / role / SOUL_PAGE).lstat())
-        except OSError:
-            return ABSENT
+        return ABSENT
 
     def own_probes(self, role: str) -> str:
         """Returns what the owner wrote into ``probes.md``, empty where it cannot be read."""
-        page = self._page(role, "probes.md")
+        page = self._page(_folder(role), "probes.md")
         return page.raw.decode(errors="replace") if page else ""
 
     def read(self, role: str) -> Standing:
         """Returns how it stands. Changes nothing."""
-        file = self._pages.read(_folder(role), SOUL_CHAIN, most=_LONGEST_LOG)
-        page, shut = None, ""
-        try:
-            page = self._pages.read(_shelf(role), SOUL_PAGE)
-        except VaultWriteFailed as error:
-            shut = str(error)
+        folder = _folder(role)
+        file = self._pages.read(folder, SOUL_CHAIN, most=_LONGEST_LOG)
+        names = [name for name in self._pages.names(folder) if name.startswith(SOUL_VERSIONS)]
         # Where all is gone, and not the log's end alone, it is begun anew.
-        is_there = file or page or shut or self._versions(role)
-        head = self._heads.get(role) if is_there else None
-        soul = read(file.raw if file else b"", role, head)
+        head = self._heads.get(role) if file or names else None
+        soul = read(file.raw if file else b"", head)
+        if not soul.lines and len(names) > 1:  # a kill leaves one
+            soul.broken = 1
         version, sha256 = soul.version, soul.sha256
         if head and soul.broken:  # else a cut tail would undo a veto
             version, sha256 = head.version, head.in_force
+        page = self._page(_shelf(role), SOUL_PAGE)
         raw = self._bytes(role, version, sha256)
         if raw is None and page is not None and digest(page.raw) == sha256:
             raw = page.raw
-        for number, line in soul.versions.items():
-            if self._bytes(role, number, line.sha256) is None:
-                soul.broken, soul.why = line.n, version_name(number)
-                break
-        return Standing(role, soul, file, version, raw, page, shut, head)
-
-    def text(self, role: str, line: SoulLine) -> bytes:
-        """Returns the bytes of the version that a line put in force."""
-        if (raw := self._bytes(role, line.version, line.sha256)) is None:
-            raise Stopped("broken", str(line.n))
-        return raw
+        kept = {
+            number: found
+            for number, line in soul.versions.items()
+            if (found := self._bytes(role, number, line.sha256)) is not None
+        }
+        if lost := next((number for number in soul.versions if number not in kept), 0):
+            soul.broken, soul.why = soul.versions[lost].n, version_name(lost)
+        return Standing(role, soul, file, version, raw, kept, page, head)
 
     def _bytes(self, role: str, version: int, sha256: str) -> bytes | None:
         """A version's, if they have this hash."""
-        page = self._page(role, version_name(version))
+        page = self._page(_folder(role), version_name(version))
         return page.raw if page is not None and digest(page.raw) == sha256 else None
 
-    def _page(self, role: str, name: str) -> Page | None:
+    def _page(self, place: Place, name: str) -> Page | None:
         with suppress(VaultWriteFailed):  # a link, say
-            return self._pages.read(_folder(role), name)
+            return self._pages.read(place, name)
         return None
 
-    def _versions(self, role: str) -> list[str]:
-        names = self._pages.names(_folder(role))
-        return [name for name in names if name.startswith(f"{SOUL_VERSIONS}/")]
-
-    # What changes it
-
     def look(self, role: str) -> Standing:
-        """Returns how it stands, after it was begun or mended where it had to be."""
+        """Returns how it stands, after it was begun, of what a person has written or else of the
+        seed, or mended where it had to be."""
         standing = self.read(role)
-        if standing.soul.broken:
-            return standing
-        return self._mend(standing) if standing.soul.lines else self._begin(standing)
+        if standing.soul.broken or standing.soul.lines:
+            return self._mend(standing)
+        page = standing.page
+        raw, actor = (page.raw, OWNER) if page else (self._seed, SEEDED_BY)
+        return self.write(standing, SoulLine("seeded", actor), raw)
 
     def write(self, standing: Standing, line: SoulLine, raw: bytes | None = None) -> Standing:
         """Add a line to the log, at its end and now, and ``raw`` as a new version. What a person
@@ -340,7 +303,7 @@ class SoulStore:
             name = version_name(line.version)
             self._write(role, name, raw, self._pages.read(_folder(role), name))
         number, now = len(soul.lines) + 1, self._clock().replace(microsecond=0)
-        added = written(replace(line, n=number, at=now, role=role, prev=soul.end))
+        added = written(replace(line, n=number, at=now, prev=soul.end))
         before = file.raw[: file.raw.rfind(b"\n") + 1] if file else b""
         self._write(role, SOUL_CHAIN, before + added + b"\n", file)
         return self._mend(self.read(role))
@@ -349,30 +312,18 @@ class SoulStore:
         if not self._pages.write(_folder(role), name, raw, read):
             raise VaultWriteFailed(f"{name}: written meanwhile")
 
-    def _begin(self, standing: Standing) -> Standing:
-        """Make the first version: of what a person has written, else the seed."""
-        self._heads.require_durable()
-        if standing.shut:
-            raise Stopped("not_written", standing.shut)
-        role, page = standing.role, standing.page
-        raw, actor = (page.raw, OWNER) if page else (self._seed, SEEDED_BY)
-        versions = self._versions(role)
-        if versions and (versions != [version_name(1)] or not self._bytes(role, 1, digest(raw))):
-            return replace(standing, soul=Soul(broken=1, why="missing"))  # their log is lost
-        return self.write(standing, SoulLine("seeded", actor), raw)
-
     def _mend(self, standing: Standing) -> Standing:
         """Bring SOUL.md and the log's end in the state to where the log is."""
         role, soul, raw, page = standing.role, standing.soul, standing.raw, standing.page
-        head = SoulHead(len(soul.lines), soul.end, soul.version, soul.sha256)
         if raw is None or soul.broken:
             return standing
+        head = SoulHead(len(soul.lines), soul.end, soul.version, soul.sha256)
         try:
-            if not standing.by_hand and (page is None or page.raw != raw):
-                self._pages.write(_shelf(role), SOUL_PAGE, raw, page)
-                standing = replace(standing, page=self._pages.read(_shelf(role), SOUL_PAGE))
             if head != standing.head:
                 self._heads.put(role, head)
+            if standing.by_hand is None and (page is None or page.raw != raw):
+                self._pages.write(_shelf(role), SOUL_PAGE, raw, page)
+                standing = replace(standing, page=self._pages.read(_shelf(role), SOUL_PAGE))
         except (StateUnavailable, VaultWriteFailed) as error:
             logger.warning("soul_not_written", role=role, error=error)
         return standing

@@ -41,12 +41,12 @@ class SqliteStyleCounts:
         """Count wishes that were made in a scope at a time. Each counts once a week for a person;
         one of a person that cannot be hashed counts for nobody."""
         week, role = _week(at.date()), soul_folder(persona)
-        rows = []
-        for wish in wishes:
-            person = self._pseudonym(wish.person) if wish.person else ""
-            if person or not wish.person:
-                named = (scope, role, week, wish.axis, wish.direction, person)
-                rows.append(tuple(map(sound, named)))
+        made = [(wish, self._pseudonym(wish.person) if wish.person else "") for wish in wishes]
+        rows = [
+            tuple(map(sound, (scope, role, week, wish.axis, wish.direction, person)))
+            for wish, person in made
+            if person or not wish.person
+        ]
         with self._file.transaction() as connection:
             connection.execute("DELETE FROM style WHERE week < ?", (_week(at.date(), WEEKS - 1),))
             connection.executemany("INSERT OR IGNORE INTO style VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -59,13 +59,13 @@ class SqliteStyleCounts:
         """Returns what enough people want of a persona: three of them, or two scopes and not one
         person alone, and nobody the opposite in this week or the last. ``role`` is its folder."""
         rows = self._file.rows(_COUNTS, (role, _week(today, WEEKS - 1), _week(today)))
-        last = {(axis, way): week for axis, way, *_, week in rows}
-        found = []
-        for axis, way, people, scopes, several, _ in rows:
-            is_enough = people >= LEAST_PEOPLE or (scopes >= LEAST_SCOPES and several > 1)
-            if is_enough and last.get((axis, OPPOSITE[way]), "") < _week(today, 1):
-                found.append((axis, way))
-        return tuple(sorted(found))
+        lately = {(axis, way) for axis, way, *_, week in rows if week >= _week(today, 1)}
+        wanted = [
+            (axis, way)
+            for axis, way, people, scopes, several, _ in rows
+            if people >= LEAST_PEOPLE or (scopes >= LEAST_SCOPES and several > 1)
+        ]
+        return tuple(sorted(one for one in wanted if (one[0], OPPOSITE[one[1]]) not in lately))
 
     def clear(self, role: str, axis: Axis) -> None:
         """Forget what was counted on an axis: it was proposed, and is to be asked for anew."""

@@ -47,7 +47,3 @@ class SoulHeads:
     def forget(self, role: str) -> None:
         """Drop it, for another chain comes in the place of its own. On disk when it returns."""
         self._state.write("DELETE FROM soul_head WHERE role = ?", [(role,)])
-
-    def require_durable(self) -> None:
-        """Raises StateUnavailable where the state is kept in memory only."""
-        self._state.require_durable()

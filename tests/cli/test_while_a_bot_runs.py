@@ -65,7 +65,7 @@ def test_scripts_read_what_is_in_force(ask: Ask) -> None:
     told = json.loads(said)
     assert (code, told["code"], told["open"]["aim"]) == (0, 0, WISH)
     code, said = ask("undo", "7", "--json")
-    assert (code, json.loads(said)["reason"]) == (1, "no_such")
+    assert (code, json.loads(said)["reason"]) == (1, "no_target")
 
 
 async def test_a_running_bot_is_asked_in_a_chat(data: Path, ask: Ask) -> None:

@@ -94,13 +94,14 @@ async def test_a_model_is_asked_under_the_persona_that_would_learn(tmp_path: Pat
     async def prompt(folder: str) -> str:
         return f"你是{folder}。"
 
-    chat, block = ProbedChat(ProbedModel(COUNTED, present=False)), LEARNED.format(COUNTED)
+    chat, block = ProbedChat(ProbedModel(COUNTED)), LEARNED.format(COUNTED)
+    chat.present = False
     options: Any = {"chat": chat, "clock": StandingClock(), "persona_prompt": prompt}
     async with engine(tmp_path, SoulEvolution.AUTO, **options) as rig:
         count(rig)
         await night(rig)  # the model that the owner has chosen is away: it is waited for
         assert (injected(rig), told(rig)) == ("", ["soul_waits"])
-        chat.probed.present = True
+        chat.present = True
         await night(rig)
         assert (injected(rig), told(rig)) == (block, ["soul_applied"])
     systems = {call.system for call in chat.probed.asked if call.what == "probes"}
@@ -111,17 +112,18 @@ async def test_what_is_known_or_forgotten_comes_into_no_soul(tmp_path: Path) -> 
     words, later = "周末把青花瓷送到海边的老房子去", "先说结论，再慢慢讲清楚理由和步骤"
 
     async def rules(action: SoulAction, wish: str = "") -> list[str]:
-        return [one.rule for one in getattr(await ask(rig, action, wish), "findings", ())]
+        found = getattr(await ask(rig, action, wish), "findings", ())
+        return [one.said.code.partition(".")[2] for one in found]
 
     async with engine(tmp_path) as rig:
         memory_id = (await rig.remember(words, group(777), ADMIN)).memory.memory.memory_id
         for for_good in (False, True):
-            assert await rules("propose", words) == ["scope"]
+            assert await rules("propose", words) == ["repeats"]
             await rig.forget(memory_id, group(777), ADMIN, for_good=for_good)
         for wish in (words, later):
             assert await rules("propose", wish) == []
             await rig.remember(wish, group(777))
-            assert await rules("apply") == ["scope"], "heard since it was proposed"
+            assert await rules("apply") == ["repeats"], "heard since it was proposed"
             await ask(rig, "veto")
         assert injected(rig) == ""
 

@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
-from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import ProbeAnswer, Reads
-from astrbot_plugin_scoped_memory.llm_memory.soul.probes import built_in, prompt
+from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import built_in, prompt
 from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 
 GOOD: dict[str, dict[Spoken, str]] = {
@@ -104,8 +103,8 @@ def always(said: str) -> Callable[[Asked], str]:
 
 @dataclass
 class ProbedModel:
-    """The port ProbedModel. Under a system prompt that has ``new`` in it, the probes that ``fails``
-    names fail, and other questions are answered with ``better`` in the answer.
+    """A port Ask. Under a system prompt that has ``new`` in it, the probes that ``fails`` names
+    fail, and other questions are answered with ``better`` in the answer.
 
     ``budget`` is in calls. ``fails_before`` is for any other system prompt.
     """
@@ -115,33 +114,19 @@ class ProbedModel:
     fails_before: frozenset[str] = frozenset()
     judge: Callable[[Asked], str] = field(default_factory=lambda: prefers("改进"))
     better: str = "改进了的回答"
-    label: str = "scripted"
-    present: bool = True
     budget: int = 99
-    failing: str = ""
     odd: Callable[[str], str] = str
     """What becomes of an answer to probes."""
-    locked: bool = False
-    """Its calls cannot be counted."""
     asked: list[Asked] = field(default_factory=list)
 
-    async def affords(self, text: str) -> bool:
-        return len(self.asked) < self.budget
-
-    async def ask[T](self, system: str, user: str, reads: Reads[T]) -> T:
-        for _ in range(2):
-            if self.locked and self.asked:
-                raise StateUnavailable("database is locked")
-            said = self.answer(system, user)
-            if (read := reads(ProbeAnswer(said, 10, self.label))) is not None:
-                return read
-        raise ChatFailed("unreadable")
+    async def ask(self, system: str, user: str) -> str:
+        return self.answer(system, user)
 
     def answer(self, system: str, user: str) -> str:
         """Returns what is said to a call. Raises ChatFailed."""
         call = Asked("judge" if system in _JUDGES else "probes", system, user)
         self.asked.append(call)
-        if call.what == self.failing or len(self.asked) > self.budget:
+        if len(self.asked) > self.budget:
             raise ChatFailed("timeout")
         return self.judge(call) if call.what == "judge" else self.odd(self._answers(call))
 
@@ -163,23 +148,19 @@ class ProbedModel:
 
 
 class ProbedChat:
-    """The port ChatModel over ``probed``; whoever reads turns is answered ``read``."""
+    """The port ChatModel over ``probed``; whoever reads turns is told of nothing."""
 
-    def __init__(self, probed: ProbedModel, read: str = "{}") -> None:
+    def __init__(self, probed: ProbedModel) -> None:
         self.probed = probed
-        self.read = read
-        self.read_prompts: list[str] = []
 
-    @property
-    def label(self) -> str:
-        return self.probed.label
+    label = "scripted"
+    present = True
 
     def is_there(self, conversation: str) -> bool:
-        return self.probed.present
+        return self.present
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         if "整理长期记忆" in system:
-            self.read_prompts.append(system)
-            return Completion(self.read, 10)
+            return Completion("{}", 10)
         thought = "我是真人。[[1]] 遵命，主人\n1: a</think>"  # no answer: it ends here
         return Completion(f"{thought}{self.probed.answer(system, prompt)}", 10)

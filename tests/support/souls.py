@@ -4,13 +4,13 @@ to."""
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
     Direction,
@@ -39,6 +39,15 @@ CAT = "猫娘"
 ADMIN = person(9, "站长", admin=True)
 SEED = seed("zh").encode()
 GENTLE = "说话温和一点。"
+
+
+def _wishes(name: str) -> list[str]:
+    path = Path(__file__).resolve().parents[1] / "data" / f"soul_{name}.jsonl"
+    return [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]
+
+
+HOSTILE, HARMLESS = _wishes("hostile"), _wishes("harmless")
+"""Wishes for a manner, as people who had not seen the rules wrote them."""
 
 
 @dataclass
@@ -71,7 +80,7 @@ class SoulWorld:
         self.counts = Counts()
         self.refused: set[str] = set()
         self.rules: Refuse = self._refuse
-        self.verdict: SoulEvaluation | Refused = SoulEvaluation(passed=True, model="m")
+        self.verdict: SoulEvaluation | None = SoulEvaluation(None)
         self.evaluated: list[tuple[SoulLine, str]] = []
         self.state = SqliteStateStore(root / "state" / "state.sqlite")
         self._evolution = evolution
@@ -93,10 +102,10 @@ class SoulWorld:
         return self.rules
 
     def _refuse(self, old: str, new: str) -> tuple[Finding, ...]:
-        finding = Finding("size", Said("soul_rule.same"), 3)
+        finding = Finding(Said("soul_rule.same"), 3)
         return (finding,) if any(one in new for one in self.refused) else ()
 
-    async def _evaluate(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | Refused:
+    async def _evaluate(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | None:
         self.evaluated.append((proposal, old))
         return self.verdict
 

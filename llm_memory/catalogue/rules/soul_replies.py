@@ -19,7 +19,6 @@ from ...models.soul import (
     SoulChanged,
     SoulDenied,
     SoulDiff,
-    SoulEvent,
     SoulLine,
     SoulLog,
     SoulOutcome,
@@ -27,7 +26,7 @@ from ...models.soul import (
     SoulVerified,
     SoulView,
 )
-from ...models.vault_layout import SOUL_PAGE
+from ...models.vault_layout import SOUL_CHAIN, SOUL_PAGE
 from ...text.refusal_words import refusal_words
 from ...text.safe_text import cut, safe
 from ...texts import Texts
@@ -147,11 +146,8 @@ def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
 
 
 def _refused(texts: Texts, refused: Refused) -> list[str]:
-    said = texts.said(refusal_words(refused))
-    if refused.reason == "no_such" and refused.detail in get_args(SoulEvent):
-        said = texts.say("soul_view.it_is", event=texts.say(f"soul_event.{refused.detail}"))
     findings = refused.findings[:_FINDINGS] if isinstance(refused, SoulDenied) else ()
-    return [said, *(_finding(texts, one) for one in findings)]
+    return [texts.said(refusal_words(refused)), *(_finding(texts, one) for one in findings)]
 
 
 def _finding(texts: Texts, finding: Finding) -> str:
@@ -205,9 +201,7 @@ def _log_line(texts: Texts, line: SoulLine) -> str:
 
 def _verified(texts: Texts, found: SoulVerified) -> str:
     if found.line:
-        code = f"soul_wrong.{found.why.replace(' ', '_')}"
-        why = texts.say(code) if texts.knows(code) else safe(found.why)
-        return texts.say("soul_view.wrong", line=found.line, why=why)
+        return texts.say("soul_view.wrong", line=found.line, why=found.why or SOUL_CHAIN)
     if not found.lines:
         return texts.say("soul_view.no_record")
     is_page = found.why == SOUL_PAGE

@@ -6,7 +6,6 @@ finding names what must change; of a secret no character is repeated.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -20,7 +19,6 @@ from ...text.scripts import fold
 from ...texts import Said
 from .soul_text import HEADINGS, MOST_TOKENS, injected, lines_of, manners, rules_of
 
-MOST_CHARACTERS: Final = 2_000
 LONGEST_RULE: Final = 120
 _QUOTED: Final = 40
 _IDS: Final = re.compile(
@@ -43,10 +41,14 @@ _JOINED_DIGITS: Final = re.compile(r"(?<=\d)[\s,，.·-]+(?=\d)")
 def complaints(old: str, new: str) -> tuple[Finding, ...]:
     """Returns what refuses a new text over the one in force, whose lines are not judged again;
     empty for nothing. Of a line the first complaint is told."""
-    if len(new) > MOST_CHARACTERS:
-        said = Said("soul_rule.text_characters", most=MOST_CHARACTERS, count=len(new))
-        return (Finding("size", said),)
-    return (*_of_the_whole(old, new), *_by_line(old, new))
+    of_the_whole = {
+        "encoding": "\ufffd" in new and "\ufffd" not in old,
+        "same": " ".join(fold(old).split()) == " ".join(fold(new).split()),
+        "prompt_tokens": injected(new).count("\n- ") < len(rules_of(new)),
+    }
+    said = [code for code, is_so in of_the_whole.items() if is_so]
+    whole = [Finding(Said(f"soul_rule.{code}", most=MOST_TOKENS)) for code in said]
+    return (*whole, *_by_line(old, new))
 
 
 def added_rules(old: str, new: str) -> tuple[str, ...]:
@@ -55,40 +57,32 @@ def added_rules(old: str, new: str) -> tuple[str, ...]:
     return tuple(rule for rule in rules_of(new) if rule not in known)
 
 
-def _of_the_whole(old: str, new: str) -> Iterator[Finding]:
-    if "\ufffd" in new and "\ufffd" not in old:
-        yield Finding("encoding", Said("soul_rule.encoding"))
-    if " ".join(fold(old).split()) == " ".join(fold(new).split()):
-        yield Finding("same", Said("soul_rule.same"))
-    if injected(new).count("\n- ") < len(rules_of(new)):
-        yield Finding("size", Said("soul_rule.prompt_tokens", most=MOST_TOKENS))
-
-
 def _by_line(old: str, new: str) -> Iterator[Finding]:
     worded, seen, stood = set(added_rules(old, new)), set[str](), set(old.split("\n"))
     for line in lines_of(new):
         said = normalise(line.rule)
         if line.is_odd and line.written not in stood:
-            yield Finding("form", Said("soul_rule.headings", headings=HEADINGS), line.number)
+            yield Finding(Said("soul_rule.headings", headings=HEADINGS), line.number)
         elif line.rule and said in seen:
-            yield Finding("same", Said("soul_rule.rule_twice"), line.number)
-        elif line.rule in worded:
-            yield from itertools.islice(_of_a_rule(line.rule, line.number), 1)
+            yield Finding(Said("soul_rule.rule_twice"), line.number)
+        elif line.rule in worded and (ails := _ails(line.rule)):
+            yield Finding(ails, line.number)
         seen.add(said)
 
 
-def _of_a_rule(rule: str, number: int) -> Iterator[Finding]:
+def _ails(rule: str) -> Said | None:
+    """Returns what is wrong with a rule, whatever stands beside it."""
     if find_secrets(rule):
-        yield Finding("private", Said("soul_rule.secret"), number)
+        return Said("soul_rule.secret")
     if named := _IDS.search(fold(rule)) or _LONG_NUMBER.search(figures(rule)):
-        yield Finding("private", Said("soul_rule.id", words=cut(named[0], _QUOTED)), number)
+        return Said("soul_rule.id", words=cut(named[0], _QUOTED))
     if order_like(rule) == "takeover":
-        yield Finding("takeover", Said("soul_rule.takeover", words=cut(rule, _QUOTED)), number)
+        return Said("soul_rule.takeover", words=cut(rule, _QUOTED))
     if clean(rule) != rule.strip() or len(rule.splitlines()) > 1:
-        yield Finding("form", Said("soul_rule.invisible"), number)
+        return Said("soul_rule.invisible")
     if len(rule) > LONGEST_RULE:
-        said = Said("soul_rule.rule_characters", most=LONGEST_RULE, count=len(rule))
-        yield Finding("size", said, number)
+        return Said("soul_rule.rule_characters", most=LONGEST_RULE, count=len(rule))
+    return None
 
 
 def figures(text: str) -> str:

@@ -18,12 +18,14 @@ from ...texts import Said, Spoken
 
 MOST_TOKENS: Final = 600
 """What the rules may cost in a prompt."""
-TONE: Final = Said("soul_text.tone")
-LENGTH: Final = Said("soul_text.length")
 HABITS: Final = Said("soul_text.habits")
-HEADINGS: Final = (TONE, LENGTH, HABITS, Said("soul_text.boundaries"))
-_SECTIONS: Final = {"length": LENGTH, "formality": TONE, "humour": TONE, "directness": TONE}
-"""Below which heading a counted rule stands; any other below ``HABITS``."""
+"""What new rules stand below."""
+HEADINGS: Final = (
+    Said("soul_text.tone"),
+    Said("soul_text.length"),
+    HABITS,
+    Said("soul_text.boundaries"),
+)
 _RULE: Final = re.compile(r"[-*] +(\S.*)")
 _MARK: Final = re.compile(r"^(?:[-*•·]|\d{1,2}[.)、])\s+")
 
@@ -101,32 +103,25 @@ def injected(text: str) -> str:
     return "" if block == head else block
 
 
-def with_rule(text: str, heading: Said, rule: str) -> str:
-    """Returns the text with one more rule at the end of what stands below a heading, which is added
-    at the end where it is not there."""
-    if heading not in (line.heading for line in lines_of(text)):
+def with_rule(text: str, rule: str) -> str:
+    """Returns the text with one more rule at the end of the habits, whose heading is added at the
+    end where it is not there."""
+    if HABITS not in (line.heading for line in lines_of(text)):
         body = text.rstrip("\n")
-        text = f"{body}\n\n## {heading.text(language_of(text))}\n"
+        text = f"{body}\n\n## {HABITS.text(language_of(text))}\n"
     lines = list(lines_of(text))
-    last = max(line.number for line in lines if line.heading == heading and line.written.strip())
+    last = max(line.number for line in lines if line.heading == HABITS and line.written.strip())
     written = [line.written for line in lines]
     return "\n".join([*written[:last], f"- {rule}", *written[last:]])
 
 
 def worded(text: str, wish: str) -> str:
     """Returns the text of SOUL.md with a wish as one more rule, as it was typed; unchanged for an
-    empty wish, and for a direction that stands. A rule that counting has takes the place of the
-    opposite one. Whether the rule is allowed is for ``checks``."""
+    empty wish. A rule that counting has takes the place of the opposite one. Whether the rule is
+    allowed is for ``checks``."""
     rule = _MARK.sub("", one_line(clean(wish)))
-    if (manner := manners().get(rule)) is None:
-        return with_rule(text, HABITS, rule) if rule else text
-    axis, direction = manner
-    by_rule = {one: manners().get(one) for one in rules_of(text)}
-    if manner in by_rule.values():
-        return text
-    kept = [
-        line.written
-        for line in lines_of(text)
-        if not line.rule or by_rule[line.rule] != (axis, OPPOSITE[direction])
-    ]
-    return with_rule("\n".join(kept), _SECTIONS.get(axis, HABITS), rule)
+    if manner := manners().get(rule):
+        opposite = (manner[0], OPPOSITE[manner[1]])
+        lines = [one.written for one in lines_of(text) if manners().get(one.rule) != opposite]
+        text = "\n".join(lines)
+    return with_rule(text, rule) if rule else text
