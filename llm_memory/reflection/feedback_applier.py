@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
 
@@ -56,11 +56,8 @@ from .turn_store import SqliteTurnStore
 _RULE_STRENGTH: Final = 80
 _MOST_OF_A_RULE: Final = 0.6
 """A draft that says more of a rule than that repeats it."""
-_MOST_KNOWN: Final = 30
 _MOST_COMPARED: Final = 3_000
 
-type Effect = Literal["", "replaces", "closes"]
-"""What a statement does to an older entry."""
 type CountManner = Callable[[str, str, datetime, Sequence[MannerWish]], None]
 """Counts wishes by scope, persona and time. It blocks, and raises StateUnavailable."""
 
@@ -82,7 +79,7 @@ class Lesson:
 
 @dataclass(eq=False)
 class FeedbackApplier:
-    """Settles tickets one at a time. After a crash the ticket is settled again, idempotently."""
+    """Settles tickets. After a crash, or a cancelled pass, one is settled again, idempotently."""
 
     _turns: SqliteTurnStore
     _vault: MarkdownVault
@@ -93,7 +90,6 @@ class FeedbackApplier:
     _uses: UseCounts
     _unread: UnreadTurns
     _count_manner: CountManner | None = None
-    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     async def scope_of(self, name: str) -> Scope | None:
         """Returns the scope that turns were queued with, None if its folder was deleted."""
@@ -108,25 +104,25 @@ class FeedbackApplier:
         shown = await asyncio.to_thread(related, turns, mine)
         ids = dict.fromkeys(one for turn in turns for one in (*turn.recalled, *turn.stored))
         shown += filter(None, (self._catalogue.find(one, lesson.sees) for one in ids))
-        return list({stored.pointer: stored for stored in shown}.values())[:_MOST_KNOWN]
+        return list({stored.pointer: stored for stored in shown}.values())
 
     async def apply(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         """Write what is new, count useful memories, delete the turns from the queue: in this order,
         so that a crash in between repeats work rather than losing it. If the disk refused a write,
         the turns stay in the queue."""
-        async with self._lock:
-            return await self._apply(feedback, ticket)
-
-    async def _apply(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         turns = await asyncio.to_thread(self._turns.turns, ticket.ids)
         places = {(turn.scope, turn.conversation) for turn in turns}
         scope = await self.scope_of(turns[0].scope) if len(places) == 1 else None
         if scope is None:
             return FeedbackReport(known=False)  # whoever reads them puts them aside
         lesson = self._lesson(turns, scope)
-        # An admin spoke to the bot: overheard words are no order to it.
-        orders = [turn for turn in turns if turn.admin and turn.person and turn.reply_text]
-        rules = {rule: turn for turn in orders for rule in rules_said(turn.user_text)}
+        rules = {
+            rule: turn
+            for turn in turns
+            # An admin spoke to the bot: overheard words are no order to it.
+            if turn.admin and turn.person and turn.reply_text
+            for rule in rules_said(turn.user_text)
+        }
         outcomes = [
             await self._write(_order(rule, turn), lesson, turn.ticket_id, trusted=True)
             for rule, turn in rules.items()
@@ -140,11 +136,10 @@ class FeedbackApplier:
         report = FeedbackReport(known=True, outcomes=tuple(outcomes), dropped=dropped)
         if any(isinstance(one, Refused) and one.reason == "not_written" for one in outcomes):
             return report
-        persons = {turn.person for turn in turns}
-        wishes = [wish for wish in feedback.manner if wish.person in persons]
+        wishes = [one for one in feedback.manner if one.person in {turn.person for turn in turns}]
         if self._count_manner is not None and wishes:
-            about = (scope.name, turns[0].persona, turns[0].observed_at)
-            await asyncio.to_thread(self._count_manner, *about, wishes)
+            count, first = self._count_manner, turns[0]
+            await asyncio.to_thread(count, scope.name, first.persona, first.observed_at, wishes)
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
         used = await asyncio.to_thread(self._used, feedback, lesson)
         unused = await self._uses.feedback(used, lesson.sees, recalled=recalled)
@@ -156,14 +151,14 @@ class FeedbackApplier:
         """Returns the feedback without memories that the bot alone spoke of: its own use of their
         words does not prove that they served anybody."""
         said = content("\n".join(turn.user_text for turn in lesson.turns))
-
-        def served(memory_id: str) -> bool:
-            stored = self._catalogue.find(memory_id, lesson.sees)
-            if stored is None:  # counted as not seen
-                return True
-            return bool(said & content(stored.memory.judgment) - content(stored.memory.who))
-
-        return replace(feedback, useful_ids=tuple(filter(served, feedback.useful_ids)))
+        found = {one: self._catalogue.find(one, lesson.sees) for one in feedback.useful_ids}
+        served = (
+            memory_id
+            for memory_id, one in found.items()
+            # What is not seen is counted as that.
+            if one is None or said & (content(one.memory.judgment) - content(one.memory.who))
+        )
+        return replace(feedback, useful_ids=tuple(served))
 
     def _lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> Lesson:
         """Returns the lesson of turns of one conversation. What the bot learned from a person's
@@ -178,24 +173,26 @@ class FeedbackApplier:
         """Write a memory once, unless a trusted one of that speaker says it already. ``about``:
         what its id is derived from, beside the turns, its speaker and its words."""
         by, tickets = draft.actor or NOBODY, [turn.ticket_id for turn in lesson.turns]
-        derived = (*tickets, *about, by.person, by.name, draft.judgment)
-        memory_id = derived_id("m", "learned", *derived)
+        words = (*about, by.person, by.name, draft.judgment)
+        memory_id = derived_id("m", "learned", *tickets, *words)
         if earlier := await self._handlers.earlier(lesson.scope, memory_id):
             return earlier
         vouched = _as_said(draft, Provenance(by.name, by.person, trusted=True))
         known = self._catalogue.same_words(lesson.scope, vouched)
         if known is not None:
             return Stored(known, "reinforced")
-        first = lesson.turns[0]
-        said = Said(first.conversation, first.persona, trusted=trusted)
-        write = self._handlers.write
-        return await write(draft, lesson.scope, said, memory_id=memory_id, asked=False)
+        said = Said(lesson.turns[0].conversation, lesson.turns[0].persona, trusted=trusted)
+        return await self._handlers.write(
+            draft, lesson.scope, said, memory_id=memory_id, asked=False
+        )
 
     async def _learn(self, said: Contradiction, lesson: Lesson) -> tuple[RememberOutcome, bool]:
         """Write new words. They replace the entry that they contradict if its speaker retracted it;
         else that is kept, and marked as settled if allowed. Returns also whether it was replaced or
         settled. What a person has changed since stays as it is."""
-        draft, turn = _as_heard(said.draft, lesson), _turn_of(said, lesson.turns)
+        draft, turns = _as_heard(said.draft, lesson), lesson.turns
+        named = (one for one in turns if one.ticket_id == said.ticket_id)
+        turn = next(named, turns[0] if len(turns) == 1 else None)
         old = self._catalogue.find(said.memory_id, lesson.own) if turn else None
         if turn is None or old is None or old.scope != lesson.scope:
             return await self._write(draft, lesson, said.memory_id), False
@@ -207,13 +204,13 @@ class FeedbackApplier:
         if effect and is_proposed(old.memory):
             draft = replace(draft, proposed=True)  # it is still to be decided
         if effect == "replaces":
-            alone = is_for_speaker_alone(lesson.scope, turn.conversation)
             draft = replace(
                 draft,
                 reasoning=replacing(draft.reasoning, said.memory_id),
                 tags=(*draft.tags, *old.memory.tags),
                 strength=max(draft.strength, old.memory.strength),
-                active=old.memory.active and not alone,
+                active=old.memory.active
+                and not is_for_speaker_alone(lesson.scope, turn.conversation),
             )
         outcome = await self._write(draft, lesson, said.memory_id)
         if isinstance(outcome, Refused) or not effect:
@@ -239,7 +236,7 @@ class FeedbackApplier:
         draft: MemoryDraft,
         turn: QueuedTurn,
         visible: Sequence[StoredMemory],
-    ) -> Effect:
+    ) -> Literal["", "replaces", "closes"]:
         """Returns what the draft, said in this turn, does to an older entry. Blocks."""
         same, by = self._book.same_person, draft.actor or NOBODY
         if not same(by.person, turn.person) or _is_another_event(old, draft, turn):
@@ -319,14 +316,6 @@ def _is_another_event(old: StoredMemory, draft: MemoryDraft, turn: QueuedTurn) -
     both = old.memory.kind is draft.kind is MemoryKind.EVENT
     if not both or changed or not is_another_event(new, old.memory):
         return False
-    return has_day(new) or has_day(old.memory) or _numbers(new) == _numbers(old.memory)
-
-
-def _numbers(memory: Memory) -> set[str]:
-    words = statement(memory.judgment, memory.created_at).words
-    return {word for word in words if word.isdecimal()}
-
-
-def _turn_of(said: Contradiction, turns: Sequence[QueuedTurn]) -> QueuedTurn | None:
-    named = (one for one in turns if one.ticket_id == said.ticket_id)
-    return next(named, turns[0] if len(turns) == 1 else None)
+    words = (statement(one.judgment, one.created_at).words for one in (new, old.memory))
+    now, before = (set(filter(str.isdecimal, one)) for one in words)
+    return has_day(new) or has_day(old.memory) or now == before

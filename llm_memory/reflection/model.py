@@ -37,16 +37,15 @@ class Completion:
 
 
 class ChatModel(Protocol):
-    """``label`` is its name in the status: a provider's id, or ``auto`` for the conversation's
-    own."""
+    """What the bot framework offers."""
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """Its name in the status: a provider's id, or ``auto`` for the conversation's own."""
 
     def is_there(self, conversation: str) -> bool:
         """Returns whether a call for this conversation (empty: for any) would reach a service
         now."""
-        ...
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         """Returns one answer, without tools and history. ``conversation`` is a umo, and selects the
@@ -54,7 +53,6 @@ class ChatModel(Protocol):
 
         Raises ChatFailed for every failure.
         """
-        ...
 
 
 type Purpose = Literal["reading", "asked", "night", "soul"]

@@ -15,7 +15,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -23,7 +23,7 @@ from typing import Final
 from ..errors import ChatFailed, EngineClosed, ScopedMemoryError
 from ..log import logger
 from ..models.data_models import Refused, is_stored
-from ..models.loop import Batch, LineName, ReflectionReport, Resting, WaitingLine, group_of
+from ..models.loop import LineName, ReflectionReport, Resting, WaitingLine, group_of
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
@@ -32,7 +32,6 @@ from ..remember.exclusions import Exclusions
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..scopes.paused_conversations import PausedConversations
-from ..text.normalising import derived_id
 from .feedback_applier import FeedbackApplier
 from .model import OF_PROMPT, Completion, Model, Purpose, Rests, Schema
 from .rules.due import LEAST_CALL, Allowance, is_due, worth_of
@@ -52,9 +51,6 @@ from .turn_store import SqliteTurnStore
 
 _PAUSE: Final = 60.0
 """Seconds between two passes."""
-_GREETING: Final = "你好"
-type Apply = Callable[..., Awaitable[FeedbackReport]]
-"""``CognitiveService.feedback``."""
 
 
 @dataclass(eq=False)
@@ -64,7 +60,8 @@ class ReflectionService:
     _turns: SqliteTurnStore
     _model: Model
     _applier: FeedbackApplier
-    _apply: Apply
+    _apply: Callable[..., Awaitable[FeedbackReport]]
+    """``CognitiveService.feedback``."""
     _unread_follower: UnreadFollower
     _corrected: Deeds
     _exclusions: Exclusions
@@ -165,7 +162,7 @@ class ReflectionService:
         again, self._suspects[line] = self._suspects[line] > 0, len(said)
         if again and of_prompt and not self._works:
             with suppress(ChatFailed):
-                greeting = Prompt(instructions(), _GREETING)
+                greeting = Prompt(instructions(), "你好")
                 self._works = await self._ask(greeting, bool, said[0], purpose)
         if failed.code == "unreadable" or (again and self._works and len(said) == 1):
             return await self._put_aside(said, str(failed))
@@ -200,16 +197,17 @@ class ReflectionService:
     def _may_read(self, line: LineName, map_key: str, conversation: str | None = None) -> bool:
         """Returns whether a line is still to be read in this pass, and not off the record: by its
         conversation's id, or the group's on platforms that split a group by member."""
-        where = line[1]
-        wanted = conversation in (None, where) and line not in self._passed
-        return wanted and not any(map(self._paused_conversations.of, (where, map_key)))
+        wanted = conversation in (None, line[1]) and line not in self._passed
+        return wanted and not any(map(self._paused_conversations.of, (line[1], map_key)))
 
     def _is_due(self, line: WaitingLine) -> bool:
-        def worth(line: WaitingLine) -> float:
-            return sum(map(worth_of, cooperative(self._turns.waiting(line, MOST_TURNS))))
-
-        idle, after = timedelta(minutes=self._settings.idle_minutes), self._settings.after_turns
-        return is_due(line, worth, self._clock(), after_turns=after, idle=idle)
+        return is_due(
+            line,
+            lambda line: sum(map(worth_of, cooperative(self._turns.waiting(line, MOST_TURNS)))),
+            self._clock(),
+            after_turns=self._settings.after_turns,
+            idle=timedelta(minutes=self._settings.idle_minutes),
+        )
 
     async def _read(self, said: Sequence[QueuedTurn], reply: str, purpose: Purpose) -> bool:
         """Have the model read these turns, unless it has answered already, and apply what it
@@ -224,8 +222,7 @@ class ReflectionService:
         answer = await asyncio.to_thread(parse_reply, reply)
         if isinstance(answer, Unreadable):
             answer = await self._answer(said, turns, scope, purpose)
-            kept = replace(_batch(said), reply=_as_text(answer))
-            if not await asyncio.to_thread(self._turns.keep, kept, said):
+            if not await asyncio.to_thread(self._turns.keep, said, reply=_as_text(answer)):
                 return False  # moved, dropped or reworded meanwhile
         read = partial(read_reply, answer, turns, proposes=self._settings.proposes)
         return await self._learn(said, await asyncio.to_thread(read))
@@ -293,8 +290,7 @@ class ReflectionService:
 
     async def _put_aside(self, said: Sequence[QueuedTurn], error: str) -> bool:
         """They are kept, can be recalled, and an admin may have them read again."""
-        dead = replace(_batch(said), error=error)
-        if kept := await asyncio.to_thread(self._turns.keep, dead, said):
+        if kept := await asyncio.to_thread(self._turns.keep, said, error=error):
             logger.warning("turns_set_aside", count=len(said), error=error)
             self.last.dead += 1
             self.last.error = error
@@ -314,8 +310,3 @@ def _tickets(turns: Sequence[QueuedTurn]) -> list[str]:
 
 def _line(turns: Sequence[QueuedTurn]) -> LineName:
     return (turns[0].scope, turns[0].conversation, turns[0].persona)
-
-
-def _batch(turns: Sequence[QueuedTurn]) -> Batch:
-    first = turns[0]
-    return Batch(derived_id("b", *_tickets(turns)), first.scope, first.conversation)

@@ -77,8 +77,9 @@ class ModelHistories:
                 former = await asyncio.to_thread(self._state.model_history, umo, history)
                 mixed = switched or (former not in (None, (scope, False)) and not empty)
                 if (scope, mixed) != former:
-                    note = partial(self._state.note_model_history, mixed=mixed)
-                    await asyncio.to_thread(note, umo, history, scope)
+                    await asyncio.to_thread(
+                        self._state.note_model_history, umo, history, scope, mixed=mixed
+                    )
             except StateUnavailable as error:
                 logger.warning("state_not_written", error=error)
                 return True
@@ -87,8 +88,8 @@ class ModelHistories:
 
     async def is_of(self, umo: str, history: str, scope: str) -> bool:
         """Returns whether all of the history was made in this scope. Raises StateUnavailable."""
-        noted = await asyncio.to_thread(self._state.model_history, umo, history)
-        return noted == (scope, False)
+        noted = asyncio.to_thread(self._state.model_history, umo, history)
+        return await noted == (scope, False)
 
     def current_is_mixed(self, umo: str) -> bool:
         """Returns ``is_mixed`` of the history used last since the start; False if there was
@@ -153,22 +154,19 @@ class UnreadFollower:
             actor=Actor(turn.person, turn.who),
             said_at=turn.observed_at,
         )
-        said = Said(turn.conversation, turn.persona)
-        made = await self._handlers.made(draft, scope, said, unread_id(turn.ticket_id))
-        if isinstance(made, Refused):
-            return
-        memory, _ = made
-        stored = StoredMemory(scope, topic_path(Topic.JOURNAL, memory.created_at), memory)
-        folded = fold(embedded_text(memory))
-        unread = Unread(turn.ticket_id, turn.map_key, stored, folded, copies(turn))
-        await self._judge([unread])
-        self._unread.put(unread)
+        said, own_id = Said(turn.conversation, turn.persona), unread_id(turn.ticket_id)
+        made = await self._handlers.made(draft, scope, said, own_id)
+        if not isinstance(made, Refused):
+            stored = StoredMemory(scope, topic_path(Topic.JOURNAL, turn.observed_at), made[0])
+            folded = fold(embedded_text(stored.memory))
+            unread = Unread(turn.ticket_id, turn.map_key, stored, folded, copies(turn))
+            await self._judge([unread])
+            self._unread.put(unread)
 
     def _is_shown(self, one: Unread) -> bool:
         names = (one.stored.memory.provenance.conversation, one.map_key)
-        changes = self._corrected.changes[one.stored.scope.name]
-        paused = any(map(self._paused_conversations.of, names))
-        return not paused and self._told.get(one.ticket_id) == changes
+        fit = self._told.get(one.ticket_id) == self._corrected.changes[one.stored.scope.name]
+        return fit and not any(map(self._paused_conversations.of, names))
 
     async def _judge(self, turns: Sequence[Unread]) -> None:
         """Look which turns may be told: each may take a millisecond."""
@@ -176,16 +174,17 @@ class UnreadFollower:
         numbers = {one.ticket_id: changes[one.stored.scope.name] for one in turns}
         stale = [one for one in turns if self._told.get(one.ticket_id) != numbers[one.ticket_id]]
         told = filter(self._may_be_told, cooperative(stale))
-        tickets = await asyncio.to_thread(lambda: [one.ticket_id for one in told])
-        self._told |= {ticket: numbers[ticket] for ticket in tickets}
+        for one in await asyncio.to_thread(list, told):
+            self._told[one.ticket_id] = numbers[one.ticket_id]
 
     def _may_be_told(self, one: Unread) -> bool:
         """Returns whether it says nothing that was corrected, or is never to be learned."""
         scope, memory = one.stored.scope.name, one.stored.memory
-        if self._exclusions.forbids(scope, memory.judgment, memory.provenance.person):
-            return False
-        revives = self._corrected.texts.would_revive
-        return not revives(scope, memory, memory.created_at, one.copies)
+        forbids, revives = self._exclusions.forbids, self._corrected.texts.would_revive
+        return not (
+            forbids(scope, memory.judgment, memory.provenance.person)
+            or revives(scope, memory, memory.created_at, one.copies)
+        )
 
 
 @dataclass(eq=False)
@@ -251,8 +250,8 @@ class TurnQueue:
             try:
                 return await asyncio.to_thread(work)
             except StateUnavailable as error:
-                is_late = loop.time() >= late_at or self._life.is_closing
-                if is_late or "locked" not in error.cause:
+                waits = loop.time() < late_at and not self._life.is_closing
+                if not waits or "locked" not in error.cause:
                     raise
             await asyncio.sleep(_AGAIN)
 
@@ -263,11 +262,11 @@ class TurnQueue:
         is full. Blocks."""
         # The folder is where the scope is found again, also after a restart.
         self._vault.ensure(scope)
-        if self._turns.count() < most:
-            self._turns.put(turn)
-            return ""
-        day = self._clock().date()
-        return (self._turns.put_instead(turn, day=day) or None) if may_replace else None
+        if self._turns.count() >= most:
+            day = self._clock().date()
+            return (self._turns.put_instead(turn, day=day) or None) if may_replace else None
+        self._turns.put(turn)
+        return ""
 
     def _made(
         self, turn: Turn, scope: Scope, conversation_id: ConversationId

@@ -19,6 +19,7 @@ from ..models.turns import QueuedTurn
 from ..storage.loop_facts import add_share
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.sqlite_file import sound
+from ..text.normalising import derived_id
 
 _NAMES: Final = tuple(field.name for field in fields(QueuedTurn))
 _COLUMNS: Final = ", ".join(_NAMES)
@@ -107,10 +108,11 @@ class SqliteTurnStore:
         """Returns the newest turns, of those put aside, too."""
         return self._turns("place IN (SELECT place FROM turn ORDER BY place DESC LIMIT ?)", limit)
 
-    def keep(self, batch: Batch, turns: Sequence[QueuedTurn]) -> bool:
-        """Have the batch hold these turns, with their answer, or put aside with an error. Returns
+    def keep(self, turns: Sequence[QueuedTurn], *, reply: str = "", error: str = "") -> bool:
+        """Keep the answer about turns of one conversation, or put them aside for an error. Returns
         False, and does nothing, where they are no longer there as they were."""
-        tickets = [turn.ticket_id for turn in turns]
+        tickets, first = [turn.ticket_id for turn in turns], turns[0]
+        batch = Batch(derived_id("b", *tickets), first.scope, first.conversation, reply, error)
         with self._file.transaction() as connection:
             if self.turns(tickets) != [*turns]:
                 return False

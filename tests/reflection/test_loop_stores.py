@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Batch
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
@@ -63,10 +63,6 @@ def put(turns: SqliteTurnStore, *several: QueuedTurn) -> Sequence[QueuedTurn]:
     return several
 
 
-def batch(name: str, **more: str) -> Batch:
-    return Batch(name, "家人", FAMILY, **more)
-
-
 def test_a_turn_comes_back_as_it_was_put_in_and_once(turns: SqliteTurnStore) -> None:
     odd = turn(1, user_text="'; DROP TABLE turn; --\n\0", who="", recalled=(), persona="")
     put(turns, odd, turn(2), replace(odd, user_text="别的话"))
@@ -78,8 +74,8 @@ def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_non
     turns: SqliteTurnStore,
 ) -> None:
     several = put(turns, *map(turn, range(1, 6)), turn(6, "公司"))
-    assert turns.keep(batch("b-1", reply="{}"), several[:2])
-    assert turns.keep(batch("b-2", error="content"), several[2:4])
+    assert turns.keep(several[:2], reply="{}")
+    assert turns.keep(several[2:4], error="content")
     named = ["t-1", "t-2", "t-3", "t-5", "t-6", "t-9"]  # t-3 is read together with t-4
     assert turns.rescope(named, "家人", "dm-1") == ["t-1", "t-2", "t-5"]
     scopes = [one.scope for one in turns.turns([one.ticket_id for one in several])]
@@ -87,7 +83,7 @@ def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_non
     assert [one.scope for one in turns.batches()] == ["dm-1", "家人"]
     assert turns.rescope(named, "家人", "dm-1") == []
     # What is answered for the former scope is not asked any more.
-    assert not turns.keep(batch("b-3", reply="{}"), [several[4]])
+    assert not turns.keep([several[4]], reply="{}")
 
 
 def test_lines_tell_what_waits_the_oldest_first_and_their_speakers_take_turns(
@@ -116,16 +112,16 @@ def test_lines_tell_what_waits_the_oldest_first_and_their_speakers_take_turns(
 
 def test_turns_wait_or_have_an_answer_or_are_put_aside(turns: SqliteTurnStore) -> None:
     first, second, third, fourth = put(turns, turn(1), turn(2, "公司", WORK), turn(3), turn(4))
-    assert turns.keep(batch("b-1", reply="{}"), [first, fourth])
-    assert turns.keep(batch("b-2", error="empty"), [third])
-    assert not turns.keep(batch("b-3", reply="{}"), [replace(second, user_text="别的")])
+    assert turns.keep([first, fourth], reply="{}")
+    assert turns.keep([third], error="empty")
+    assert not turns.keep([replace(second, user_text="别的")], reply="{}")
     assert [line.scope for line in turns.lines()] == ["公司"]
     size = turns.size()
     assert (size.waiting, size.dead, turns.size(WORK).waiting) == (3, 1, 1)
     # Of an answer that waits nothing is left when one of its turns goes.
     turns.drop(["t-4"])
-    assert [one.batch_id for one in turns.batches()] == ["b-2"]
-    assert turns.keep(batch("b-4", reply="{}"), [first])
+    assert [one.error for one in turns.batches()] == ["empty"]
+    assert turns.keep([first], reply="{}")
     assert (turns.release(dead=True), turns.size().dead) == (1, 0)
     assert turns.release(dead=False) == 1
     assert ([line.count for line in turns.lines()], turns.batches()) == ([2, 1], [])
