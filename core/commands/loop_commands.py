@@ -114,7 +114,7 @@ async def sleep(call: Call) -> Reply:
     return [
         say("sleep.last", time=moment(report.ended), numbers=_done_at_night(call, report)),
         say("sleep.backup", name=report.backup) if report.backup else "",
-        *call.texts.counted("sleep", unmerged=report.unmerged, left=report.left),
+        *call.texts.counted("sleep", left=report.left),
         *(say("sleep.error", detail=safe(error)) for error in report.errors[:_SHOWN]),
     ]
 

@@ -70,7 +70,7 @@ class SleepSchedule:
                     continue
                 report = await sleep.run_once(wanted, patient=tries < self.patience)
                 self.waiting, tries = report.postponed, tries + 1
-                if report.postponed in ("", "unavailable"):
+                if not report.postponed:
                     # One that failed comes again in the next night: nobody knows when it could be.
                     wanted, made, tries, self.waiting = "", due, 0, ""
         finally:

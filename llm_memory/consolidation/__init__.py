@@ -1,4 +1,4 @@
 """The nightly run: decay, merging, overviews, purging, backups.
 
-Entry: ``ConsolidationService``.
+Entry: ``Night``.
 """

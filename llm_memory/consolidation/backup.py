@@ -14,11 +14,8 @@ from typing import Final
 
 from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import TransferFailed
-from ..log import logger
-from ..models.status import Notice
 from ..models.vault_layout import SCOPES
 from ..runtime.identifiers import Clock
-from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..storage.disk_space import RESERVE, free_bytes
 from ..storage.files import is_link
@@ -50,7 +47,6 @@ class Backup:
     _memory: Path
     """The tree."""
     _living: RecallableMemories
-    _notices: NoticeBoard
     _clock: Clock
     _keep: int
     may_rotate: Callable[[], bool]
@@ -59,18 +55,15 @@ class Backup:
     """Returns the owner's, without secrets."""
 
     async def run(self) -> SleepReport:
-        """Write today's. Raises TransferFailed, and leaves the others as they were."""
+        """Write tonight's. Raises TransferFailed, and leaves the others as they were; OSError for
+        an older one that cannot be deleted."""
         if self._keep <= 0:
             return SleepReport()
-        try:
-            path = await asyncio.to_thread(self._tonights)
-            await self._write(path)
-        except TransferFailed as error:
-            params = {"detail": error.detail or str(error)}
-            self._notices.post(Notice("backup_failed", params=params))
-            raise
-        self._notices.clear("backup_failed")
-        if self.may_rotate():
+        rotates = self.may_rotate()
+        form = "%Y-%m-%d.zip" if rotates else "%Y-%m-%d-%H%M%S.zip"
+        path = self._folder / self._clock().strftime(form)
+        await self._write(path)
+        if rotates:
             await shielded(asyncio.to_thread(self._rotate, path))
         return SleepReport(backup=path.name)
 
@@ -120,17 +113,7 @@ class Backup:
         named = (path for path in self._folder.glob("*") if _NAME.fullmatch(path.name))
         return sorted(path for path in named if path.is_file() and not is_link(path))
 
-    def _tonights(self) -> Path:
-        now = self._clock()
-        path = self._folder / f"{now:%Y-%m-%d}.zip"
-        taken = path.exists() and not self.may_rotate()
-        return self._folder / f"{now:%Y-%m-%d-%H%M%S}.zip" if taken else path
-
     def _rotate(self, newest: Path) -> None:
-        """Delete the oldest. What cannot be deleted waits for the next night."""
-        older = [path for path in self._kept() if path != newest]
-        try:
-            for path in older[: max(len(older) - (self._keep - 1), 0)]:
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            logger.warning("backup_not_deleted", error=error)
+        kept = sorted(self._kept(), key=lambda path: path == newest)
+        for path in kept[: -self._keep]:
+            path.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ What was stored as weak as that, and was never found useless, stays.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import batched, islice
 from typing import Final
@@ -27,7 +27,7 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.proposals import is_decided, proposal_of
 from ..catalogue.rules.timeline import is_digest
 from ..errors import VaultWriteFailed
-from ..index.rules.deduplication import MergeThresholds, Reinforce, decide
+from ..index.rules.deduplication import ANY, MergeThresholds, Reinforce, decide
 from ..models.conversation import Actor
 from ..models.data_models import (
     MAX_STRENGTH,
@@ -38,7 +38,7 @@ from ..models.data_models import (
     Topic,
     is_absent,
 )
-from ..models.passages import Key, place_name
+from ..models.passages import place_name
 from ..models.scope import Scope
 from ..models.vault_layout import topic_of
 from ..remember.edit import REPLACED, MemoryEditor
@@ -105,84 +105,78 @@ class Leaving:
     _near: NearDuplicates
     _clock: Clock
     _english: bool
-    _compared: set[Hashable] = field(default_factory=set, init=False)
+    _compared: set[int] = field(default_factory=set, init=False)
+    """Hashes of what was compared while the bot runs, and says what no other one says."""
 
-    def room(self, scope: Scope) -> int:
-        """Returns how many entries of a scope may leave in one run."""
-        return self._catalogue.counts().get(scope.name, 0) // 4
+    async def run(self, scope: Scope) -> SleepReport:
+        """Do a scope. Raises StateUnavailable, VaultWriteFailed."""
+        room = self._catalogue.counts().get(scope.name, 0) // 4
+        faded = await self._fade(scope, room)
+        return SleepReport(archived=faded, merged=await self._merge(scope, room - faded))
 
-    async def fade(self, scope: Scope, room: int) -> SleepReport:
-        """Weigh the memories that were counted. The weakest leave, ``room`` at most; the counts of
-        the others that should leave stay, so that the next night weighs them again.
-
-        A kill weighs nothing twice: counts go before a strength is changed. Those of what leaves go
-        last: a kill during the move may have left an entry in both places.
-
-        Raises StateUnavailable, VaultWriteFailed.
-        """
+    async def _fade(self, scope: Scope, room: int) -> int:
+        """Weigh the memories that were counted. The weakest leave, ``room`` at most, and are
+        counted; the counts of the others that should leave stay, so that the next night weighs them
+        again."""
         counted = await asyncio.to_thread(self._loop_book.evidence, scope.name)
-        weak = sorted(filter(self._is_weak, counted), key=self._after)
-        staying = [one for one in counted if not self._is_weak(one)]
-        fading = (self._weigh(some) for some in batched(staying, AT_ONCE))
-        leaving = (self._leave(some) for some in batched(weak[:room], AT_ONCE))
-        faded = sum([await shielded(step) for step in fading])
-        return SleepReport(faded=faded, archived=sum([await shielded(step) for step in leaving]))
+        weakest = sorted(counted, key=self._left)
+        leaving = sum(self._left(one) < _WEAK for one in counted)
+        due = weakest[: min(room, leaving)] + weakest[leaving:]
+        return sum([await shielded(self._weigh(some)) for some in batched(due, AT_ONCE)])
 
-    async def merge(self, scope: Scope, room: int) -> SleepReport:
-        """Compare texts that were written while there was no index, by hand, or imported: each once
-        while the bot runs, what came last first. ``room`` memories leave at most; the rest is
-        compared again another night.
-
-        Raises VaultWriteFailed.
-        """
+    async def _merge(self, scope: Scope, room: int) -> int:
+        """Compare texts that were written while there was no index, by hand, or imported: what came
+        last first. ``room`` memories leave at most, and are counted; the rest is compared again
+        another night, as where no index can compare."""
         merged = 0
-        for key in await asyncio.to_thread(self._new, self._catalogue.of_scope(scope)):
-            if (stored := self._catalogue.get(key)) is None:
+        for stored in await asyncio.to_thread(self._new, self._catalogue.of_scope(scope)):
+            if self._catalogue.get(entry_key(stored)) != stored:
                 continue  # merged tonight
-            near, thresholds = await self._near.neighbours(stored), self._near.thresholds
-            if near is None or thresholds is None:
-                return SleepReport(merged=merged, unmerged=1)
-            found = await asyncio.to_thread(weaker_of, stored, near, thresholds)
-            if found and merged < room and await shielded(self._merge(*found[0])):
-                merged, found = merged + 1, found[1:]
-            if not found:
-                self._compared.add(self._mark(stored))
+            near = await self._near.neighbours(stored)
+            if near is None:
+                break
+            limits = self._near.thresholds or ANY
+            found = await asyncio.to_thread(weaker_of, stored, near, limits)
+            if found is None:
+                self._compared.add(hash(stored))
+            elif merged < room:
+                merged += await shielded(self._put_into(*found))
             await asyncio.sleep(_REST_SECONDS)
-        return SleepReport(merged=merged)
+        return merged
+
+    def _new(self, living: Sequence[StoredMemory]) -> list[StoredMemory]:
+        last_first = cooperative(reversed(living))
+        new = (one for one in last_first if hash(one) not in self._compared)
+        return list(islice(new, MOST_COMPARED))
 
     def _passive(self, one: Evidence) -> StoredMemory | None:
         stored = self._catalogue.get(one.key)
         return stored if stored and may_leave(stored) else None
 
-    def _after(self, one: Evidence) -> int:
-        stored = self._passive(one)
-        return weigh(stored.memory.strength, one.useful - one.useless) if stored else MAX_STRENGTH
-
-    def _is_weak(self, one: Evidence) -> bool:
-        return one.useless > one.useful and self._after(one) < _WEAK
+    def _left(self, one: Evidence) -> int:
+        """Returns the strength that is left of what was found useless, else the greatest."""
+        stored, times = self._passive(one), one.useful - one.useless
+        return weigh(stored.memory.strength, times) if stored and times < 0 else MAX_STRENGTH
 
     async def _weigh(self, some: Sequence[Evidence]) -> int:
-        """Returns how many are weaker now."""
+        """A kill weighs nothing twice: counts go before a strength is changed. They go after the
+        move of what leaves: a kill may have left an entry in both places."""
+        weak = [self._passive(one) for one in some if self._left(one) < _WEAK]
+        gone = await self._archive([one for one in weak if one], FADED)
         await asyncio.to_thread(self._loop_book.take_off, some)
-        return sum([await self._write(one) for one in some])
+        for one in some:
 
-    async def _write(self, one: Evidence) -> bool:
-        def made(memory: Memory) -> Memory:
-            after = weigh(memory.strength, one.useful - one.useless)
-            return memory if memory.active else replace(memory, strength=after)
+            def made(memory: Memory, times: int = one.useful - one.useless) -> Memory:
+                after = weigh(memory.strength, times)
+                return memory if memory.active else replace(memory, strength=after)
 
-        stored = self._passive(one)
-        written = await rewritten(self._editor, stored, made) if stored else None
-        return bool(written and stored and written.memory.strength < stored.memory.strength)
-
-    async def _leave(self, some: Sequence[Evidence]) -> int:
-        gone = await self._archive(list(filter(None, map(self._passive, some))), FADED)
-        await asyncio.to_thread(self._loop_book.take_off, some)
+            if stored := self._passive(one):
+                await rewritten(self._editor, stored, made)
         return gone
 
-    async def _merge(self, loser: StoredMemory, into: StoredMemory) -> bool:
+    async def _put_into(self, loser: StoredMemory, into: StoredMemory) -> int:
         """Archive a memory that ``into`` says as well, which takes over its strength, tags and,
-        where it has none, questions. Returns False if both stay: one was changed meanwhile."""
+        where it has none, questions. Returns 0 if both stay: one was changed meanwhile."""
 
         def made(memory: Memory) -> Memory:
             tags = tuple(dict.fromkeys((*memory.tags, *loser.memory.tags)))[:MAX_TAGS]
@@ -191,10 +185,8 @@ class Leaving:
             took = replace(memory, strength=strength, tags=tags, asks=asks)
             return memory if memory.active else took
 
-        if any(self._catalogue.get(entry_key(one)) != one for one in (loser, into)):
-            return False
         kept = await rewritten(self._editor, into, made)
-        return kept is not None and await self._archive([loser], REPLACED, into) > 0
+        return await self._archive([loser], REPLACED, into) if kept else 0
 
     async def _archive(
         self, found: Sequence[StoredMemory], why: tuple[str, str], *into: StoredMemory
@@ -208,40 +200,30 @@ class Leaving:
                 self._living.drop(one)
         return len(gone)
 
-    def _new(self, living: Sequence[StoredMemory]) -> list[Key]:
-        last_first = cooperative(reversed(living))
-        new = (entry_key(one) for one in last_first if self._mark(one) not in self._compared)
-        return list(islice(new, MOST_COMPARED))
-
-    def _mark(self, stored: StoredMemory) -> Hashable:
-        """With another embedder all memories may be compared anew."""
-        memory, origin = stored.memory, stored.memory.provenance
-        said = memory.judgment, origin.person or origin.who, origin.trusted
-        return entry_key(stored), hash(said), self._near.indexing.label
-
 
 def weaker_of(
     stored: StoredMemory,
     near: Sequence[tuple[StoredMemory, float]],
     thresholds: MergeThresholds,
-) -> list[tuple[StoredMemory, StoredMemory]]:
-    """Returns what may leave with what says it as well, the nearest first. Of each two the newer
-    one leaves if the older one says it all, else the older one if the newer one does."""
+) -> tuple[StoredMemory, StoredMemory] | None:
+    """Returns what may leave and the nearest that says it as well, None for nothing. Of each two
+    the newer one leaves if the older one says it all, else the older one if the newer one does."""
     alike = MergeThresholds(thresholds.replace, thresholds.replace)
-    found = list[tuple[StoredMemory, StoredMemory]]()
     for other, similarity in sorted(near, key=lambda pair: -pair[1]):
-        # Whatever an index answers: what one person may read never becomes what all may.
-        if other.scope != stored.scope or place_name(other) != place_name(stored):
+        # Whatever an index answers: what one person may read never becomes what all may, and the
+        # words of only one of them may belong to a decision.
+        if _kept_apart(other) != _kept_apart(stored):
             continue
-        if proposal_of(other.memory) != proposal_of(stored.memory):
-            continue  # the words of only one of them belong to a decision
         older, newer = sorted((stored, other), key=_age)
         for loser, into, limits in ((newer, older, thresholds), (older, newer, alike)):
             said = decide(loser.memory, [(into, similarity)], limits)
             if may_leave(loser) and isinstance(said, Reinforce):
-                found.append((loser, into))
-                break
-    return found
+                return loser, into
+    return None
+
+
+def _kept_apart(stored: StoredMemory) -> tuple[object, ...]:
+    return stored.scope, place_name(stored), proposal_of(stored.memory)
 
 
 def _age(stored: StoredMemory) -> tuple[float, str]:

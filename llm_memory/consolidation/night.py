@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from ..errors import EngineClosed, ScopedMemoryError, StateUnavailable
+from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
-from ..models.scope import QUARANTINE_NAME, Scope
+from ..models.scope import QUARANTINE_NAME
 from ..models.status import Notice
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
@@ -68,7 +68,6 @@ class Night:
     def __post_init__(self) -> None:
         self._going = asyncio.Lock()
         self._task: asyncio.Task[object] | None = None
-        self._closed = False
         self._last = SleepReport(ended=self._clock())
         """Of the last run that came to its end; without a reason it is the first start, and where
         nothing is known of nights this one."""
@@ -104,12 +103,11 @@ class Night:
         await asyncio.to_thread(self._loop_book.put_fact, _FACT, as_json(report))
 
     def missed(self, at: tuple[int, int]) -> bool:
-        """Returns True if a run was due at this local time since the last one."""
+        """Returns True if a run was due at this local time since the last one, and where the clock
+        was wrong then: it shows a time before that one."""
         now = self._clock()
-        # The clock may have been wrong.
-        ended = min(self._last.ended or now, now)
-        self._last = replace(self._last, ended=ended)
-        return was_missed(now, at, ended + _SAME_NIGHT if self.slept_at else ended)
+        ended = self._last.ended or now
+        return now < ended - _SAME_NIGHT or was_missed(now, at, ended + _SAME_NIGHT)
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
         """Do a whole run. ``postponed`` of the report says why none was made.
@@ -121,8 +119,6 @@ class Night:
         A caller that is cancelled waits for the current step.
         """
         busy: Postponed = "sleeping" if self.sleeping else self._busy()
-        if self._closed:
-            busy = "unready"
         if busy and (patient or busy != "building"):
             return SleepReport(reason=reason, postponed=busy)
         async with self._going:
@@ -139,7 +135,6 @@ class Night:
 
     async def close(self) -> None:
         """Stop a run after its current step. Idempotent."""
-        self._closed = True
         self._cancel()
         await self.over()
 
@@ -149,19 +144,17 @@ class Night:
         await self._step("backup", self._backup.run())
         opened = await self._step("state/loop.sqlite", asyncio.to_thread(self._loop_file.check))
         if self._learns():
-            # Each of their steps would wait for the same file.
+            # Where it cannot be used, a step of each scope would wait for the same file.
             for scope in [] if opened.errors else await asyncio.to_thread(self._vault.scopes):
                 if scope.name != QUARANTINE_NAME:
-                    await self._tidy(scope)
+                    await self._step(f"leaving:{scope.name}", self._leaving.run(scope))
+                    await self._step(f"pages:{scope.name}", self._memory_pages.run(scope))
+                    await self._step(f"questions:{scope.name}", self._questions.run(scope))
             await self._step("purge", self._purge.run())
             await self._step("souls", self._souls())
         self.report = replace(self.report, ended=self._clock())
-        kept = opened
-        if not opened.errors:
-            kept = await self._step("end", self._keep(self.report))
-        if kept.errors:  # it counts as no night: what could not be done is done in the next one
-            self.report = replace(self.report, postponed="unavailable")
-        else:
+        kept = await self._step("end", self._keep(self.report))
+        if not kept.errors:  # else it was missed: what could not be done is done in the next one
             self._last = self.report
         if self.error:
             params = {"detail": self.error[:_DETAIL_CHARS]}
@@ -171,23 +164,13 @@ class Night:
         logger.info("night_done", backup=self.report.backup or "-")
         return self.report
 
-    async def _tidy(self, scope: Scope) -> None:
-        """Do the steps of one scope, of which a quarter may leave."""
-        room = self._leaving.room(scope)
-        done = await self._step(f"fade:{scope.name}", self._leaving.fade(scope, room))
-        left = room - done.archived
-        await self._step(f"merge:{scope.name}", self._leaving.merge(scope, left))
-        await self._step(f"overview:{scope.name}", self._memory_pages.run(scope))
-        await self._step(f"questions:{scope.name}", self._questions.run(scope))
-
     async def _step(self, name: str, work: Awaitable[SleepReport | None]) -> SleepReport:
         """Do a step and add what it did to the report. One that fails is noted there, is tried
         again the next night and stops no other one."""
         try:
             done = await work or SleepReport()
         except Exception as error:  # noqa: BLE001  (the other steps, and the next night, go on)
-            told = str(error) if isinstance(error, ScopedMemoryError) else repr(error)
             logger.error("night_step_failed", step=name, error=repr(error))
-            done = SleepReport(errors=(f"{name}: {told}"[:_ERROR_CHARS],))
+            done = SleepReport(errors=(f"{name}: {error}"[:_ERROR_CHARS],))
         self.report = self.report.plus(done)
         return done

@@ -9,10 +9,9 @@ from typing import Final, Literal
 
 _MOST_ERRORS: Final = 20
 
-type Postponed = Literal["", "migrating", "building", "sleeping", "unready", "unavailable"]
+type Postponed = Literal["", "migrating", "building", "sleeping", "unready"]
 """Why a run did not begin; empty where it did. Each has a text in the i18n files. ``sleeping``:
-another one is going on; ``unready``: the memories are not read yet; ``unavailable``: the file of
-the memory loop cannot be used."""
+another one is going on; ``unready``: the memories are not read yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +21,8 @@ class SleepReport:
     Attributes:
         reason: Who asked for it: ``nightly``, ``command``; empty where nothing ran.
         ended: None while it goes on.
-        faded: Memories that are weaker now.
-        archived: Weak ones that went to ``archive/``.
-        merged: Memories that another one said as well, and that went to ``archive/``.
-        unmerged: Scopes in which nothing could be compared: no index, or no embedder.
+        archived: Memories that had grown weak, and went to ``archive/``.
+        merged: Memories that another one said as well, and went to ``archive/``.
         asked: Memories that got the questions that they had none of.
         pages: MEMORY.md files that were written.
         left: Such files that were left alone, for their markers are damaged or they are no text.
@@ -37,10 +34,8 @@ class SleepReport:
     reason: str = ""
     ended: datetime | None = None
     postponed: Postponed = ""
-    faded: int = 0
     archived: int = 0
     merged: int = 0
-    unmerged: int = 0
     asked: int = 0
     pages: int = 0
     left: int = 0

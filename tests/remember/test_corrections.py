@@ -271,7 +271,7 @@ def test_what_was_decided_neither_fades_nor_merges_with_the_same_words() -> None
     for memory in (kept.memory, rejected(kept.memory, "2026-11-24")):
         assert not may_leave(replace(kept, memory=memory))
     for memory in (proposed(plain.memory), rejected(plain.memory, "2026-11-24")):
-        assert weaker_of(again, [(replace(plain, memory=memory), 1.0)], thresholds) == []
+        assert weaker_of(again, [(replace(plain, memory=memory), 1.0)], thresholds) is None
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

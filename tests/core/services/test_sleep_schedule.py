@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,7 +26,7 @@ NOON, DAY = NIGHT + timedelta(hours=8), timedelta(days=1)
 
 
 class Nights:
-    """The runs that are ``made``, and why others are ``postponed``. ``failing``: all end so."""
+    """The runs that are ``made``, and why others are ``postponed``."""
 
     def __init__(self, rig: Rig, schedule: SleepSchedule, clock: Ticker) -> None:
         self._run = rig.engine.sleep.run_once
@@ -35,16 +34,14 @@ class Nights:
         self._schedule, self._clock = schedule, clock
         schedule.clock = self._look
         self.made, self.postponed = list[str](), list[Postponed]()
-        self.failing, self._looks = False, 0
+        self._looks = 0
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
         report = await self._run(reason, patient=patient)
-        if self.failing:
-            report = replace(report, postponed="unavailable")
-        if report.postponed in ("", "unavailable"):
-            self.made.append(reason)
-        else:
+        if report.postponed:
             self.postponed.append(report.postponed)
+        else:
+            self.made.append(reason)
         return report
 
     async def at(self, moment: datetime) -> list[str]:
@@ -118,7 +115,6 @@ async def test_a_failed_night_comes_again(tmp_path: Path, monkeypatch: pytest.Mo
         raise StateUnavailable("disk I/O error")
 
     async with scheduled(tmp_path, Ticker(NOON)) as (rig, nights, _):
-        nights.failing = True
         for name in ("put_fact", "fact"):
             monkeypatch.setattr(type(rig.engine.parts.loop_book), name, broken)
         assert await nights.at(NOON) == []
