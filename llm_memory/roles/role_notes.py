@@ -6,13 +6,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Objection, Refused
-from ..models.roles import Noted, NoteOutcome, RoleLease, RoleNote
+from ..models.roles import Noted, NoteOutcome, RoleNote
 from ..models.scope import Place
 from ..models.settings import PrivacyMode
 from ..models.vault_layout import MEMORY_PAGE
@@ -54,61 +55,39 @@ class RoleNotes:
         """Append a note to the day's file and renew the role's MEMORY.md. What stands there
         already, today or yesterday, is one block: a session's end is repeated where the answer to
         the first did not arrive. Blocks."""
-        shelf = Place.of_folder(note.lease.folder)
-        if shelf is None:
-            return Refused("role_held", detail="?")
-        if (refused := self._refused(note.lease)) is not None:
-            return refused
+        path, held = lease_file(self._leases, note.lease.folder), False
+        with suppress(OSError, ValueError):  # no locks, or no name of a file: nobody can hold it
+            held = is_held_with(path, note.lease.token)
+        if (shelf := Place.of_folder(note.lease.folder)) is None or not held:
+            return not_held(path)
         if len(note.text) > MOST_CHARACTERS:
             return Refused("too_long", detail=str(MOST_CHARACTERS))
         text, left_out = self._lasting(note.text)
         if not text:
             return Noted("", left_out)
-        days = (note_name(at), note_name(at - timedelta(days=1)))
-        again = any(holds(self._text(shelf, day), text) for day in days)
+        today, yesterday = note_name(at), note_name(at - timedelta(days=1))
+        again = any(holds(self._text(shelf, day), text) for day in (today, yesterday))
         try:
             if not again:
-                self._write(shelf, text, note, at)
+                file, block = self._pages.path_in(shelf, today), partial(_block, text, note, at)
+                append_and_verify(file, block, start=day_title(at).encode())
         except (NotAppended, VaultWriteFailed) as error:
             return Refused("not_written", detail=str(error))
-        file = f"{shelf.folder}/{days[0]}"
-        return Noted(file, left_out, again=again, page_left=not self._renew(shelf))
-
-    def _refused(self, lease: RoleLease) -> Refused | None:
-        path = lease_file(self._leases, lease.folder)
-        with suppress(OSError):  # a disk without locks: nobody can hold it
-            if is_held_with(path, lease.token):
-                return None
-        return not_held(path)
+        page_left = not self._renew(shelf)
+        return Noted(f"{shelf.folder}/{today}", left_out, again=again, page_left=page_left)
 
     def _lasting(self, text: str) -> tuple[str, tuple[Objection, ...]]:
         """Returns the lines that are written, and the others."""
-        kept: list[str] = []
-        left_out: list[Objection] = []
-        sound = clean(text).encode(errors="replace").decode()  # no half of a surrogate pair
-        for line in without_private(sound, self._mode).split("\n"):
-            reason = next(iter(passing(line)), "")
-            if self._mode is PrivacyMode.REJECT and any(mark in line for mark in _PLACEHOLDERS):
-                reason = "private"
-            if reason:
-                left_out.append((reason, line.strip()))
-            else:
-                kept.append(line)
-        return "\n".join(kept).strip(), tuple(left_out)
+        lines = without_private(clean(text), self._mode).split("\n")
+        told = [(self._passing(line), line) for line in lines]
+        kept = "\n".join(line for reason, line in told if not reason)
+        return kept.strip(), tuple((reason, line.strip()) for reason, line in told if reason)
 
-    def _write(self, shelf: Place, text: str, note: RoleNote, at: datetime) -> None:
-        """Raises NotAppended, VaultWriteFailed."""
-
-        def block(content: bytes) -> bytes:
-            there = content.decode(errors="replace")  # what is no UTF-8 is refused behind us
-            if (line := open_fence(there)) is not None:
-                raise NotAppended(AppendFault.HIDDEN, str(line))
-            client, newline = note.client[:LONGEST_NAME], newline_of(there)
-            said = note_block(text, at, note.lease.folder, client, newline=newline)
-            return said.encode(errors="replace")
-
-        path = self._pages.path_in(shelf, note_name(at))
-        append_and_verify(path, block, start=day_title(at).encode())
+    def _passing(self, line: str) -> str:
+        """Returns why a line is left out, empty for one that is written."""
+        if self._mode is PrivacyMode.REJECT and any(mark in line for mark in _PLACEHOLDERS):
+            return "private"
+        return next(iter(passing(line)), "")
 
     def _text(self, shelf: Place, name: str) -> str:
         """A page's words, empty where it cannot be read."""
@@ -122,12 +101,19 @@ class RoleNotes:
         the page was left as it is."""
         days = sorted(filter(NOTE_FILE.fullmatch, self._pages.names(shelf)))[-MOST_LINES:]
         lines = memory_lines({name: self._text(shelf, name) for name in days})
-        title = shelf.folder.rpartition("/")[2]
+        page, title = partial(rewrite, self._pages, shelf), shelf.folder.rpartition("/")[2]
         try:
-            done = rewrite(
-                self._pages, shelf, MEMORY_PAGE, lambda _: lines, title=title, english=self._english
-            )
+            done = page(MEMORY_PAGE, lambda _: lines, title=title, english=self._english)
         except VaultWriteFailed as error:
             logger.warning("page_not_written", page=f"{shelf.folder}/{MEMORY_PAGE}", error=error)
             return False
         return done is not None
+
+
+def _block(text: str, note: RoleNote, at: datetime, content: bytes) -> bytes:
+    """Returns what is appended to a day's file. Raises NotAppended."""
+    there = content.decode(errors="replace")  # what is no UTF-8 is refused behind us
+    if (line := open_fence(there)) is not None:
+        raise NotAppended(AppendFault.HIDDEN, str(line))
+    client, newline = note.client[:LONGEST_NAME], newline_of(there)
+    return note_block(text, at, note.lease.folder, client, newline=newline).encode(errors="replace")

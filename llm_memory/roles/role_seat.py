@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from ..log import logger
 from ..models.data_models import Refused
 from ..models.roles import RoleLease
 from ..models.scope import role_folder
-from ..storage.held_file import HeldFile, holder
+from ..storage.held_file import HeldFile, Words, holder
 
 LONGEST_NAME = 40
 """Characters of a program's name that others read."""
@@ -24,11 +25,9 @@ def lease_file(folder: Path, role: str) -> Path:
 
 def not_held(path: Path) -> Refused:
     """Tells who holds the role with this lock file. Blocks."""
-    try:
+    words: Words = {}
+    with suppress(OSError, ValueError):  # no locks, or no name of a file: nobody can hold it
         words = holder(path) or {}
-    except OSError as error:  # a disk without locks: nobody can hold it
-        logger.debug("the holder of role {} cannot be read: {}", path.stem, error)
-        words = {}
     name = words.get("client") or f"process {words.get('pid', '?')}"
     return Refused("role_held", detail=f"{name} ({words.get('since', '?')})")
 
@@ -46,14 +45,9 @@ class RoleSeat:
     def take(self, client: str = "") -> RoleLease | Refused:
         """Take the role, or tell who holds it. ``client`` is the program that will be named to
         others. Blocks."""
-        words: dict[str, str | int] = {
-            "client": client[:LONGEST_NAME],
-            "pid": os.getpid(),
-            "role": self.role,
-            "since": self._clock().isoformat(timespec="seconds"),
-        }
+        who: Words = {"client": client[:LONGEST_NAME], "pid": os.getpid()}
         try:
-            if self._file.take(words):
+            if self._file.take({**who, "since": self._clock().isoformat(timespec="seconds")}):
                 return RoleLease(role_folder(self.role), self._file.token)
         except OSError as error:  # a disk that is full, or knows no locks
             logger.warning("role_not_taken", role=self.role, error=error)

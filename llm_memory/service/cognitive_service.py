@@ -18,13 +18,12 @@ from ..models.data_models import (
 )
 from ..models.deeds import Deed, DeedKind
 from ..models.roles import Noted, NoteOutcome, RoleNote
-from ..models.tasks import TaskChange, TaskOutcome, TaskReport
+from ..models.tasks import TaskChange, TaskReport
 from ..models.transfer import Exported, Imported
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..primer.models import Overview, Primer
 from ..remember.memory_handlers import Said
 from ..scopes.rules.scope_resolution import target_scope
-from ..tasks.task_list import TaskRequester
 from ..text.normalising import derived_id
 from ..transfer.conversation_transfer import Terms
 from ..transfer.line_files import LineFile
@@ -70,14 +69,7 @@ class CognitiveService(DecisionDesk, Turns):
         """Add tasks to the conversation's own scope, say that some are done, or list those that it
         sees. None is ever dropped. Every speaker there may."""
         view = await self.parts.gate.open(conversation_id, actor)
-        scope, outcomes = view.records, list[TaskOutcome]()
-        if change.action != "list" or view.silence:
-            if isinstance(scope, Refused):
-                return scope
-            role = conversation_id.persona or ""
-            by = TaskRequester(scope, view.requester, view.trusts(scope), role)
-            outcomes = await self.parts.tasks.change(change, by, view.seen)
-        return await self.parts.tasks.report(view.seen, outcomes)
+        return await self.parts.tasks.update(change, view)
 
     @deed
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:

@@ -4,7 +4,6 @@ role has one holder at a time: the second is told who it is, and takes over at i
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -17,21 +16,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
-from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
-    Noted,
-    RoleLease,
-    RoleNote,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.roles import Noted, RoleLease, RoleNote
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import (
-    MOST_CHARACTERS,
-    RoleNotes,
-)
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import MOST_CHARACTERS, RoleNotes
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat, lease_file, not_held
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.storage import appending
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile, is_held_with
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 
 pytestmark = pytest.mark.unit
 
@@ -50,15 +44,11 @@ class Desk:
         self.leases = folder / "state" / "roles"
         self.held = HeldFile(lease_file(self.leases, "backend"))
         assert self.held.take({"client": "cursor", "pid": 4711, "since": SINCE})
-        pages = PagesOnDisk(self.root)
-        self.notes = RoleNotes(pages, self.leases, mode, False)
-
-    @property
-    def lease(self) -> RoleLease:
-        return RoleLease("backend", self.held.token)
+        self.notes = RoleNotes(PagesOnDisk(self.root), self.leases, mode, False)
 
     def says(self, text: str, lease: RoleLease | None = None, at: datetime = AT) -> object:
-        return self.notes.append(RoleNote(lease or self.lease, text, "cursor"), at)
+        mine = RoleLease("backend", self.held.token)
+        return self.notes.append(RoleNote(lease or mine, text, "cursor"), at)
 
     def put(self, path: str, content: bytes) -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -146,23 +136,16 @@ def test_what_people_wrote_there_stays_byte_for_byte(
 
 
 def test_who_does_not_hold_the_role_writes_nothing_and_is_told_who_does(desk: Desk) -> None:
-    told = Refused("role_held", detail=f"cursor ({SINCE})")
-    for token in ("", "x" * 43, desk.held.token + "x"):
-        assert desk.says("改了超时。", RoleLease("backend", token)) == told
-    for folder in ("qa", "../backend", "", "backend/../qa", "BACKEND"):
-        refused = desk.says("改了超时。", RoleLease(folder, desk.held.token))
-        assert isinstance(refused, Refused)
-        assert refused.reason == "role_held"
-    token = desk.held.token
+    token, nobody = desk.held.token, Refused("role_held", detail="process ? (?)")
     copy = lease_file(desk.leases, "qa")  # of the token, without the lock
     copy.write_bytes(lease_file(desk.leases, "backend").read_bytes())
-    assert desk.says("改了超时。", RoleLease("qa", token)) == Refused(
-        "role_held", detail="process ? (?)"
-    )
+    for wrong in ("", "x" * 43, token + "x"):
+        told = desk.says("改了超时。", RoleLease("backend", wrong))
+        assert told == Refused("role_held", detail=f"cursor ({SINCE})")
+    for folder in ("qa", "../backend", "", "backend/../qa", "BACKEND", "\0"):
+        assert desk.says("改了超时。", RoleLease(folder, token)) == nobody
     desk.held.release()
-    assert desk.says("改了超时。", RoleLease("backend", token)) == Refused(
-        "role_held", detail="process ? (?)"
-    )
+    assert desk.says("改了超时。", RoleLease("backend", token)) == nobody
     assert desk.files() == {}
 
 
@@ -198,20 +181,26 @@ def test_a_page_that_cannot_be_written_is_left_and_the_note_is_kept(desk: Desk) 
     assert desk.files()[DAY].count(b"\n## ") == 3
 
 
-def test_private_data_is_hidden_or_its_line_left_out_as_the_setting_says(tmp_path: Path) -> None:
-    secret = "电话 13800138000"
-    for mode in PrivacyMode:
-        desk = Desk(tmp_path / mode.value, mode)
-        answer = desk.says(f"改了超时。\n问 {secret}")
-        desk.held.release()
-        assert isinstance(answer, Noted)
-        written = desk.files()[DAY].decode()
-        assert "改了超时。" in written
-        assert ("13800138000" in written) == (mode is PrivacyMode.OFF)
-        assert ("已隐藏" in written) == (mode is PrivacyMode.REDACT)
-        reasons = [code for code, _ in answer.left_out]
-        assert reasons == (["private"] if mode is PrivacyMode.REJECT else [])
-        assert not any("13800138000" in words for _, words in answer.left_out)
+@pytest.mark.parametrize(
+    ("mode", "written", "left_out"),
+    [
+        (PrivacyMode.OFF, "\n问 电话 13800138000\n", []),
+        (PrivacyMode.REDACT, "已隐藏", []),
+        (PrivacyMode.REJECT, "改了超时。\n", ["private"]),
+    ],
+)
+def test_private_data_is_hidden_or_its_line_left_out_as_the_setting_says(
+    tmp_path: Path, mode: PrivacyMode, written: str, left_out: list[str]
+) -> None:
+    desk = Desk(tmp_path, mode)
+    answer = desk.says("改了超时。\n问 电话 13800138000")
+    desk.held.release()
+    assert isinstance(answer, Noted)
+    assert [code for code, _ in answer.left_out] == left_out
+    told = f"{desk.files()[DAY].decode()}{answer.left_out}"
+    assert "改了超时。\n" in told
+    assert written in told
+    assert ("13800138000" in told) is (mode is PrivacyMode.OFF)
 
 
 @pytest.mark.parametrize(
@@ -234,66 +223,44 @@ def test_a_note_that_is_too_long_or_would_be_swallowed_is_refused_whole(
 
 # Who holds a role
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-PROGRAM = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
-from datetime import datetime
-from pathlib import Path
-import checkout
-checkout.register()
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
-seat = RoleSeat(Path(sys.argv[2]), "后端", datetime.now)
-seat.take("cursor")
-print("taken", flush=True)
-time.sleep(600)
-"""
-
 
 def seat(folder: Path, role: str = "后端") -> RoleSeat:
     return RoleSeat(folder, role, lambda: datetime.fromisoformat(SINCE))
 
 
 def test_the_second_is_told_who_holds_the_role_until_it_is_given_back(tmp_path: Path) -> None:
-    first, second, other = seat(tmp_path), seat(tmp_path), seat(tmp_path, "qa")
+    folder = tmp_path / "roles"
+    first, second, other = seat(folder), seat(folder), seat(folder, "../x")
     lease = first.take("cursor")
     assert isinstance(lease, RoleLease)
     assert first.take("another name") == lease
-    assert is_held_with(lease_file(tmp_path, lease.folder), lease.token)
+    assert is_held_with(lease_file(folder, lease.folder), lease.token)
     assert second.take("codex") == Refused("role_held", detail=f"cursor ({SINCE})")
     assert isinstance(other.take(), RoleLease)
+    assert {path.parent for path in tmp_path.rglob("*.lock")} == {folder}
     first.release()
     taken = second.take("codex")
     assert isinstance(taken, RoleLease)
     assert taken.token != lease.token
-    second.release()
-    other.release()
-    assert not_held(lease_file(tmp_path, lease.folder)) == Refused(
-        "role_held", detail="process ? (?)"
-    )
+    for held in (second, other):
+        held.release()
+    free = Refused("role_held", detail="process ? (?)")
+    assert not_held(lease_file(folder, lease.folder)) == free
 
 
-def test_a_role_whose_name_is_a_path_has_a_file_of_the_folder_all_the_same(tmp_path: Path) -> None:
-    folder = tmp_path / "roles"
-    taken = seat(folder, "../x").take()
-    assert isinstance(taken, RoleLease)
-    assert [path.parent for path in tmp_path.rglob("*.lock")] == [folder]
-
-
-@pytest.mark.process
-def test_the_death_of_the_holder_frees_the_role(tmp_path: Path) -> None:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(SCRIPTS), str(tmp_path)], stdout=subprocess.PIPE
-    )
-    mine = seat(tmp_path)
-    try:
-        assert holder.stdout is not None
-        assert holder.stdout.readline().strip() == b"taken"
-        told = mine.take()
-        assert isinstance(told, Refused)
-        assert told.detail.startswith("cursor ")
-    finally:
-        holder.kill()
-        holder.communicate()
-    assert isinstance(mine.take(), RoleLease)
-    mine.release()
+@pytest.mark.engine
+@pytest.mark.parametrize("broken", [False, True])
+async def test_off_the_record_or_where_the_map_is_broken_no_role_is_written(
+    tmp_path: Path, broken: bool
+) -> None:
+    here = group(777, persona="backend")
+    async with running(tmp_path, {here.umo: "no/scope" if broken else "家人"}, follow=False) as rig:
+        held, service = seat(EnginePaths.under(tmp_path).leases, "backend"), rig.engine.service
+        lease = held.take("cursor")
+        assert isinstance(lease, RoleLease)
+        if not broken:
+            await service.pause(conversation_id=here, actor=person(1, admin=True))
+        note = RoleNote(lease, "连接池的上限定为 40。", "cursor")
+        assert isinstance(await service.note_role(note, conversation_id=here), Refused)
+        held.release()
+    assert not (tmp_path / "memory" / "roles").exists()
