@@ -70,36 +70,22 @@ class Words:
 
 def is_of_kin(text: str, near: Sequence[Words]) -> bool:
     """Returns whether a text leaves out whose matter it is: a speaker's wife's, and not his."""
-    told = [(one, GROUNDING["my_kin"].search(one.plain)) for one in near]
-    return not Words(text).has("kin") and all(
-        kin and one.who in text and not GROUNDING["own"].search(one.plain, kin.end())
-        for one, kin in told
-    )
+    told = all(one.has("my_kin") and one.who in text for one in near)
+    return told and not Words(text).has("kin")
 
 
 def turned(told: Words, said: Words) -> Fault | None:
     """Returns what a clause makes of words on the same matter."""
-    if not (told.denials and said.denials):
-        affirms, denier = (said, told) if told.denials else (told, said)
-        implied = GROUNDING["implied"].finditer(affirms.plain)
-        plainly = all({*_units(match[0])} <= {*denier.units} for match in implied)
-        if plainly and (told.denies(said) or said.denies(told)):
-            return "denied"
-    reported = GROUNDING["reported"].search(said.plain)
-    if reported and not content(said.plain[: reported.start()]) & told.content:
+    if not (told.denials and said.denials) and (told.denies(said) or said.denies(told)):
+        return "denied"
+    if said.has("reported"):
         return None if told.has("reports") else "speaker"
     if told.has("hedge"):
         return None
     if said.has("past") and not told.has("over"):
         return "unsure"
-    planned, done = GROUNDING["intended"].search(said.plain), GROUNDING["completed"]
-    undone = (
-        planned
-        and planned[0] not in told.plain
-        and not done.search(said.plain[: planned.start()])
-        and told.has("completed")
-    )
-    return "unsure" if undone or said.has("unsure") else None
+    planned = said.has("undone") and not told.has("intended") and told.has("completed")
+    return "unsure" if planned or said.has("unsure") else None
 
 
 def are_exchanged(told: Words, mine: Sequence[str], said: Words, theirs: Sequence[str]) -> bool:

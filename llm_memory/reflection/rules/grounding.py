@@ -29,12 +29,6 @@ from .prompt import Prompt, as_data, instructions, speakers
 from .reply import Correction, Doubtful, NewMemory, ReflectionReply, Unreadable
 
 _MADE_UP: Final = "made_up: the memories share nothing with the turns"
-_OTHER_LANGUAGE: Final = "language: the memories are not in the language of the turns"
-_SCRIPTS: Final = (
-    re.compile("[\u3400-\u4dbf\u4e00-\u9fff]{4}"),
-    re.compile(r"(?:[A-Za-z']+\s){2}[A-Za-z]"),
-)
-"""So much of a script in a row is its language: more than a name."""
 
 type Each = Callable[[Sequence[Correction]], Iterator[Correction]]
 _FAR: Final = 1_000
@@ -62,36 +56,29 @@ class Talk:
     def of(cls, turns: Sequence[QueuedTurn], known: str, moods: Collection[Mood]) -> Talk:
         """Reads the turns of one conversation, the oldest first. ``known``: what the model was
         shown beside them; ``moods``: what counts as said."""
-        said, unsaid, answered = list[Words](), list[str](), list[str]()
+        said, unsaid = list[Words](), list[str]()
         for before, turn in zip((None, *turns), turns, strict=False):
-            if before is not None:
-                told = Words(turn.user_text)
-                # What a person answers is told with the words of the question.
-                asked = SENTENCE.findall(f"{before.user_text}\n{before.reply_text}")
-                if not told.has("refuses"):
-                    answered += [sentence for sentence in asked if sentence[-1:] in "?？"]
+            if before is not None and Words(turn.user_text).has("assent"):
                 own = before.user_text if before.person != turn.person else ""
-                if told.has("assent"):
-                    said += [Words(one, turn) for one in (before.reply_text, own)]
+                said += [Words(one, turn) for one in (before.reply_text, own)]
             said = _corrected(said, turn)
             text, plainly = turn.user_text, plain(turn.user_text)
             if slip := GROUNDING["misspoke"].search(plainly):
                 since = plainly[slip.start() :]
                 text = _left(plainly[: slip.start()], since, turn.observed_at) + since
-            for clause, mood in read(text):
-                if mood in moods:
-                    said.append(Words(clause, turn))
-                else:
-                    unsaid.append(clause)
-            unsaid.append(turn.reply_text)
+            meant = read(text)
+            said += [Words(clause, turn) for clause, mood in meant if mood in moods]
+            unsaid += [turn.reply_text, *(clause for clause, mood in meant if mood not in moods)]
         clauses = [Words(one, o.turn) for o in said for one in GROUNDING["clause"].findall(o.text)]
-        stated = frozenset[str]().union(*(one.content for one in clauses))
+        # What a person answers is told with the words of the question.
+        before_last = "\n".join(f"{one.user_text}\n{one.reply_text}" for one in turns[:-1])
+        answered = (one for one in SENTENCE.findall(before_last) if one[-1:] in "?？")
         elsewhere = content(plain("\n".join(unsaid))) - content(plain("\n".join(answered)))
         at = [(one.text, one.turn.observed_at) for one in said if one.turn is not None]
         at += [("", turn.observed_at) for turn in turns]
         names = {one.label: one.name for one in speakers(turns)}
         heard = plain("\n".join(f"{one.who}\n{one.user_text}\n{one.reply_text}" for one in turns))
-        return cls(turns, clauses, elsewhere - stated, Evidence.of(at, known), names, heard)
+        return cls(turns, clauses, elsewhere, Evidence.of(at, known), names, heard)
 
     @cached_property
     def stated(self) -> frozenset[str]:
@@ -140,11 +127,10 @@ class Talk:
     def fault(self, text: str, old: str) -> tuple[Fault, str] | None:
         """Returns what is wrong with a memory, and in which of its words; None where it may stand.
         ``old``: what it corrects, empty for nothing."""
-        bare = text
-        for name in self.speakers:
-            bare = bare.replace(name, " ")
-        wanted, before = content(plain(bare)) or content(plain(text)), content(plain(old))
-        said, unsaid = self.stated | before, self.elsewhere - before
+        bare = re.sub("|".join(map(re.escape, self.speakers)) or "$^", " ", text)
+        wanted = content(plain(bare)) or content(plain(text))
+        said = self.stated | content(plain(old))
+        unsaid = self.elsewhere - said
         if not wanted & (said | self.elsewhere) or self._is_of_prompt(text):
             return "foreign", ""
         clauses = [Words(clause) for clause in GROUNDING["clause"].findall(text)]
@@ -207,7 +193,6 @@ class Talk:
             and 3 * len(told.content & one.content) >= len(one.content) > 0
             and (
                 one.has("called_off")
-                or one.denies(told)
                 or any(len(head) > 1 and head in told.units for head, *_ in one.denials)
             )
             for one in self.said[self.said.index(since) + 1 :]
@@ -227,27 +212,19 @@ class Talk:
     def nearest(self, told: Words, text: str) -> list[Words]:
         """Returns what was said that shares the most words with a clause of a text: by whom the
         text is about, where that person said anything of it."""
-        pairs = [pair for pair in pieces(told.plain) if len(pair) > 1 and not pair.isascii()]
         owner = min((n for n in self.speakers if n in text), key=text.find, default="")
         near = [one for one in self.said if told.content & one.content]
         own = [one for one in near if one.who == owner or (owner and owner in one.text)]
-        alike = {
-            one: len(told.content & one.content) + sum(pair in one.plain for pair in pairs)
-            for one in own or near
-        }
+        alike = {one: len(told.content & one.content) for one in own or near}
         most = max(alike.values(), default=0)
         return [one for one, count in alike.items() if count == most]
 
     def _is_of_prompt(self, text: str) -> bool:
         """Returns whether most of a text stands in the instructions, and in nothing that was
         said."""
-        wanted, prompt = [piece for piece in pieces(text) if len(piece) > 1], _instructions()
-        return 2 * sum(one in prompt and one not in self.heard for one in wanted) > len(wanted)
-
-
-@cache
-def _instructions() -> str:
-    return fold(instructions())
+        wanted = [piece for piece in pieces(text) if len(piece) > 1]
+        unsaid = [piece for piece in wanted if piece not in self.heard]
+        return 2 * sum(map(fold(instructions()).__contains__, unsaid)) > len(wanted)
 
 
 def _corrected(said: list[Words], turn: QueuedTurn) -> list[Words]:
@@ -273,25 +250,21 @@ def grounded(
     reply: ReflectionReply, turns: Sequence[QueuedTurn], prompt: Prompt, each: Each = iter
 ) -> ReflectionReply | Doubtful[ReflectionReply] | Unreadable:
     """Returns the answer with the items that may stand; Doubtful where the model can put others
-    right. Unreadable where it has items, and none of them comes from the turns, or is in a language
-    of theirs. ``each``: what items are gone through by."""
+    right. Unreadable where it has items, and none of them comes from the turns. ``each``: what
+    items are gone through by."""
     shown = _shown(prompt)
     talk = cache(partial(Talk.of, turns, "\n".join(shown.values())))
 
     def fault_of(one: Correction) -> tuple[Fault, str] | None:
         text = one.new.judgment
-        wished = supposes(text) or GROUNDING["wished"].search(plain(text))
-        return talk(_WISHED if wished else _STATED).fault(text, shown.get(one.old_id, ""))
+        moods = _WISHED if supposes(text) else _STATED
+        return talk(moods).fault(text, shown.get(one.old_id, ""))
 
     told = [*(Correction("", new) for new in reply.new_memories), *reply.contradictions]
     told = [replace(one, new=talk(_STATED).put_right(one.new)) for one in told]
     items = [(one, fault_of(one)) for one in each(told)]
     if items and all(fault is not None and fault[0] == "foreign" for _, fault in items):
         return Unreadable(_MADE_UP, shown=False)
-    spoken = _scripts("\n".join(f"{turn.user_text}\n{turn.reply_text}" for turn in turns))
-    scripts = [_scripts(one.new.judgment) for one in told]
-    if spoken and told and all(one - spoken == one != set() for one in scripts):
-        return Unreadable(_OTHER_LANGUAGE, shown=False)
     stand = [one for one, fault in items if fault is None]
     left = replace(
         reply,
@@ -327,7 +300,3 @@ def _shown(prompt: Prompt) -> dict[str, str]:
     lines = prompt.user.partition("<turns>")[0].splitlines()
     known = (json.loads(line) for line in lines if line.startswith("{"))
     return {str(one["id"]): str(one["text"]) for one in known}
-
-
-def _scripts(text: str) -> frozenset[int]:
-    return frozenset(number for number, run in enumerate(_SCRIPTS) if run.search(text))
