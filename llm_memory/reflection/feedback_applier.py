@@ -41,6 +41,7 @@ from ..models.turns import Contradiction, Feedback, FeedbackReport, QueuedTurn, 
 from ..recall.afterwards import UseCounts
 from ..recall.rules.tell_once import replacing
 from ..remember.deeds import Deeds, lost
+from ..remember.exclusions import Exclusions
 from ..remember.memory_handlers import MemoryHandlers, Said
 from ..runtime.cooperative import cooperative
 from ..scopes.scope_book import ScopeBook
@@ -64,8 +65,8 @@ type CountManner = Callable[[str, str, datetime, Sequence[MannerWish]], None]
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Where feedback applies: the turns, all of one scope and conversation, that scope, and what
-    their speakers may see."""
+    """Where feedback applies: turns of one scope and conversation, without what was corrected since
+    or is never to be learned, that scope, and what their speakers may see."""
 
     turns: tuple[QueuedTurn, ...]
     scope: Scope
@@ -86,23 +87,32 @@ class FeedbackApplier:
     _catalogue: Catalogue
     _handlers: MemoryHandlers
     _corrected: Deeds
+    _exclusions: Exclusions
     _book: ScopeBook
     _uses: UseCounts
     _unread: UnreadTurns
     _count_manner: CountManner | None = None
 
-    async def scope_of(self, name: str) -> Scope | None:
-        """Returns the scope that turns were queued with, None if its folder was deleted."""
+    async def lesson(self, turns: Sequence[QueuedTurn]) -> Lesson | None:
+        """Returns the lesson of turns of one conversation, None if their scope's folder was
+        deleted. What the bot learned from a person's private chat is visible only if no other
+        person speaks."""
+        first, *others = {turn.person for turn in turns}
+        shelves = () if others else self._book.shelves_of(turns[0].conversation, first)
         scopes = await asyncio.to_thread(self._vault.scopes)
-        return next((scope for scope in scopes if scope.name == name), None)
+        scope = next((one for one in scopes if one.name == turns[0].scope), None)
+        if scope is None:
+            return None
+        cleared, learned = self._corrected.texts.cleared, self._exclusions.cleared
+        left = await asyncio.to_thread(lambda: tuple(cleared(learned(one)) for one in turns))
+        return Lesson(left, scope, ScopeFilter.reading_as(scope, shelves=shelves))
 
-    async def known(self, turns: Sequence[QueuedTurn], scope: Scope) -> list[StoredMemory]:
+    async def known(self, lesson: Lesson) -> list[StoredMemory]:
         """Returns memories related to the turns, as far as their scope sees them now: what the same
         people have said about it before, and what was recalled or stored in the turns."""
-        lesson = self._lesson(turns, scope)
         mine = list(self._catalogue.visible(lesson.own))[-_MOST_COMPARED:]
-        shown = await asyncio.to_thread(related, turns, mine)
-        ids = dict.fromkeys(one for turn in turns for one in (*turn.recalled, *turn.stored))
+        shown = await asyncio.to_thread(related, lesson.turns, mine)
+        ids = dict.fromkeys(one for turn in lesson.turns for one in turn.recalled + turn.stored)
         shown += filter(None, (self._catalogue.find(one, lesson.sees) for one in ids))
         return list({stored.pointer: stored for stored in shown}.values())
 
@@ -112,10 +122,9 @@ class FeedbackApplier:
         the turns stay in the queue."""
         turns = await asyncio.to_thread(self._turns.turns, ticket.ids)
         places = {(turn.scope, turn.conversation) for turn in turns}
-        scope = await self.scope_of(turns[0].scope) if len(places) == 1 else None
-        if scope is None:
+        lesson = await self.lesson(turns) if len(places) == 1 else None
+        if lesson is None:
             return FeedbackReport(known=False)  # whoever reads them puts them aside
-        lesson = self._lesson(turns, scope)
         rules = {
             rule: turn
             for turn in turns
@@ -138,11 +147,11 @@ class FeedbackApplier:
             return report
         wishes = [one for one in feedback.manner if one.person in {turn.person for turn in turns}]
         if self._count_manner is not None and wishes:
-            count, first = self._count_manner, turns[0]
-            await asyncio.to_thread(count, scope.name, first.persona, first.observed_at, wishes)
+            told = (turns[0].scope, turns[0].persona, turns[0].observed_at, wishes)
+            await asyncio.to_thread(self._count_manner, *told)
+        feedback = await asyncio.to_thread(self._used, feedback, lesson)
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
-        used = await asyncio.to_thread(self._used, feedback, lesson)
-        unused = await self._uses.feedback(used, lesson.sees, recalled=recalled)
+        unused = await self._uses.feedback(feedback, lesson.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.drop, ticket.ids)
         self._unread.drop(ticket.ids)
         return replace(report, dropped=dropped + unused)
@@ -160,26 +169,18 @@ class FeedbackApplier:
         )
         return replace(feedback, useful_ids=tuple(served))
 
-    def _lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> Lesson:
-        """Returns the lesson of turns of one conversation. What the bot learned from a person's
-        private chat is visible only if no other person speaks."""
-        first, *others = {turn.person for turn in turns}
-        shelves = () if others else self._book.shelves_of(turns[0].conversation, first)
-        return Lesson(tuple(turns), scope, ScopeFilter.reading_as(scope, shelves=shelves))
-
     async def _write(
         self, draft: MemoryDraft, lesson: Lesson, *about: str, trusted: bool = False
     ) -> RememberOutcome:
         """Write a memory once, unless a trusted one of that speaker says it already. ``about``:
         what its id is derived from, beside the turns, its speaker and its words."""
         by, tickets = draft.actor or NOBODY, [turn.ticket_id for turn in lesson.turns]
-        words = (*about, by.person, by.name, draft.judgment)
-        memory_id = derived_id("m", "learned", *tickets, *words)
+        words = (by.person, by.name, draft.judgment)
+        memory_id = derived_id("m", "learned", *tickets, *about, *words)
         if earlier := await self._handlers.earlier(lesson.scope, memory_id):
             return earlier
         vouched = _as_said(draft, Provenance(by.name, by.person, trusted=True))
-        known = self._catalogue.same_words(lesson.scope, vouched)
-        if known is not None:
+        if known := self._catalogue.same_words(lesson.scope, vouched):
             return Stored(known, "reinforced")
         said = Said(lesson.turns[0].conversation, lesson.turns[0].persona, trusted=trusted)
         return await self._handlers.write(
@@ -199,8 +200,8 @@ class FeedbackApplier:
         since = await asyncio.to_thread(self._corrected.changed_since, turn.observed_at)
         if any(deed.memory_id == said.memory_id for deed in since):
             return Refused("corrected"), False
-        before = list(self._catalogue.visible(lesson.own))
-        effect = await asyncio.to_thread(self._effect, old, draft, turn, before)
+        visible = list(self._catalogue.visible(lesson.own))
+        effect = await asyncio.to_thread(self._effect, old, draft, turn, visible)
         if effect and is_proposed(old.memory):
             draft = replace(draft, proposed=True)  # it is still to be decided
         if effect == "replaces":
@@ -224,7 +225,7 @@ class FeedbackApplier:
         ):
             return outcome, False
         # Earlier turns that are still unread may say the old words again.
-        at = new.memory.created_at
+        at = draft.said_at or turn.observed_at
         await self._corrected.note([lost(DeedKind.TAKEN_BACK, old.scope.name, old.memory, at=at)])
         if is_stored(outcome, "stored"):
             outcome = replace(outcome, how="replaced", former=old)
@@ -252,8 +253,7 @@ def _is_known(turn: QueuedTurn, old: StoredMemory, visible: Sequence[StoredMemor
     """Returns whether the turn's account spoke under its present name before the entry was made: in
     public in the conversation of both; in a private scope, whose members the owner has chosen, in
     the conversation of either."""
-    name, where = folded_name(turn.who), {turn.conversation}
-    where.add(old.memory.provenance.conversation)
+    name, where = folded_name(turn.who), {turn.conversation, old.memory.provenance.conversation}
     if old.scope.is_public and len(where) > 1:
         return False
     return any(
@@ -268,8 +268,9 @@ def _is_known(turn: QueuedTurn, old: StoredMemory, visible: Sequence[StoredMemor
 
 def _repeats(text: str, rules: Sequence[str]) -> bool:
     """Returns whether a draft repeats one of the rules in other words."""
-    words = content(text)
-    return any(len(words & rule) > len(rule) * _MOST_OF_A_RULE for rule in map(content, rules))
+    return any(
+        len(content(text) & rule) > len(rule) * _MOST_OF_A_RULE for rule in map(content, rules)
+    )
 
 
 def _order(rule: str, turn: QueuedTurn) -> MemoryDraft:

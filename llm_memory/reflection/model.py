@@ -28,8 +28,8 @@ from .rules.reply import MOST_CHARS, Doubtful, Unreadable
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer. ``tokens`` are those of prompt and answer together, as the service counted
-    them; None if it does not say. ``model`` is who has answered, where the label does not tell."""
+    """A model's answer. ``tokens``: of prompt and answer together, as the service counted them,
+    None if it does not say. ``model``: who has answered, where the label does not tell."""
 
     text: str
     tokens: int | None = None
@@ -49,10 +49,7 @@ class ChatModel(Protocol):
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         """Returns one answer, without tools and history. ``conversation`` is a umo, and selects the
-        service if the owner configured none. Callers set a deadline.
-
-        Raises ChatFailed for every failure.
-        """
+        service if the owner configured none. Callers set a deadline. Raises ChatFailed alone."""
 
 
 type Purpose = Literal["reading", "asked", "night", "soul"]
@@ -64,15 +61,13 @@ type Schema[T] = Callable[[Completion], T | Doubtful[T] | Unreadable]
 
 _FAILURES: Final = "model_failures"
 _MOST_ANSWER: Final = 4 * REPLY_TOKENS
-"""The most that one answer counts, enough for a model that thinks aloud: one long reply must not
-end all reading until tomorrow."""
+"""The most that one answer counts: a long one must not end all reading until tomorrow."""
 _PAID: Final = ("timeout", "empty")
 """Faults for which services may charge the prompt."""
 OF_PROMPT: Final = ("content", "empty")
 """Faults of what was asked: the service works, and other prompts need not wait."""
 _MOST_REFUSALS: Final = 8
-"""So many of them in a row are the service's fault after all: halving 40 turns down to the one that
-is refused takes fewer."""
+"""So many in a row are the service's fault after all: halving 40 turns takes fewer."""
 
 
 class Rests(ChatFailed):
@@ -85,8 +80,8 @@ class Rests(ChatFailed):
 
 @dataclass(eq=False)
 class Model:
-    """Failures are stored durably: a restart does not shorten the backoff. A call counts as failed
-    from before it is made: if the bot dies in it repeatedly, each start waits longer, too."""
+    """Failures are stored durably, and a call counts as failed from before it is made: neither a
+    restart nor a bot that dies in it shortens the backoff."""
 
     _chat: ChatModel | None
     """None: no model reads turns."""
@@ -117,16 +112,11 @@ class Model:
         group: str | None = None,
     ) -> T:
         """Returns what the schema reads in the model's answer. If that cannot be used, or not all
-        of it, the model is asked once more, with the reason.
+        of it, the model is asked once more, with the reason. ``conversation``: whose model is
+        asked, if the owner has chosen none. ``group``: who pays for it, None for nobody.
 
-        Args:
-            conversation: Whose model is asked, if the owner has chosen none.
-            group: Who pays for it; None for nobody.
-
-        Raises:
-            Rests: No call was made.
-            ChatFailed: No answer, or ``unreadable``: none that can be used.
-            StateUnavailable: The budget cannot be read or written.
+        Raises Rests if no call was made, ChatFailed (``unreadable``: no answer can be used),
+        StateUnavailable.
         """
         call = (conversation, purpose, group)
         completion = await self._call(prompt, *call)
@@ -187,8 +177,8 @@ class Model:
             paid = prompt.tokens if failed.code in _PAID else 0
             await asyncio.to_thread(self._count, paid, group, failed.code)
             raise
-        estimated = prompt.tokens + estimate_tokens(completion.text[:MOST_CHARS])
-        told = max(completion.tokens or 0, 0) or estimated  # not every service says it
+        told = max(completion.tokens or 0, 0)  # not every service says it
+        told = told or prompt.tokens + estimate_tokens(completion.text[:MOST_CHARS])
         tokens = min(told, prompt.tokens + _MOST_ANSWER)
         fault = "" if completion.text.strip() else "empty"
         await asyncio.to_thread(self._count, tokens, group, fault)
@@ -217,8 +207,7 @@ class Model:
 
     def _count(self, tokens: int, group: str | None, fault: str = "") -> None:
         """Count a call's tokens, and whether the service works."""
-        day = self._clock().date()
-        self._book.spend(day, tokens=tokens, failed=bool(fault), group=group)
+        self._book.spend(self._clock().date(), tokens=tokens, failed=bool(fault), group=group)
         self._refusals = self._refusals + 1 if fault in OF_PROMPT else 0
         if not fault or 0 < self._refusals <= _MOST_REFUSALS:
             self._book.put_fact(_FAILURES, "")

@@ -17,22 +17,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from functools import partial
 from typing import Final
 
 from ..errors import ChatFailed, EngineClosed, ScopedMemoryError
 from ..log import logger
 from ..models.data_models import Refused, is_stored
 from ..models.loop import LineName, ReflectionReport, Resting, WaitingLine, group_of
-from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
-from ..remember.deeds import Deeds
-from ..remember.exclusions import Exclusions
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..scopes.paused_conversations import PausedConversations
-from .feedback_applier import FeedbackApplier
+from .feedback_applier import FeedbackApplier, Lesson
 from .model import OF_PROMPT, Completion, Model, Purpose, Rests, Schema
 from .rules.due import LEAST_CALL, Allowance, is_due, worth_of
 from .rules.grounding import grounded
@@ -53,6 +49,10 @@ _PAUSE: Final = 60.0
 """Seconds between two passes."""
 
 
+class Unfit(ChatFailed):
+    """These turns are put aside at once, whatever the service does with others."""
+
+
 @dataclass(eq=False)
 class ReflectionService:
     """Runs one pass at a time, for all callers."""
@@ -63,8 +63,6 @@ class ReflectionService:
     _apply: Callable[..., Awaitable[FeedbackReport]]
     """``CognitiveService.feedback``."""
     _unread_follower: UnreadFollower
-    _corrected: Deeds
-    _exclusions: Exclusions
     _paused_conversations: PausedConversations
     _clock: Clock
     _settings: LoopSettings
@@ -86,10 +84,8 @@ class ReflectionService:
     def resting(self) -> Resting:
         """Returns why turns wait although they are due: a reason that concerns all turns as of now,
         others as of the last pass."""
-        return self._unavailable() or self.last.resting
-
-    def _unavailable(self) -> Resting:
-        return self._model.unavailable_reason() if self._learns else "learning_paused"
+        unavailable = self._model.unavailable_reason() if self._learns else "learning_paused"
+        return unavailable or self.last.resting
 
     async def run(self) -> None:
         """Read what is due, until cancelled or closed."""
@@ -121,12 +117,11 @@ class ReflectionService:
         async with self._reading:
             report = self.last = ReflectionReport()
             self._works, self._passed = False, set()
-            if self._unavailable() in ("", "no_provider"):
+            if self.resting in ("", "no_provider"):
                 report.resting = await self._read_all(conversation)
-            if report.error or report.read:
-                self.error = report.error
-            size = await asyncio.to_thread(self._turns.size, conversation)
-            report.waiting, report.resting = size.waiting, self.resting
+            self.error = report.error if report.read else report.error or self.error
+            report.waiting = (await asyncio.to_thread(self._turns.size, conversation)).waiting
+            report.resting = self.resting
             return report
 
     async def _read_all(self, conversation: str | None) -> Resting:
@@ -142,10 +137,9 @@ class ReflectionService:
                 left, _ = await asyncio.to_thread(self._next, conversation, whole)
                 return "budget" if left and not resting else resting
             try:
-                if not await self._read(said, reply, purpose):
-                    self._passed.add(_line(said))
+                await self._read(said, reply, purpose)
             except Rests as rests:
-                resting = rests.why
+                resting = rests.why or resting
                 self._passed.add(_line(said))
             except ChatFailed as failed:
                 if not await self._is_refused(said, failed, purpose):
@@ -157,16 +151,23 @@ class ReflectionService:
         self, said: Sequence[QueuedTurn], failed: ChatFailed, purpose: Purpose
     ) -> bool:
         """Returns whether it is the words of a line that fail, and not the service. Fewer of its
-        turns are read together next; one that fails alone, and again, is put aside."""
+        turns are read together next; one that fails alone, and again, is put aside: it is kept, can
+        be recalled, and an admin may have it read again."""
         line, of_prompt = _line(said), failed.code in OF_PROMPT
         again, self._suspects[line] = self._suspects[line] > 0, len(said)
         if again and of_prompt and not self._works:
             with suppress(ChatFailed):
                 greeting = Prompt(instructions(), "你好")
                 self._works = await self._ask(greeting, bool, said[0], purpose)
-        if failed.code == "unreadable" or (again and self._works and len(said) == 1):
-            return await self._put_aside(said, str(failed))
-        return of_prompt and (self._works or not again)
+        is_unfit = isinstance(failed, Unfit) or failed.code == "unreadable"
+        if not is_unfit and not (again and self._works and len(said) == 1):
+            return of_prompt and (self._works or not again)
+        if await asyncio.to_thread(self._turns.keep, said, error=str(failed)):
+            logger.warning("turns_set_aside", count=len(said), error=failed)
+            self.last.dead += 1
+            self.last.error = str(failed)
+            self._suspects[line] -= len(said)
+        return True
 
     def _next(self, conversation: str | None, allowance: Allowance) -> tuple[list[QueuedTurn], str]:
         """Returns what to read next, with its answer if there is one already: of a conversation
@@ -187,7 +188,7 @@ class ReflectionService:
         ]
         if not lines:
             return [], ""
-        suspects, used = self._suspects, allowance.used
+        used, suspects = allowance.used, self._suspects
         line = min(lines, key=lambda one: (suspects[one.name] > 0, used.get(one.group, 0)))
         most = max(suspects[line.name] // 2, 1) if suspects[line.name] > 0 else MOST_TURNS
         first = self._turns.waiting(line, most, addressed=addressed)
@@ -209,37 +210,31 @@ class ReflectionService:
             idle=timedelta(minutes=self._settings.idle_minutes),
         )
 
-    async def _read(self, said: Sequence[QueuedTurn], reply: str, purpose: Purpose) -> bool:
+    async def _read(self, said: Sequence[QueuedTurn], reply: str, purpose: Purpose) -> None:
         """Have the model read these turns, unless it has answered already, and apply what it
-        answers. Returns whether they wait no longer. Raises ChatFailed, Rests."""
-        scope = await self._applier.scope_of(said[0].scope)
-        if scope is None:
-            return await self._put_aside(said, "scope_gone")
-        cleared, learned = self._corrected.texts.cleared, self._exclusions.cleared
-        turns = await asyncio.to_thread(lambda: tuple(cleared(learned(one)) for one in said))
-        if not any(one.user_text or (one.reply_text and one in said) for one in turns):
-            return await self._learn(said, Feedback())
-        answer = await asyncio.to_thread(parse_reply, reply)
-        if isinstance(answer, Unreadable):
-            answer = await self._answer(said, turns, scope, purpose)
-            if not await asyncio.to_thread(self._turns.keep, said, reply=_as_text(answer)):
-                return False  # moved, dropped or reworded meanwhile
-        read = partial(read_reply, answer, turns, proposes=self._settings.proposes)
-        return await self._learn(said, await asyncio.to_thread(read))
+        answers. Raises ChatFailed; Rests, too, where they wait on."""
+        lesson = await self._applier.lesson(said)
+        if lesson is None:
+            raise Unfit("scope_gone")
+        feedback, proposes = Feedback(), self._settings.proposes
+        if any(one.user_text or (one.reply_text and one in said) for one in lesson.turns):
+            answer = await asyncio.to_thread(parse_reply, reply)
+            if isinstance(answer, Unreadable):
+                answer = await self._answer(said, lesson, purpose)
+                if not await asyncio.to_thread(self._turns.keep, said, reply=_as_text(answer)):
+                    raise Rests("")  # moved, dropped or reworded meanwhile
+            feedback = await asyncio.to_thread(read_reply, answer, lesson.turns, proposes=proposes)
+        await self._learn(said, feedback)
 
     async def _answer(
-        self,
-        said: Sequence[QueuedTurn],
-        turns: Sequence[QueuedTurn],
-        scope: Scope,
-        purpose: Purpose,
+        self, said: Sequence[QueuedTurn], lesson: Lesson, purpose: Purpose
     ) -> ReflectionReply:
         """Returns what the model answers, as far as it may stand. Raises ChatFailed, Rests."""
-        settings = self._settings
+        settings, known = self._settings, await self._applier.known(lesson)
         prompt = await asyncio.to_thread(
             reflection_prompt,
-            turns,
-            await self._applier.known(turns, scope),
+            lesson.turns,
+            known,
             most_tokens=settings.daily_tokens - REPLY_TOKENS,
             proposes=settings.proposes,
             manner=settings.counts_manner,
@@ -266,36 +261,31 @@ class ReflectionService:
     async def _ask[T](
         self, prompt: Prompt, schema: Schema[T], turn: QueuedTurn, purpose: Purpose
     ) -> T:
-        payer = {"conversation": turn.conversation, "group": group_of(turn.scope)}
-        return await self._model.ask(prompt, schema, purpose=purpose, **payer)
+        return await self._model.ask(
+            prompt,
+            schema,
+            conversation=turn.conversation,
+            purpose=purpose,
+            group=group_of(turn.scope),
+        )
 
-    async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> bool:
+    async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> None:
         first, *also = _tickets(said)
         try:
             applied = await self._apply(feedback, ticket=Ticket(first, tuple(also)))
         except ScopedMemoryError:
             raise  # closed, or a disk error: it is tried again
-        except Exception as error:  # noqa: BLE001  (one answer must not stop the others)
+        except Exception as error:  # one answer must not stop the others
             logger.error("reading_not_applied", error=repr(error))
-            return await self._put_aside(said, f"internal: {type(error).__name__}")
+            raise Unfit("internal", type(error).__name__) from error
         refused = {one.reason for one in applied.outcomes if isinstance(one, Refused)}
         self.last.error = "not_written" if "not_written" in refused else ""
         if self.last.error or not applied.known:
-            return False
+            raise Rests("")
         self.last.read += len(said)
         self.last.stored += sum(is_stored(one, "stored", "replaced") for one in applied.outcomes)
         self.last.dropped += applied.dropped
         self._suspects[_line(said)] -= len(said)
-        return True
-
-    async def _put_aside(self, said: Sequence[QueuedTurn], error: str) -> bool:
-        """They are kept, can be recalled, and an admin may have them read again."""
-        if kept := await asyncio.to_thread(self._turns.keep, said, error=error):
-            logger.warning("turns_set_aside", count=len(said), error=error)
-            self.last.dead += 1
-            self.last.error = error
-            self._suspects[_line(said)] -= len(said)
-        return kept
 
 
 def _as_text(reply: ReflectionReply) -> str:

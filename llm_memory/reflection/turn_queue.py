@@ -48,12 +48,8 @@ _MOST_UNREAD, _LONGEST = 2_000, 400
 
 @dataclass(eq=False)
 class ModelHistories:
-    """Notes durably in which scope each chat history is given to the model.
-
-    AstrBot gives the model the earlier turns of a conversation, and its answers quote them. After
-    the conversation's scope has changed, such an answer would carry words of the former scope to
-    readers of the new one, until AstrBot begins a new history.
-    """
+    """Notes durably in which scope each chat history is given to the model: after a conversation's
+    scope has changed, answers may quote words of the former one, until AstrBot begins another."""
 
     _state: SqliteStateStore
     _mixed: set[str] = field(init=False, default_factory=set)
@@ -64,14 +60,8 @@ class ModelHistories:
         self, umo: str, history: str, scope: str, *, empty: bool = False, switched: bool = False
     ) -> bool:
         """Note that the history is used in this scope. Returns True if it may hold words of another
-        one, also if that is unknown.
-
-        Args:
-            history: Its id in the bot framework.
-            scope: The name of the conversation's scope now.
-            empty: It has no turns yet, so its earlier use does not count.
-            switched: It was used in another scope a moment ago.
-        """
+        one, also if that is unknown. ``empty``: it has no turns yet, so its earlier use does not
+        count. ``switched``: it was used in another scope a moment ago."""
         async with self._lock:
             try:
                 former = await asyncio.to_thread(self._state.model_history, umo, history)
@@ -88,19 +78,17 @@ class ModelHistories:
 
     async def is_of(self, umo: str, history: str, scope: str) -> bool:
         """Returns whether all of the history was made in this scope. Raises StateUnavailable."""
-        noted = asyncio.to_thread(self._state.model_history, umo, history)
-        return await noted == (scope, False)
+        noted = await asyncio.to_thread(self._state.model_history, umo, history)
+        return noted == (scope, False)
 
     def current_is_mixed(self, umo: str) -> bool:
-        """Returns ``is_mixed`` of the history used last since the start; False if there was
-        none."""
+        """Returns ``is_mixed`` of the history used last since the start, False for none."""
         return umo in self._mixed
 
 
 @dataclass(eq=False)
 class UnreadFollower:
-    """Makes each turn recallable when it is queued, and all of them where the queue changed
-    otherwise."""
+    """Makes each turn recallable when it is queued, and all where the queue changed otherwise."""
 
     _unread: UnreadTurns
     _turns: SqliteTurnStore
@@ -129,8 +117,7 @@ class UnreadFollower:
         await self._unread.review()
 
     def _waiting(self) -> dict[str, tuple[QueuedTurn, Scope]]:
-        """Returns the turns that tell something, with their scopes, as far as these have a
-        folder."""
+        """Returns the turns that tell something and whose scopes have a folder, with these."""
         scopes = {scope.name: scope for scope in self._vault.scopes()}
         return {
             turn.ticket_id: (turn, scopes[turn.scope])
@@ -165,16 +152,16 @@ class UnreadFollower:
 
     def _is_shown(self, one: Unread) -> bool:
         names = (one.stored.memory.provenance.conversation, one.map_key)
-        fit = self._told.get(one.ticket_id) == self._corrected.changes[one.stored.scope.name]
-        return fit and not any(map(self._paused_conversations.of, names))
+        changes = self._corrected.changes[one.stored.scope.name]
+        paused = any(map(self._paused_conversations.of, names))
+        return not paused and self._told.get(one.ticket_id) == changes
 
     async def _judge(self, turns: Sequence[Unread]) -> None:
         """Look which turns may be told: each may take a millisecond."""
         changes = Counter(self._corrected.changes)  # with more of them it is looked at again
         numbers = {one.ticket_id: changes[one.stored.scope.name] for one in turns}
         stale = [one for one in turns if self._told.get(one.ticket_id) != numbers[one.ticket_id]]
-        told = filter(self._may_be_told, cooperative(stale))
-        for one in await asyncio.to_thread(list, told):
+        for one in await asyncio.to_thread(list, filter(self._may_be_told, cooperative(stale))):
             self._told[one.ticket_id] = numbers[one.ticket_id]
 
     def _may_be_told(self, one: Unread) -> bool:
@@ -229,8 +216,8 @@ class TurnQueue:
         except (VaultWriteFailed, StateUnavailable, OSError, RuntimeError) as error:
             # RuntimeError: no thread can be started.
             self._lost += 1
-            params = {"count": str(self._lost), "detail": str(error)}
-            self._notices.post(Notice("turns_lost", params=params, error=True))
+            told = {"count": str(self._lost), "detail": str(error)}
+            self._notices.post(Notice("turns_lost", params=told, error=True))
             return Refused("not_written", detail=str(error))
         self._lost = 0
         self._notices.clear("turns_lost")
@@ -250,8 +237,8 @@ class TurnQueue:
             try:
                 return await asyncio.to_thread(work)
             except StateUnavailable as error:
-                waits = loop.time() < late_at and not self._life.is_closing
-                if not waits or "locked" not in error.cause:
+                waits = "locked" in error.cause and not self._life.is_closing
+                if not waits or loop.time() >= late_at:
                     raise
             await asyncio.sleep(_AGAIN)
 

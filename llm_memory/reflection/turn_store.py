@@ -27,7 +27,6 @@ _PUT: Final = f"INSERT OR IGNORE INTO turn ({_COLUMNS}) VALUES ({', '.join('?' *
 _NAMED: Final = "ticket_id IN (SELECT value FROM json_each(?))"
 _OF_NAMED: Final = f"batch_id IN (SELECT batch_id FROM turn WHERE {_NAMED})"  # noqa: S608
 _SPEAKER: Final = "CASE person WHEN '' THEN conversation ELSE person END"
-_MAY_GO: Final = f"batch_id NOT IN (SELECT batch_id FROM batch WHERE error = '') AND NOT {_NAMED}"  # noqa: S608
 _DROP_EMPTY: Final = "DELETE FROM batch WHERE batch_id NOT IN (SELECT batch_id FROM turn)"
 _ASKED: Final = (
     "batch_id NOT IN (SELECT batch_id FROM batch) AND (? = 0 OR reply_text <> '' OR"  # noqa: S608
@@ -42,8 +41,7 @@ FROM (SELECT scope, conversation, persona, COUNT(*) AS turns, MIN(place) AS firs
     FROM turn WHERE {_ASKED} GROUP BY scope, conversation, persona) l
 JOIN turn oldest ON oldest.place = l.first JOIN turn newest ON newest.place = l.last
 ORDER BY l.first"""  # noqa: S608
-_WAITING: Final = f"""
-WITH mine AS (
+_WAITING: Final = f"""WITH mine AS (
     SELECT place AS at, ROW_NUMBER() OVER (PARTITION BY {_SPEAKER} ORDER BY place) AS nth
     FROM turn WHERE {_ASKED} AND scope = ? AND conversation = ? AND persona = ?)
 SELECT {_COLUMNS} FROM mine JOIN turn ON place = at ORDER BY nth, at LIMIT ?"""  # noqa: S608
@@ -62,20 +60,20 @@ class SqliteTurnStore:
         self._file.write(_PUT, [_row(turn)])
 
     def put_instead(self, turn: QueuedTurn, *, day: date) -> str:
-        """Queue a turn in the place of an older one, counted among what was dropped that day: of
-        the group that holds the most places, the oldest turn of the speaker who holds the most.
-        Returns the ticket of that turn; empty, and nothing is done, where all are being read."""
-        groups = Counter([group_of(turn.scope)])
+        """Queue a turn in the place of another, counted among what was dropped that day: the oldest
+        of the loudest speaker of the group with the most. Returns that turn's ticket; empty, and
+        nothing is done, where all are being read."""
         with self._file.transaction() as connection:
             held = connection.execute(
-                f"SELECT scope, COUNT(*), ticket_id, MIN(place) FROM turn WHERE {_MAY_GO}"  # noqa: S608
+                "SELECT scope, COUNT(*), ticket_id, MIN(place) FROM turn WHERE batch_id NOT IN"  # noqa: S608
+                f" (SELECT batch_id FROM batch WHERE error = '') AND NOT {_NAMED}"
                 f" GROUP BY scope, {_SPEAKER}",
                 (_all(self.read_now),),
             ).fetchall()
             if not held:
                 return ""
-            for scope, count, *_ in held:
-                groups[group_of(scope)] += count
+            held_by = (group_of(scope) for scope, count, *_ in held for _ in range(count))
+            groups = Counter((group_of(turn.scope), *held_by))
             scope, _, ticket, _ = max(held, key=lambda one: (groups[group_of(one[0])], *one[1::-1]))
             connection.execute("DELETE FROM turn WHERE ticket_id = ?", (ticket,))
             connection.execute(_DROP_EMPTY)
@@ -84,25 +82,23 @@ class SqliteTurnStore:
         return str(ticket)
 
     def turns(self, ticket_ids: Collection[str]) -> list[QueuedTurn]:
-        """Returns those that are still here, in the order in which they came."""
+        """Returns those that are still here, the oldest first."""
         return self._turns(_NAMED, _all(ticket_ids))
 
     def lines(self, *, addressed: bool = False) -> list[WaitingLine]:
-        """Returns what waits, the oldest line first. ``addressed``: of turns that were said to the
-        bot, in private or answered by it, as if there were no others."""
-        rows = self._file.rows(_LINES, (int(addressed),))
+        """Returns what waits, the oldest line first. ``addressed``: as if there were only turns in
+        private, or answered by the bot."""
         return [
             WaitingLine(*name, *map(datetime.fromisoformat, (oldest, newest)), key, chars)
-            for *name, oldest, newest, key, chars in rows
+            for *name, oldest, newest, key, chars in self._file.rows(_LINES, (int(addressed),))
         ]
 
     def waiting(
         self, line: WaitingLine, limit: int, *, addressed: bool = False
     ) -> list[QueuedTurn]:
-        """Returns the first turns of a line: the first of each speaker, then the second of each,
-        and so on."""
+        """Returns the first of each speaker of a line, then the second of each, and so on."""
         rows = self._file.rows(_WAITING, (int(addressed), *line.name, limit))
-        return [_turn(row) for row in rows]
+        return list(map(_turn, rows))
 
     def newest(self, limit: int) -> list[QueuedTurn]:
         """Returns the newest turns, of those put aside, too."""
@@ -117,8 +113,8 @@ class SqliteTurnStore:
             if self.turns(tickets) != [*turns]:
                 return False
             connection.execute("INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?)", _row(batch))
-            values = (batch.batch_id, _all(tickets))
-            connection.execute(f"UPDATE turn SET batch_id = ? WHERE {_NAMED}", values)  # noqa: S608
+            change = f"UPDATE turn SET batch_id = ? WHERE {_NAMED}"  # noqa: S608
+            connection.execute(change, (batch.batch_id, _all(tickets)))
         return True
 
     def release(self, *, dead: bool) -> int:
@@ -132,7 +128,7 @@ class SqliteTurnStore:
         return [Batch(*row) for row in self._file.rows("SELECT * FROM batch ORDER BY rowid")]
 
     def of_batch(self, batch_id: str) -> list[QueuedTurn]:
-        """Returns the turns of a batch, in the order in which they came."""
+        """Returns the turns of a batch, the oldest first."""
         return self._turns("batch_id = ?", batch_id)
 
     def of_scope(self, scope: str) -> list[QueuedTurn]:
@@ -141,11 +137,10 @@ class SqliteTurnStore:
 
     def _turns(self, which: str, *values: object) -> list[QueuedTurn]:
         question = f"SELECT {_COLUMNS} FROM turn WHERE {which} ORDER BY place"  # noqa: S608
-        return [_turn(row) for row in self._file.rows(question, values)]
+        return list(map(_turn, self._file.rows(question, values)))
 
     def reword(self, turns: Sequence[QueuedTurn]) -> None:
-        """Put these texts in the place of what was said and answered, and these ids in the place of
-        what was recalled and stored. Unknown ones are ignored."""
+        """Put these texts and ids in the place of what the turns have; unknown ones are ignored."""
         changed = ((t.user_text, t.reply_text, t.recalled, t.stored, t.ticket_id) for t in turns)
         self._file.write(
             "UPDATE turn SET user_text = ?, reply_text = ?, recalled = ?, stored = ?"
@@ -158,33 +153,30 @@ class SqliteTurnStore:
         return frozenset(str(row[0]) for row in self._file.rows("SELECT DISTINCT scope FROM turn"))
 
     def tickets(self, scope: str, conversations: Collection[str]) -> list[str]:
-        """Returns the turns of a scope that were said in one of the conversations: by their id, or
-        by what the owner's map calls them by."""
-        named = {*conversations}
-        return [t.ticket_id for t in self.of_scope(scope) if named & {t.conversation, t.map_key}]
+        """Returns the turns of a scope that were said in one of the conversations, by their id or
+        by the owner's map."""
+        said = self.of_scope(scope)
+        return [t.ticket_id for t in said if {t.conversation, t.map_key} & {*conversations}]
 
     def rescope(self, ticket_ids: Collection[str], source: str, target: str) -> list[str]:
-        """Have these turns, and what they are read in, belong to another scope from now on.
-        Returns those that changed: a turn that is read together with one that is not named
-        stays. All at once, or nothing."""
+        """Have these turns, and their batches, belong to another scope. Returns those that changed:
+        one that is read together with one that is not named stays. All at once, or nothing."""
         named = _all(ticket_ids)
         with self._file.transaction() as connection:
-            found = connection.execute(
+            moved = connection.execute(
                 f"SELECT ticket_id FROM turn WHERE {_NAMED} AND scope = ? AND batch_id NOT IN"  # noqa: S608
                 f" (SELECT batch_id FROM turn JOIN batch USING (batch_id) WHERE NOT {_NAMED})"
                 " ORDER BY place",
                 (named, source, named),
-            )
-            moved = [str(ticket) for (ticket,) in found]
-            values = (target, _all(moved))
+            ).fetchall()
+            values = (target, _all([ticket for (ticket,) in moved]))
             connection.execute(f"UPDATE turn SET scope = ? WHERE {_NAMED}", values)  # noqa: S608
             connection.execute(f"UPDATE batch SET scope = ? WHERE {_OF_NAMED}", values)  # noqa: S608
-        return moved
+        return [str(ticket) for (ticket,) in moved]
 
     def drop(self, ticket_ids: Collection[str]) -> None:
-        """Delete turns: what they taught stands in the vault, or is not to be learned. Unknown ones
-        are ignored. A batch without turns goes with them, and an answer about more turns than are
-        left. All at once, or nothing."""
+        """Delete turns, unknown ones are ignored, and with them batches without turns and answers
+        about more turns than are left. All at once, or nothing."""
         gone = (_all(ticket_ids),)
         with self._file.transaction() as connection:
             connection.execute(f"DELETE FROM batch WHERE error = '' AND {_OF_NAMED}", gone)  # noqa: S608
@@ -192,22 +184,22 @@ class SqliteTurnStore:
             connection.execute(_DROP_EMPTY)
 
     def count(self) -> int:
-        """Returns how many there are. Cheap: it is asked before each ``put``."""
+        """Returns how many there are."""
         return int(self._file.rows("SELECT COUNT(*) FROM turn")[0][0])
 
     def size(self, conversation: str | None = None) -> QueueSize:
         """Returns how many there are, or of a conversation, by how far they are."""
-        rows = self._file.rows(
+        ((waiting, dead),) = self._file.rows(
             "SELECT TOTAL(b.batch_id IS NULL), TOTAL(b.batch_id IS NOT NULL) FROM turn"
             " LEFT JOIN batch b ON b.batch_id = turn.batch_id AND b.error <> ''"
             " WHERE ? IS NULL OR turn.conversation = ?",
             (conversation, conversation),
         )
-        return QueueSize(*map(int, rows[0]))
+        return QueueSize(int(waiting), int(dead))
 
 
 def _all(ids: Collection[str]) -> str:
-    """Returns the value of a question for all of these."""
+    """Returns the value for ``_NAMED``."""
     return json.dumps([*ids])
 
 
