@@ -18,7 +18,6 @@ from ..models.vault_layout import SCOPES
 from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..storage.disk_space import RESERVE, free_bytes
-from ..storage.files import is_link
 from ..transfer.line_files import TransferFolders
 from ..transfer.store_reader import MAX_FILE
 from ..transfer.store_transfer import heads
@@ -111,7 +110,7 @@ class Backup:
     def _kept(self) -> list[Path]:
         """Returns the nightly backups, the oldest first."""
         named = (path for path in self._folder.glob("*") if _NAME.fullmatch(path.name))
-        return sorted(path for path in named if path.is_file() and not is_link(path))
+        return sorted(path for path in named if path.is_file())
 
     def _rotate(self, newest: Path) -> None:
         kept = sorted(self._kept(), key=lambda path: path == newest)

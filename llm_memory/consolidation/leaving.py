@@ -51,7 +51,9 @@ from ..storage.loop_facts import Evidence, SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
 from .report import SleepReport
 
-_TOP, _LOW, _WEAK = 80, 40, 10
+_WEAK: Final = 10
+_LOSSES: Final = ((80, 0), (40, 3), (0, 6))
+"""From which strength on how much of it is lost each time; see above."""
 _MOST_TIMES: Final = 5
 AT_ONCE: Final = 10
 """The most memories whose strength a kill may leave as it was."""
@@ -66,19 +68,16 @@ FADED: Final = ("夜间整理：想起了总没用", "Nightly tidy-up: recalled,
 def may_leave(stored: StoredMemory) -> bool:
     """Returns False for what is kept on purpose: active memories, decided proposals, journals of
     earlier versions, and tasks, which are done or open instead of strong or weak."""
-    memory = stored.memory
-    kept = memory.active or topic_of(stored.path) is Topic.TASKS or is_digest(memory)
-    return not (kept or is_decided(memory))
+    memory, is_task = stored.memory, topic_of(stored.path) is Topic.TASKS
+    return not (memory.active or is_task or is_digest(memory) or is_decided(memory))
 
 
 def weigh(strength: int, times: int) -> int:
     """Returns the strength after a memory was so many times more often useful than useless."""
-    times = max(min(times, _MOST_TIMES), -_MOST_TIMES)
-    if times >= 0:
-        return min(strength + 2 * times, MAX_STRENGTH)
-    for _ in range(-times if strength < _TOP else 0):
-        strength -= 6 if strength < _LOW else 3
-    return max(strength, MIN_STRENGTH)
+    for _ in range(min(abs(times), _MOST_TIMES)):
+        loss = next(loss for least, loss in _LOSSES if strength >= least)
+        strength += 2 if times > 0 else -loss
+    return max(min(strength, MAX_STRENGTH), MIN_STRENGTH)
 
 
 async def rewritten(
@@ -167,8 +166,8 @@ class Leaving:
         for one in some:
 
             def made(memory: Memory, times: int = one.useful - one.useless) -> Memory:
-                after = weigh(memory.strength, times)
-                return memory if memory.active else replace(memory, strength=after)
+                weighed = replace(memory, strength=weigh(memory.strength, times))
+                return memory if memory.active else weighed
 
             if stored := self._passive(one):
                 await rewritten(self._editor, stored, made)
@@ -179,10 +178,9 @@ class Leaving:
         where it has none, questions. Returns 0 if both stay: one was changed meanwhile."""
 
         def made(memory: Memory) -> Memory:
-            tags = tuple(dict.fromkeys((*memory.tags, *loser.memory.tags)))[:MAX_TAGS]
-            strength = max(memory.strength, loser.memory.strength)
-            asks = memory.asks or loser.memory.asks
-            took = replace(memory, strength=strength, tags=tags, asks=asks)
+            other, tags = loser.memory, dict.fromkeys((*memory.tags, *loser.memory.tags))
+            strength, asks = max(memory.strength, other.strength), memory.asks or other.asks
+            took = replace(memory, strength=strength, tags=tuple(tags)[:MAX_TAGS], asks=asks)
             return memory if memory.active else took
 
         kept = await rewritten(self._editor, into, made)
@@ -212,19 +210,12 @@ def weaker_of(
     for other, similarity in sorted(near, key=lambda pair: -pair[1]):
         # Whatever an index answers: what one person may read never becomes what all may, and the
         # words of only one of them may belong to a decision.
-        if _kept_apart(other) != _kept_apart(stored):
+        apart = other.scope != stored.scope or place_name(other) != place_name(stored)
+        if apart or proposal_of(other.memory) != proposal_of(stored.memory):
             continue
-        older, newer = sorted((stored, other), key=_age)
+        older, newer = sorted((stored, other), key=lambda one: one.memory.created_at)
         for loser, into, limits in ((newer, older, thresholds), (older, newer, alike)):
             said = decide(loser.memory, [(into, similarity)], limits)
             if may_leave(loser) and isinstance(said, Reinforce):
                 return loser, into
     return None
-
-
-def _kept_apart(stored: StoredMemory) -> tuple[object, ...]:
-    return stored.scope, place_name(stored), proposal_of(stored.memory)
-
-
-def _age(stored: StoredMemory) -> tuple[float, str]:
-    return stored.memory.created_at.timestamp(), stored.memory.memory_id

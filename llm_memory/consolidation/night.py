@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ..errors import EngineClosed, StateUnavailable
@@ -30,8 +31,8 @@ from .leaving import Leaving
 from .pages import MemoryPages
 from .purge import Purge
 from .questions import QuestionStep
-from .report import Postponed, SleepReport, as_json, from_json
-from .rules.schedule import was_missed
+from .report import Postponed, SleepReport
+from .rules.schedule import last_due
 
 _FACT: Final = "night"
 _SAME_NIGHT: Final = timedelta(hours=1)
@@ -90,24 +91,22 @@ class Night:
     async def load(self) -> None:
         """Read what is known of the last run. Where that cannot be read, nights are counted from
         now."""
-        try:
+        with suppress(StateUnavailable, EngineClosed, ValueError):
             if text := await asyncio.to_thread(self._loop_book.fact, _FACT):
-                self._last = from_json(text)
+                self._last = SleepReport.of_json(text)
                 self.report = self._last if self._last.reason else self.report
             else:
                 await self._keep(self._last)
-        except (StateUnavailable, EngineClosed, ValueError) as error:
-            logger.debug("nights are counted from now: {!r}", error)
 
     async def _keep(self, report: SleepReport) -> None:
-        await asyncio.to_thread(self._loop_book.put_fact, _FACT, as_json(report))
+        await asyncio.to_thread(self._loop_book.put_fact, _FACT, report.as_json())
 
     def missed(self, at: tuple[int, int]) -> bool:
         """Returns True if a run was due at this local time since the last one, and where the clock
         was wrong then: it shows a time before that one."""
         now = self._clock()
-        ended = self._last.ended or now
-        return now < ended - _SAME_NIGHT or was_missed(now, at, ended + _SAME_NIGHT)
+        ended, due = ((one or now).astimezone(UTC) for one in (self._last.ended, last_due(now, at)))
+        return now.astimezone(UTC) < ended - _SAME_NIGHT or due > ended + _SAME_NIGHT
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
         """Do a whole run. ``postponed`` of the report says why none was made.

@@ -10,8 +10,9 @@ import asyncio
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from heapq import nsmallest
+from itertools import product
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -60,53 +61,51 @@ class MemoryPages:
 
     async def run(self, scope: Scope) -> SleepReport:
         """Write what has changed. Raises VaultWriteFailed."""
-        if not self._cleared:
-            await asyncio.to_thread(self._pages.open)
         living = list(self._catalogue.visible(ScopeFilter((scope,))))
-        done = await self._write(scope, MEMORY_PAGE, await asyncio.to_thread(self._told, living))
-        # What earlier versions wrote there goes: that page is a person's.
-        done = done.plus(await self._write(scope, PRIMER_PAGE, ""))
+        written = await shielded(asyncio.to_thread(self._renewed, scope, living))
+        for name, done in written.items():
+            subject = f"{scope.name}/{name}"
+            if done is None:
+                params = {"scope": scope.name, "path": name}
+                self._notices.post(Notice("page_left", subject, params))
+            else:
+                self._notices.clear("page_left", subject)
+        told = list(written.values())
+        return SleepReport(pages=told.count(True), left=told.count(None))
+
+    def _renewed(self, scope: Scope, living: Iterable[StoredMemory]) -> dict[str, bool | None]:
+        """Write the pages. Returns by name whether that was needed, None for one left alone."""
+        if not self._cleared:
+            self._pages.open()
+        texts = Texts.of("en" if self._english else "zh")
+        page = memory_page((s for s in cooperative(living) if not is_digest(s.memory)), texts)
+        write = partial(rewrite, title=texts.say("page.title"), english=self._english)
+        written = {
+            MEMORY_PAGE: write(self._pages, scope, MEMORY_PAGE, lambda _: page),
+            # What earlier versions wrote there goes: that page is a person's.
+            PRIMER_PAGE: write(self._pages, scope, PRIMER_PAGE, lambda _: ""),
+        }
         corrections = self._corrected.changes[scope.name]
-        if done.pages or self._cleared.get(scope.name) != corrections:
-            await shielded(asyncio.to_thread(self._clear_former, scope))
+        if True in written.values() or self._cleared.get(scope.name) != corrections:
+            self._clear_former(scope)
             self._cleared[scope.name] = corrections
-        return done
-
-    @cached_property
-    def _texts(self) -> Texts:
-        """Read first in a thread: the catalogue is slow to load."""
-        return Texts.of("en" if self._english else "zh")
-
-    def _told(self, living: Iterable[StoredMemory]) -> str:
-        entries = (one for one in cooperative(living) if not is_digest(one.memory))
-        return memory_page(entries, self._texts)
-
-    async def _write(self, scope: Scope, name: str, text: str) -> SleepReport:
-        subject, title = f"{scope.name}/{name}", self._texts.say("page.title")
-        write = partial(rewrite, title=title, english=self._english)
-        step = asyncio.to_thread(write, self._pages, scope, name, lambda _: text)
-        if (written := await shielded(step)) is None:
-            params = {"scope": scope.name, "path": name}
-            self._notices.post(Notice("page_left", subject, params))
-            return SleepReport(left=1)
-        self._notices.clear("page_left", subject)
-        return SleepReport(pages=int(written))
+        return written
 
     def _clear_former(self, scope: Scope) -> None:
         """Remove lines that hold what was corrected from the former texts, and whole lines: one may
         hold the beginning of an entry only. Raises VaultWriteFailed."""
         corrected = {one.memory_id for one in self._corrected.of_scope(scope.name)}
-
-        def stays(line: str) -> bool:
-            told = corrected.isdisjoint(_ID.findall(line))
-            return told and self._corrected.texts.text_cleared(scope.name, line) == line
-
-        names = [part_path(name, n + 1) for name in (MEMORY_PAGE, PRIMER_PAGE) for n in range(KEPT)]
-        for path in map(archive_path, names):
+        cleared = partial(self._corrected.texts.text_cleared, scope.name)
+        for name, number in product((MEMORY_PAGE, PRIMER_PAGE), range(1, KEPT + 1)):
+            path = archive_path(part_path(name, number))
             page = self._pages.read(scope, path)
-            lines = (text_of(page) or "").splitlines(keepends=True)
-            left = "".join(filter(stays, cooperative(lines)))
-            if left != "".join(lines):
+            text = text_of(page) or ""
+            left = "".join(
+                line
+                for line in cooperative(text.splitlines(keepends=True))
+                if corrected.isdisjoint(_ID.findall(line)) and cleared(line) == line
+            )
+            if left != text:
                 self._pages.write(scope, path, left.encode(), page)
 
 

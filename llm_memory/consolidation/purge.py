@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -46,11 +46,10 @@ from .backup import Backup
 from .report import SleepReport
 
 _AGAIN_SECONDS: Final = 3.0
-"""Then what failed is tried once more: an index may be writing, a backup program reading."""
+"""Then all is tried once more: an index may be writing, a backup program reading."""
 _DETAIL_CHARS: Final = 300
 _STATE: Final = ("state/state.sqlite", "state/state.sqlite-wal")
 """They have the words that are looked for until those are sealed."""
-_BACKUPS: Final = "backups/daily/"
 
 type Step = Callable[[], object]
 """Takes the statements out of one of our files. Blocks, or returns what is to be awaited; is
@@ -71,8 +70,8 @@ class Purge:
     _loop_book: SqliteLoopFacts
     _lexical: LexicalService
     _indexing: IndexingService
-    _walks: Mapping[str, Callable[[Collection[str]], None]]
-    """By path: what removes ids from the records of walks over memories. These block."""
+    _anew: Mapping[str, Callable[[set[str]], object]]
+    """By path: how ids are taken out of what may not be open, or is slow to build."""
     _vault: MarkdownVault
     _catalogue: Catalogue
     _note_book: NoteBook
@@ -88,10 +87,10 @@ class Purge:
             if self._catalogue.get(Key(name, memory_id)):  # a person has put it back
                 await self._corrected.not_purged(name, memory_id)
         traces = await asyncio.to_thread(self._traces, list(self._catalogue.all()))
-        left = await self._taken_out(traces) if traces.deeds else []
+        left = await self._taken_out(traces, ()) if traces.deeds else []
         if left:
             await asyncio.sleep(_AGAIN_SECONDS)
-            left = await self._taken_out(traces)
+            left = await self._taken_out(traces, left)
         if left:
             params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
             self._notices.post(Notice("purge_unfinished", params=params))
@@ -106,12 +105,11 @@ class Purge:
         stay: living and archived entries, notes, and turns since."""
         asked = self._corrected.all_in_words()
         if not asked:
-            return Traces((), set(), (), ())
+            return Traces((), set(), ())
         folders, turns = {scope.name for scope in self._vault.scopes()}, self._queued()
         for_good = {memory_id for _, memory_id in self._corrected.unsealed()}
-        archived = self._vault.archived_anywhere()
-        kept = [one.memory for one in living]
-        kept += [one for one in archived if one.memory_id not in for_good]
+        archived = (m for m in self._vault.archived_anywhere() if m.memory_id not in for_good)
+        kept = [*(stored.memory for stored in living), *archived]
         there = {one.memory_id for one in kept}
         needed = {(one.memory_id, same_words(one.judgment)) for one in cooperative(kept)}
         # A turn that is not read yet may be wanted back, unless it is to go for good.
@@ -126,18 +124,20 @@ class Purge:
             # A folder that is gone may be back tomorrow, with what was forgotten in it.
             and {one.scope, one.target or one.scope} <= folders
         ]
-        texts = [note.text for note in self._note_book.all()]
-        for turn in turns:
-            if any(turn.observed_at >= one.at for one in deeds):
-                texts += [turn.user_text, turn.reply_text]
-        entries = [one for one in kept if not is_digest(one)]
-        return Traces(deeds, {one.memory_id for one in deeds} - there, entries, texts)
+        since = [t for t in turns if any(t.observed_at >= one.at for one in deeds)]
+        others = chain(
+            (render(one) for one in kept if not is_digest(one)),
+            (note.text for note in self._note_book.all()),
+            (text for turn in since for text in (turn.user_text, turn.reply_text)),
+        )
+        return Traces(deeds, {one.memory_id for one in deeds} - there, others)
 
     def _queued(self) -> list[QueuedTurn]:
         return [turn for scope in self._turns.scopes() for turn in self._turns.of_scope(scope)]
 
-    async def _taken_out(self, traces: Traces) -> list[str]:
-        """Take the statements out of every file. Returns what is left, by file."""
+    async def _taken_out(self, traces: Traces, found: Sequence[str]) -> list[str]:
+        """Take the statements out of every file. Returns what is left, by file. ``found``: what
+        was before, for what is made anew only then."""
         ids = traces.ids
         async with self._living.writing:
             left = await self._done(
@@ -149,21 +149,12 @@ class Purge:
                 }
             )
         left += await asyncio.to_thread(self._backup.rewrite, traces.cut)
-        left += [_BACKUPS] * traces.uncut
+        left += ["backups/daily/"] * traces.uncut
         left += await self._done(self._logs)
-        found = await self._found(traces)
-        # What may not be open, or is slow to build, is made anew where it has an id.
-        anew: dict[str, Step] = {name: partial(step, ids) for name, step in self._walks.items()}
-        anew["index/chroma/"] = self._indexing.begin_anew
-        holding = [where for where in anew if any(path.startswith(where) for path in found)]
-        if holding:
-            left += await self._done({where: anew[where] for where in holding})
-            found = await self._found(traces)
-        return [*left, *found]
-
-    async def _found(self, traces: Traces) -> list[str]:
-        found = await shielded(asyncio.to_thread(self._files.search, traces.are_in))
-        return [path for path in found if path not in _STATE]
+        held = [where for where in self._anew if any(path.startswith(where) for path in found)]
+        left += await self._done({where: partial(self._anew[where], ids) for where in held})
+        left += await shielded(asyncio.to_thread(self._files.search, traces.are_in))
+        return [path for path in left if path not in _STATE]
 
     async def _done(self, steps: Mapping[str, Step]) -> list[str]:
         """Do each step. Returns which failed, and why."""
@@ -218,10 +209,8 @@ class Traces:
     deeds: Sequence[Deed]
     ids: set[str]
     """Those that no entry has any more."""
-    others: Iterable[Memory]
-    """The other entries."""
-    texts: Iterable[str]
-    """Where else the words may stand: notes, and turns since."""
+    others: Iterable[str]
+    """Where else the words may stand: other entries, notes, and turns since."""
     uncut: bool = False
     """``cut`` has left something."""
 
@@ -247,8 +236,8 @@ class Traces:
     @cached_property
     def _also(self) -> set[str]:
         """What others say as well."""
-        texts = cooperative(chain(map(render, self.others), self.texts))
-        return {words for text in texts for words in self._forms.values() if words in text}
+        wanted, texts = self._forms.values(), cooperative(self.others)
+        return {words for text in texts for words in wanted if words in text}
 
     def is_gone(self, memory: Memory) -> bool:
         """Returns True for an archived entry that is purged, and for a journal that repeats it."""

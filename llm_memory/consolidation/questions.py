@@ -18,11 +18,10 @@ from ..catalogue.rules.closing import is_over
 from ..catalogue.rules.tasks import is_done
 from ..catalogue.rules.timeline import is_digest
 from ..errors import ChatFailed
-from ..log import logger
 from ..models.data_models import MemoryDraft, Refused, StoredMemory
 from ..models.passages import Key, place_name
 from ..models.scope import Scope
-from ..reflection.model import Completion, Model, Rests
+from ..reflection.model import Completion, Model
 from ..reflection.rules.prompt import Prompt, as_data
 from ..reflection.rules.reply import Unreadable, as_text, as_texts, find_answer, usable
 from ..remember.edit import DraftChecks, MemoryEditor
@@ -34,10 +33,8 @@ from ..texts import Spoken, Texts
 from .leaving import rewritten
 from .report import SleepReport
 
-_CALLS: Final = 2
-"""Calls for a scope in one night: a scope that was just imported leaves tokens for others."""
 AT_ONCE: Final = 20
-"""Memories of one prompt."""
+"""Memories of a scope in one night: one that was just imported leaves tokens for others."""
 _CHARS: Final = 240
 _NAMES: Final = ("ask", "question")
 
@@ -62,20 +59,15 @@ class QuestionStep:
     """The words of each memory that was asked about."""
 
     async def run(self, scope: Scope) -> SleepReport:
-        """Ask a few times. A model that fails, or is none, costs nothing else.
-
-        Raises StateUnavailable, VaultWriteFailed.
-        """
-        count = 0
-        for _ in range(_CALLS):
-            batch = await asyncio.to_thread(self._next, self._catalogue.of_scope(scope))
-            found = await self._ask(batch) if batch else None
-            if found is None:
-                break
-            self._asked |= {entry_key(stored): stored.memory.judgment for stored in batch}
-            for index, asks in found.items():
-                count += await shielded(self._give(batch[index], asks))
-        return SleepReport(asked=count)
+        """Ask once. A model that fails, or is none, costs nothing else. Raises StateUnavailable,
+        VaultWriteFailed."""
+        batch = await asyncio.to_thread(self._next, self._catalogue.of_scope(scope))
+        found = await self._ask(batch) if batch else None
+        if found is None:
+            return SleepReport()
+        self._asked |= {entry_key(stored): stored.memory.judgment for stored in batch}
+        given = [await shielded(self._give(batch[n], asks)) for n, asks in found.items()]
+        return SleepReport(asked=sum(given))
 
     def _next(self, living: Sequence[StoredMemory]) -> list[StoredMemory]:
         """Returns the memories to ask about next: the most used first, then the newest, all with
@@ -96,17 +88,14 @@ class QuestionStep:
 
     async def _ask(self, batch: Sequence[StoredMemory]) -> Questions | None:
         """Returns the answer of the model of a conversation in which one of them was said; None if
-        it is not to be asked any more."""
+        it did not answer, and these wait for another night."""
         spoken: Spoken = "en" if self._english else "zh"
         prompt = await asyncio.to_thread(question_prompt, batch, spoken)
         said_in = (stored.memory.provenance.conversation for stored in batch)
         where, schema = next(filter(None, said_in), ""), partial(read_questions, batch=batch)
         try:
             return await self._model.ask(prompt, schema, conversation=where, purpose="night")
-        except Rests:
-            return None
         except ChatFailed as error:
-            logger.info("model_silent", error=error)
             return {} if error.code == "unreadable" else None
 
     async def _give(self, stored: StoredMemory, asks: tuple[str, ...]) -> bool:
@@ -138,10 +127,8 @@ def read_questions(given: Completion, batch: Sequence[StoredMemory]) -> Question
     if isinstance(answer, Unreadable):
         return answer
     named = dict(_by_number(next((answer[name] for name in _NAMES if name in answer), {})))
-    found: dict[int, tuple[str, ...]] = {}
-    for index, stored in enumerate(batch):
-        asks = usable(named.get(str(index + 1), ()), stored.memory.judgment)
-        found |= {index: asks} if asks else {}
+    some = (usable(named.get(str(n), ()), s.memory.judgment) for n, s in enumerate(batch, start=1))
+    found = {index: asks for index, asks in enumerate(some) if asks}
     return found if found or not named else Unreadable("wrong_type: asks")
 
 

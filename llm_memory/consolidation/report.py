@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
-from typing import Final, Literal
-
-_MOST_ERRORS: Final = 20
+from typing import Literal
 
 type Postponed = Literal["", "migrating", "building", "sleeping", "unready"]
 """Why a run did not begin; empty where it did. Each has a text in the i18n files. ``sleeping``:
@@ -50,17 +48,16 @@ class SleepReport:
             for field in fields(self)
             if isinstance(field.default, int)
         }
-        errors = (*self.errors, *done.errors)[:_MOST_ERRORS]
-        return replace(self, **counts, backup=done.backup or self.backup, errors=errors)
+        backup, errors = done.backup or self.backup, (*self.errors, *done.errors)
+        return replace(self, **counts, backup=backup, errors=errors)
 
+    def as_json(self) -> str:
+        """Returns what ``of_json`` reads."""
+        return json.dumps(asdict(self), ensure_ascii=False, default=datetime.isoformat)
 
-def as_json(report: SleepReport) -> str:
-    """Returns what ``from_json`` reads."""
-    return json.dumps(asdict(report), ensure_ascii=False, default=datetime.isoformat)
+    @classmethod
+    def of_json(cls, text: str) -> SleepReport:
+        """Read a report; fields of another version are ignored. Raises ValueError."""
+        from pydantic import TypeAdapter
 
-
-def from_json(text: str) -> SleepReport:
-    """Read a report; fields of another version are ignored. Raises ValueError."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(SleepReport).validate_json(text)
+        return TypeAdapter(cls).validate_json(text)

@@ -307,7 +307,8 @@ class Parts(Told):
     questions = wired(QuestionStep, editor="handlers", uses="uses.of")
     purge = wired(
         Purge,
-        walks=lambda p: {
+        anew=lambda p: {
+            "index/chroma/": lambda _: p.indexing.begin_anew(),
             "state/migration.sqlite": p.migration_store.forget,
             **({"state/adoption/": p.staging.forget} if p.staging else {}),
         },

@@ -366,12 +366,12 @@ async def test_what_others_say_as_well_stays_where_they_say_it(
 def test_what_others_say_is_looked_for_only_where_words_were_found() -> None:
     looked = list[str]()
 
-    def others() -> Iterator[Memory]:
+    def others() -> Iterator[str]:
         looked.append("at others")
-        yield Memory("m-0002", ALSO, EVENING)
+        yield ALSO
 
     deed = Deed(DeedKind.FORGOTTEN, "家人", "m-0001", SECRET, EVENING, number=1)
-    traces = purge.Traces([deed], set(), others(), ())
+    traces = purge.Traces([deed], set(), others())
     assert not traces.are_in([b"x" * 1000] * 1000)
     assert not looked
     assert not traces.are_in([SECRET.encode()] * 2)

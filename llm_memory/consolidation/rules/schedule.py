@@ -12,12 +12,8 @@ from datetime import UTC, datetime, time, timedelta
 def last_due(now: datetime, at: tuple[int, int]) -> datetime:
     """The newest moment, not after ``now``, that a run was due at."""
     due = _on(now, at, days=0)
-    return due if _instant(due) <= _instant(now) else _on(now, at, days=-1)
-
-
-def was_missed(now: datetime, at: tuple[int, int], slept: datetime) -> bool:
-    """True if a run was due after the last one, and did not come."""
-    return _instant(last_due(now, at)) > _instant(slept)
+    # Two times of one zone would be compared by what their clocks show.
+    return due if due.astimezone(UTC) <= now.astimezone(UTC) else _on(now, at, days=-1)
 
 
 def _on(now: datetime, at: tuple[int, int], *, days: int) -> datetime:
@@ -25,8 +21,3 @@ def _on(now: datetime, at: tuple[int, int], *, days: int) -> datetime:
     local = datetime.combine(day, time(*at), tzinfo=now.tzinfo)
     # A time that a spring night lacks: through UTC it becomes the one that clocks show then.
     return local.astimezone(UTC).astimezone(now.tzinfo)
-
-
-def _instant(moment: datetime) -> datetime:
-    """Two times of one zone are compared by what their clocks show, else."""
-    return moment.astimezone(UTC)
