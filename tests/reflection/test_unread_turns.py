@@ -10,12 +10,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import (
-    ConversationId,
-    DeedKind,
-    StoredMemory,
-    is_changed,
-)
+from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
@@ -23,30 +18,14 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import Markdow
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    Rig,
-    group,
-    person,
-    private,
-    running,
-    running_on_vectors,
-)
-from astrbot_plugin_scoped_memory.tests.support.reflecting import (
-    FAMILY,
-    Bot,
-    answer,
-    learned,
-    reflect,
-    say,
-    texts_of,
-)
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
+from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, Bot, reflect, say
 
 pytestmark = pytest.mark.engine
 
-SAID, ASKED = "门禁卡放在鞋柜第二格", "门禁卡放在哪儿"
+SAID, ASKED, OTHERWISE = "门禁卡放在鞋柜第二格", "门禁卡放在哪儿", "怎么进小区大门"
 ADMIN = person(9, "管理员", admin=True)
-OTHERWISE = "怎么进小区大门"
 CHAT, OUTSIDE = private(1002), group(888)  # of the family's scope, and of another one's
 
 
@@ -55,17 +34,6 @@ class Paraphrasing(FakeEmbedder):
 
     def one(self, text: str) -> Vector:
         return super().one(ASKED if SAID in text or text == OTHERWISE else text)
-
-
-def scopes_of(disk: Disk) -> list[str]:
-    """Of each vector that the index holds."""
-    return [parse_id(name).scope for rows in disk.collections.values() for name in rows]
-
-
-async def by_vectors(rig: Rig, where: ConversationId) -> list[str]:
-    """What answers a question in other words."""
-    await rig.until_indexed()
-    return await rig.texts(OTHERWISE, where)
 
 
 @pytest.mark.parametrize("reads", [Bot.read_due, reflect])
@@ -85,10 +53,9 @@ async def test_what_is_said_while_the_reader_is_at_work_is_found_at_once(
     assert SAID in await bot.texts(ASKED, FAMILY)
 
 
-async def test_a_turn_costs_no_look_at_the_whole_queue(
+async def test_a_turn_costs_no_look_at_the_whole_queue_or_the_folders(
     bot: Bot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor at the folders, also while the reader runs."""
     asked: list[str] = []
     rows, scopes = SqliteLoopFile.rows, MarkdownVault.scopes
 
@@ -101,7 +68,6 @@ async def test_a_turn_costs_no_look_at_the_whole_queue(
         return scopes(vault)
 
     running = asyncio.create_task(bot.engine.reflection.run())
-    await say(bot, "还有一件事")
     await asyncio.sleep(0.2)
     monkeypatch.setattr(SqliteLoopFile, "rows", noted)
     monkeypatch.setattr(MarkdownVault, "scopes", listed)
@@ -109,105 +75,76 @@ async def test_a_turn_costs_no_look_at_the_whole_queue(
         await say(bot, f"第{number}件事要办")
     await asyncio.sleep(0.2)
     running.cancel()
-    assert asked
-    assert not [one for one in asked if "GROUP BY" in one]
+    assert asked and not any("GROUP BY" in one for one in asked)
 
 
-async def test_it_is_found_in_other_words_in_its_scope_alone(tmp_path: Path) -> None:
-    async with running(
-        tmp_path, chat=ScriptedChat(), embedder=Paraphrasing(), trust=FixedTrust(1.0)
-    ) as rig:
-        await say(rig, SAID)
-        await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
-        await rig.until_indexed()
-        assert await by_vectors(rig, CHAT) == [SAID]
-        assert SAID not in await by_vectors(rig, OUTSIDE)
+async def test_it_is_found_by_its_vector_in_its_scope_alone_and_while_it_may_be_told(
+    tmp_path: Path,
+) -> None:
+    store, embedder = InMemoryVectorStore(), Paraphrasing()
+    options = {"chat": ScriptedChat(), "embedder": embedder, "trust": FixedTrust(1.0)}
+    async with running(tmp_path, store=store, **options) as rig:
+        service, here = rig.engine.service, {"conversation_id": FAMILY, "actor": ADMIN}
 
+        async def indexed() -> list[str]:
+            await rig.until_indexed()
+            held = (name for rows in store.disk.collections.values() for name in rows)
+            return sorted(parse_id(name).scope for name in held)
 
-async def test_a_correction_stands_before_what_it_corrects(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
-        await rig.remember("月底盘点在29号晚上七点，所有人都要到场", FAMILY, person(1))
-        asked = "月底盘点是哪天晚上"
-        before = await rig.texts(asked, CHAT)
-        await say(rig, "月底盘点改了，提前到28号晚上")
-        assert await rig.texts(asked, CHAT) == ["月底盘点改了，提前到28号晚上", *before]
-        assert (await rig.texts(asked, OUTSIDE), len(before)) == ([], 1)
-
-
-async def test_what_was_just_stored_is_not_told_again_as_it_was_said(tmp_path: Path) -> None:
-    heard, fact = "听说奶奶对花生过敏", "奶奶对花生过敏"
-    more = "记住：奶奶对花生过敏。还有她要去医院复查血压"
-    async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
-        await say(rig, heard)
-        stored = (await rig.remember(fact, FAMILY, person(1))).memory.memory.memory_id
-        await say(rig, f"记住：{fact}", stored=(stored,))
-        await say(rig, more, stored=(stored,))
-        recall = await rig.recall("奶奶对什么过敏", CHAT, in_talk=True)
-        (first, *_) = await rig.texts("奶奶去医院复查什么", CHAT)
-    assert {hit.preview for hit in recall.hits} == {fact, heard}
-    assert not any(hit.earlier for hit in recall.hits)  # of one minute
-    assert first == more  # it says what the entry leaves out
-
-
-async def test_it_is_found_before_its_vector_is_made(tmp_path: Path) -> None:
-    embedder = FakeEmbedder()
-    async with running_on_vectors(tmp_path, chat=ScriptedChat(), embedder=embedder) as rig:
         await rig.until_indexed()
         embedder.failing_documents = True
         await say(rig, SAID)
         assert rig.engine.parts.indexing.backlog == 1
-        assert await rig.texts(ASKED, CHAT) == [SAID]
-
-
-async def test_its_vector_goes_while_it_may_not_be_told(tmp_path: Path) -> None:
-    store = InMemoryVectorStore()
-    async with running(tmp_path, chat=ScriptedChat(), store=store) as rig:
-        service = rig.engine.service
-        await say(rig, SAID)
+        assert await rig.texts(ASKED, CHAT) == [SAID]  # before its vector is made
+        embedder.failing_documents = False
         await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
-        await rig.until_indexed()
-        assert sorted(scopes_of(store.disk)) == ["公司", "家人"]
-        await service.pause(conversation_id=FAMILY, actor=ADMIN)
-        await rig.until_indexed()
-        assert scopes_of(store.disk) == ["公司"]
-        await service.resume(conversation_id=FAMILY, actor=ADMIN)
-        await rig.until_indexed()
-        assert sorted(scopes_of(store.disk)) == ["公司", "家人"]
+        assert await indexed() == ["公司", "家人"]
+        assert await rig.texts(OTHERWISE, CHAT) == [SAID]
+        assert SAID not in await rig.texts(OTHERWISE, OUTSIDE)
+        await service.pause(**here)
+        assert await indexed() == ["公司"]
+        await service.resume(**here)
+        assert await indexed() == ["公司", "家人"]
         (hit,) = (await rig.recall(ASKED, CHAT)).hits
         await rig.forget(hit.memory_id, CHAT, person(1))
-        await rig.until_indexed()
-        assert scopes_of(store.disk) == ["公司"]
+        assert await indexed() == ["公司"]
+
+
+async def test_a_correction_stands_before_what_it_corrects(bot: Bot) -> None:
+    await bot.remember("月底盘点在29号晚上七点，所有人都要到场", FAMILY, person(1))
+    asked = "月底盘点是哪天晚上"
+    before = await bot.texts(asked, CHAT)
+    await say(bot, "月底盘点改了，提前到28号晚上")
+    assert await bot.texts(asked, CHAT) == ["月底盘点改了，提前到28号晚上", *before]
+    assert (await bot.texts(asked, OUTSIDE), len(before)) == ([], 1)
+
+
+async def test_what_was_just_stored_is_not_told_again_as_it_was_said(bot: Bot) -> None:
+    heard, fact = "听说奶奶对花生过敏", "奶奶对花生过敏"
+    more = "记住：奶奶对花生过敏。还有她要去医院复查血压"
+    await say(bot, heard)
+    stored = (await bot.remember(fact, FAMILY, person(1))).memory.memory.memory_id
+    await say(bot, f"记住：{fact}", stored=(stored,))
+    await say(bot, more, stored=(stored,))
+    recall = await bot.recall("奶奶对什么过敏", CHAT, in_talk=True)
+    assert {hit.preview for hit in recall.hits} == {fact, heard}
+    assert not any(hit.earlier for hit in recall.hits)  # of one minute
+    (first, *_) = await bot.texts("奶奶去医院复查什么", CHAT)
+    assert first == more  # it says what the entry leaves out
 
 
 async def test_it_is_told_as_nobody_vouches_for_it_and_no_index_has_its_words(bot: Bot) -> None:
+    for text in ("门禁卡放在哪儿？", "门禁卡呢", "哈哈哈哈", "你好呀，今天挺暖和"):
+        await say(bot, text)
+        assert await bot.texts(text, CHAT) == []  # questions and small talk are not recalled
     await say(bot, SAID)
     await bot.until_indexed()
     assert (await bot.engine.status()).by_scope == {}
     (hit,) = (await bot.recall(ASKED, CHAT, actor=person(2))).hits
     assert (hit.preview, hit.who, hit.unvouched) == (SAID, "小明", True)
-    expanded = await bot.engine.service.expand(hit.pointer, conversation_id=CHAT)
-    assert isinstance(expanded, StoredMemory)
-    assert not expanded.memory.active
-    hidden = await bot.engine.service.expand(hit.pointer, conversation_id=OUTSIDE)
-    assert not isinstance(hidden, StoredMemory)
+    expand = bot.engine.service.expand
+    expanded = await expand(hit.pointer, conversation_id=CHAT)
+    assert isinstance(expanded, StoredMemory) and not expanded.memory.active
+    assert not isinstance(await expand(hit.pointer, conversation_id=OUTSIDE), StoredMemory)
     index = [path for path in (bot.root / "index").rglob("*") if path.is_file()]
-    assert index
-    assert not any("鞋柜".encode() in path.read_bytes() for path in index)
-
-
-@pytest.mark.parametrize("text", ["门禁卡放在哪儿？", "门禁卡呢", "哈哈哈哈", "你好呀，今天挺暖和"])
-async def test_questions_and_small_talk_are_not_recalled(bot: Bot, text: str) -> None:
-    await say(bot, text)
-    assert await bot.texts(text, CHAT) == []
-
-
-async def test_forgotten_by_its_speaker_it_is_neither_told_nor_learned(bot: Bot) -> None:
-    bot.chat.otherwise = answer(learned(SAID))
-    await say(bot, SAID)
-    (hit,) = (await bot.recall(ASKED, CHAT, 3)).hits
-    for who, done in ((person(2), False), (person(1), True)):
-        outcome = await bot.forget(hit.memory_id, CHAT, who)
-        assert is_changed(outcome, DeedKind.FORGOTTEN) is done
-    assert await bot.texts(ASKED, CHAT) == []
-    await reflect(bot)
-    assert texts_of(bot) == {}
+    assert index and not any("鞋柜".encode() in path.read_bytes() for path in index)
