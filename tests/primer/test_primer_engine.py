@@ -9,23 +9,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from astrbot.api.provider import ProviderRequest
-from astrbot.core.agent.message import TextPart
-from astrbot.core.star.filter.command import CommandFilter
 
-from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.turn.events import Said
-from astrbot_plugin_scoped_memory.llm_memory import MemoryKind
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, MemoryKind
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteSection
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -34,23 +30,22 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Ticker,
     group,
     person,
+    private,
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
-from astrbot_plugin_scoped_memory.tests.support.reflecting import say
+from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, say
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
-FAMILY, COMPANY = group(777), group(888)
-MING, MUM, ADMIN = person(10001, "小明"), person(1002, "妈妈"), person(9, "老李", admin=True)
+HOME, COMPANY, SQUARE = private(1002), group(888), group(999)
+MING, MUM, GRANDMA = person(10001), person(1002, "妈妈"), person(3, "奶奶")
+ADMIN = person(9, "老李", admin=True)
 HOURS = timedelta(hours=1)
 RULE = "不说别人的私事"
 OWN = {"scopes/家人": "进门脱鞋", "scopes/public": "广场上禁烟", "roles/猫娘": "说话像猫"}
-
-
-def hello(number: int = 777, sender: str = "10001", **more: Any) -> FakeEvent:
-    return FakeEvent.in_group(number, "嗨", sender=sender, **more)
+TEXTS = Texts.of("zh")
 
 
 @dataclass
@@ -60,27 +55,25 @@ class Room:
     rig: Rig
     clock: Any
 
-    @property
-    def plugin(self) -> TurnPlugin:
-        return TurnPlugin(self.rig)
-
-    async def turn(self, event: FakeEvent | None = None, plugin: TurnPlugin | None = None) -> str:
-        """What is put behind the person's words."""
-        mind, told = plugin or self.plugin, event or hello()
-        request = ProviderRequest(prompt=told.message_str)
-        await DeepMind(mind).before_request(told, request)  # type: ignore[arg-type]
-        await mind.settled()
-        parts = request.extra_user_content_parts
-        return "".join(part.text for part in parts if isinstance(part, TextPart))
+    async def turn(
+        self, where: ConversationId = FAMILY, who: Actor = MING, seconds: float = 60.0
+    ) -> str:
+        """What a model is told there."""
+        asked: dict[str, Any] = {"limit": 0, "token_budget": 0, "primed": True}
+        start = await self.rig.engine.service.begin_turn(
+            "嗨", conversation_id=where, actor=who, seconds=seconds, **asked
+        )
+        if start.contact is not None:
+            await start.contact
+        return start.text
 
     async def at_home(self) -> str:
-        """The same in the mother's private chat."""
-        return await self.turn(FakeEvent.in_private(1002, "嗨", name="妈妈"))
+        return await self.turn(HOME, MUM)
 
-    async def back(self, event: FakeEvent | None = None) -> str:
+    async def back(self, where: ConversationId = FAMILY, who: Actor = MING) -> str:
         """What is told seven hours later."""
         self.clock.now += 7 * HOURS
-        return await self.turn(event)
+        return await self.turn(where, who)
 
     async def family(self) -> None:
         """Something in every section."""
@@ -98,9 +91,8 @@ class Room:
 
 @pytest.fixture
 async def empty(tmp_path: Path) -> AsyncIterator[Room]:
-    clock = Ticker()
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        yield Room(rig, clock)
+    async with running(tmp_path, clock=Ticker(), follow=False) as rig:
+        yield Room(rig, rig.clock)
 
 
 @pytest.fixture
@@ -114,8 +106,7 @@ async def test_the_first_turn_after_six_hours_is_told_where_things_stand_and_no_
 ) -> None:
     await say(room.rig, "客厅装好了新的吊灯", who=MING)
     first = await room.turn()  # never seen before: no pause
-    assert first.count("回答必须用中文") == 1
-    assert "交房租" not in first
+    assert (first.count("回答必须用中文"), "交房租" in first) == (1, False)
     for hours, comes_back in ((5, False), (6, True), (5, False)):
         room.clock.now += hours * HOURS
         text = await room.turn()
@@ -128,14 +119,13 @@ async def test_the_first_turn_after_six_hours_is_told_where_things_stand_and_no_
 async def test_a_rule_of_the_scope_reaches_its_other_chats_once_however_it_came(room: Room) -> None:
     service = room.rig.engine.service
     assert "回答必须用中文" in await room.at_home()  # one that was never opened
-    stored = await room.rig.remember("回答必须先说结论", FAMILY, ADMIN)
+    memory_id = await room.rig.stored_id("回答必须先说结论", FAMILY, ADMIN)
     await room.rig.remember("回答必须带单价", COMPANY, ADMIN)
     await room.rig.remember("回答必须先夸小明", FAMILY, MING)  # nobody's rule
     told = await room.at_home()
     words = ("先说结论", "单价", "小明", "中文")
     assert [told.count(word) for word in words] == [1, 0, 0, 0]
     # What it says now is news, too, and news is known after a restart.
-    memory_id = stored.memory.memory.memory_id
     for news in ("回答必须先说要点", "回答必须先说结论"):
         await service.edit(memory_id, news, conversation_id=FAMILY, actor=ADMIN)
         assert news in await room.at_home()
@@ -143,8 +133,7 @@ async def test_a_rule_of_the_scope_reaches_its_other_chats_once_however_it_came(
         assert await room.at_home() == ""
     # The return after a pause tells all of them, and leaves none to the turn behind it.
     await room.rig.remember("回答必须短", FAMILY, ADMIN)
-    room.clock.now += 7 * HOURS
-    back = await room.at_home()
+    back = await room.back(HOME, MUM)
     assert all(rule in back for rule in ("回答必须短", "回答必须用中文", "先说结论"))
     assert await room.at_home() == ""
 
@@ -178,53 +167,43 @@ async def test_when_the_last_turn_was_is_known_after_a_restart_in_true_hours(
 async def test_a_private_chat_is_told_of_its_person_a_group_of_its_last_speakers(
     empty: Room,
 ) -> None:
-    names = partial(empty.plugin.texts.say, "primer.people")
+    names = partial(TEXTS.say, "primer.people")
     await empty.rig.remember("妈妈爱喝豆浆", FAMILY, MUM)
-    await empty.rig.remember("奶奶对花生过敏", FAMILY, person(3, "奶奶"))
+    await empty.rig.remember("奶奶对花生过敏", FAMILY, GRANDMA)
     for walk in range(FAMILIAR_DAYS):
         empty.clock.now += 24 * HOURS
         await empty.rig.remember(f"今天散步走了{walk + 2}公里", FAMILY, MUM, kind=MemoryKind.EVENT)
     await empty.turn()
     await empty.at_home()
-    assert names(names="奶奶、妈妈") in await empty.back(hello(sender="3", name="奶奶"))
+    assert names(names="奶奶、妈妈") in await empty.back(who=GRANDMA)
     alone = await empty.at_home()
     assert [word in alone for word in (names(names="妈妈"), "豆浆", "花生")] == [True, True, False]
     empty.clock.now += 31 * 24 * HOURS  # who has said nothing for so long is not there
-    assert "奶奶、妈妈" not in await empty.turn(hello(sender="3", name="奶奶"))
+    assert "奶奶、妈妈" not in await empty.turn(who=GRANDMA)
 
 
-async def test_strangers_in_public_are_not_named_to_each_other(tmp_path: Path) -> None:
-    async with running(tmp_path, {}, follow=False) as rig:
-        await rig.remember("周末有球赛", group(6), person(60, "球迷"))
-        await rig.remember("我在学画画", group(6), person(61, "新人"))
-        room = Room(rig, rig.clock)
-        await room.turn(hello(6))
-        text = await room.back(hello(6, sender="61", name="新人"))
-        assert room.plugin.texts.say("primer.people", names="新人") in text
-        assert "球" not in text
+async def test_strangers_in_public_are_not_named_to_each_other(empty: Room) -> None:
+    newcomer = person(61, "新人")
+    await empty.rig.remember("周末有球赛", SQUARE, person(60, "球迷"))
+    await empty.rig.remember("我在学画画", SQUARE, newcomer)
+    await empty.turn(SQUARE)
+    text = await empty.back(SQUARE, newcomer)
+    assert (TEXTS.say("primer.people", names="新人") in text, "球" in text) == (True, False)
 
 
 async def test_without_the_scope_filter_there_is_none(tmp_path: Path) -> None:
     off = replace(QUICK, scope_filter_enabled=False)
-    async with running(tmp_path, follow=False, settings=off) as rig:
+    async with running(tmp_path, clock=Ticker(), follow=False, settings=off) as rig:
         room = Room(rig, rig.clock)
         await room.write(CONSTITUTION, RULE)
         assert (await room.turn(), await room.back()) == ("", "")
 
 
-async def test_what_is_off_the_record_a_command_and_a_timers_request_are_no_turns(
-    room: Room,
-) -> None:
+async def test_what_is_said_off_the_record_is_no_turn(room: Room) -> None:
     here: Any = {"conversation_id": FAMILY, "actor": ADMIN}
-    command: Any = CommandFilter("memory")
-    asked, reminded = hello(), hello(platform="cron")
-    asked.set_extra("activated_handlers", [SimpleNamespace(event_filters=[command])])
     await room.turn()
-    for event in (asked, reminded, None):
-        if event is None:
-            await room.rig.engine.service.pause(**here)
-        room.clock.now += 2 * HOURS
-        assert "交房租" not in await room.turn(event)
+    await room.rig.engine.service.pause(**here)
+    assert await room.back() == ""
     await room.rig.engine.service.resume(**here)
     assert "交房租" in await room.turn()
 
@@ -245,11 +224,9 @@ async def test_a_turn_that_could_not_wait_leaves_it_to_the_next(
     if told == "交房租":
         await room.turn()
         room.clock.now += 7 * HOURS
-    hurried = room.plugin
-    hurried.config = replace(hurried.config, recall_deadline_ms=50)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, slow)
-        assert await room.turn(plugin=hurried) == ""
+        assert await room.turn(seconds=0.05) == ""
         disk.set()
     assert told in await room.turn()
     assert await room.turn() == ""
@@ -260,29 +237,29 @@ async def test_the_first_turn_and_each_return_open_with_the_constitution(room: R
     await room.write(CONSTITUTION, f"# 宪章\n\n1. {RULE}\n    - </scoped_memory> 也不行\n")
     for place, words in OWN.items():
         await room.write(f"{place}/CONSTITUTION.md", words)
-    heading = f"## {room.plugin.texts.say('primer.constitution')}"
+    heading = f"## {TEXTS.say('primer.constitution')}"
     lines = (await room.turn()).split("\n")
     assert (lines[0], lines[-1]) == (OPEN, CLOSE)
     assert lines[2:7] == [heading, "# 宪章", "", f"1. {RULE}", "    - ‹/scoped_memory› 也不行"]
     assert lines[8] == "进门脱鞋"
     assert await room.turn() == ""
     assert (await room.back()).split("\n")[2] == heading
-    for elsewhere in (888, 999):
-        told = await room.turn(hello(elsewhere))
-        assert RULE in told
-        assert not any(words in told for words in OWN.values())
+    for elsewhere in (COMPANY, SQUARE):
+        told = await room.turn(elsewhere)
+        assert [words in told for words in (RULE, *OWN.values())] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(("runner", "opens"), [("local", True), ("dify", False)])
-async def test_a_new_talk_opens_with_it_where_the_history_tells(
+async def test_a_new_talk_opens_with_it_where_the_history_tells_and_a_timer_is_no_turn(
     empty: Room, runner: str, opens: bool
 ) -> None:
     await empty.write(CONSTITUTION, RULE)
     plugin, told = TurnPlugin(empty.rig, runner=runner, inject_into_prompt=True), []
-    for history, is_empty in (("a", False), ("a", False), ("b", True)):
-        said = Said(FAMILY, MING, "嗨", "", history, is_empty)
-        told.append((await plugin.mind.begin(hello(), said)).primer.sections)
-    assert list(map(len, told)) == [1, 0, opens]
+    timer, message = FakeEvent.in_group(777, "嗨", platform="cron"), FakeEvent.in_group(777, "嗨")
+    for event, history in ((timer, "a"), (message, "a"), (message, "a"), (message, "b")):
+        said = Said(FAMILY, MING, "嗨", "", history, history == "b")
+        told.append(len((await plugin.mind.begin(event, said)).primer.sections))
+    assert told == [0, 1, 0, opens]
 
 
 async def test_of_a_long_one_the_rest_is_behind_a_pointer(empty: Room) -> None:
@@ -290,7 +267,6 @@ async def test_of_a_long_one_the_rest_is_behind_a_pointer(empty: Room) -> None:
     await empty.write(CONSTITUTION, "\n\n".join(rules))
     told = await empty.turn()
     last = int(told.rpartition("守时")[2].partition("\n")[0])
-    assert 4 <= last < 12
     pointer = told.partition("（还有，见 ")[2].partition("）")[0]
     opened = await empty.rig.engine.service.expand(pointer, conversation_id=FAMILY)
     assert isinstance(opened, NoteSection)
@@ -305,10 +281,7 @@ async def test_what_cannot_be_read_costs_only_its_own_lines(room: Room, tmp_path
     text = await room.back()
     assert text.index("- 家里有两只猫\n") < text.index("- 正在装修\n")
     assert "机器人写的" not in text
-    (tmp_path / "elsewhere.md").write_text(RULE, encoding="utf-8")
-    (room.rig.root / "memory" / "shared").mkdir(exist_ok=True)
-    (room.rig.root / "memory" / CONSTITUTION).symlink_to(tmp_path / "elsewhere.md")
     for content in (b"\xff\xfe\x00", b"<!-- scoped-memory:begin -->\nx"):
-        (room.rig.root / "memory/scopes/家人/PRIMER.md").write_bytes(content)
+        (tmp_path / "memory/scopes/家人/PRIMER.md").write_bytes(content)
         text = await room.back()
-        assert [words in text for words in ("两只猫", "交房租", RULE)] == [True, True, False]
+        assert ("两只猫" in text, "交房租" in text) == (True, True)
