@@ -137,15 +137,13 @@ def written(line: SoulLine) -> bytes:
 def read(raw: bytes, head: SoulHead | None) -> Soul:
     """Returns what the bytes of a log's file add up to. ``head`` is its last known line. What
     stands behind the last line end was never acknowledged, and counts for nothing."""
-    soul = Soul()
-    for number, piece in enumerate(raw.split(b"\n")[:-1], 1):
-        sha256 = digest(piece)
-        is_known = head is None or number != head.n or sha256 == head.sha256
+    soul, pieces = Soul(), raw.split(b"\n")[:-1]
+    for number, piece in enumerate(pieces, 1):
+        is_known = head is None or number != head.n or digest(piece) == head.sha256
         if not (is_known and _is_added(soul, piece)):
-            soul.broken = number
-            return soul
-        soul.end = sha256
-    if head and len(soul.lines) < head.n:
+            break
+        soul.end = digest(piece)
+    if len(soul.lines) < max(len(pieces), head.n if head else 0):
         soul.broken = len(soul.lines) + 1
     return soul
 

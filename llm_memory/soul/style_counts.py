@@ -7,6 +7,7 @@ once enough people agree; no word, no id, and no time finer than a week.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -25,17 +26,13 @@ SELECT axis, direction, COUNT(DISTINCT NULLIF(person, '')), COUNT(DISTINCT scope
 FROM style WHERE role = ? AND week BETWEEN ? AND ? GROUP BY axis, direction"""  # noqa: S608
 
 
+@dataclass(eq=False)
 class SqliteStyleCounts:
-    """Every method blocks, and raises StateUnavailable.
+    """Every method blocks, and raises StateUnavailable. ``pseudonym`` returns the keyed hash of a
+    person's id, the same for all linked ids of the person; empty while there is no key."""
 
-    Args:
-        pseudonym: The keyed hash of a person's id, the same for all linked ids of the person; empty
-            while there is no key.
-    """
-
-    def __init__(self, file: SqliteLoopFile, pseudonym: Callable[[str], str]) -> None:
-        self._file = file
-        self._pseudonym = pseudonym
+    _file: SqliteLoopFile
+    _pseudonym: Callable[[str], str]
 
     def count(self, scope: str, persona: str, at: datetime, wishes: Sequence[MannerWish]) -> None:
         """Count wishes that were made in a scope at a time. Each counts once a week for a person;

@@ -14,15 +14,17 @@ from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from unittest import mock
 
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.composition import export_restore
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import leaving, purge
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models import soul
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulChanged, SoulEvolution
-from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion, Model
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.store import SoulStore
@@ -33,11 +35,7 @@ from astrbot_plugin_scoped_memory.tests.support import engines, reflecting
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.nights import passive, plant
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
-from astrbot_plugin_scoped_memory.tests.support.soul_models import (
-    ProbedChat,
-    ProbedModel,
-    prefers,
-)
+from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedChat, ProbedModel, prefers
 from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, GENTLE
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile_engine import following
@@ -84,24 +82,8 @@ def injected(rig: Rig, persona: str = CAT) -> str:
     return rig.engine.service.souls.injected(persona)
 
 
-async def test_an_admin_is_told_once_of_what_waits(tmp_path: Path) -> None:
-    async with engine(tmp_path) as rig:
-        count(rig)
-        await night(rig)
-        service = rig.engine.service
-        assert await service.claim_news(person(1)) == []
-        (news,) = await service.claim_news(ADMIN)
-        assert (news.code, news.params["number"]) == ("soul_waits", "1")
-        await service.settle_news([news], said=False)  # it could not be sent
-        assert await service.claim_news(ADMIN) == [news]
-        await service.settle_news([news], said=True)
-    async with engine(tmp_path) as rig:
-        assert told(rig) == ["soul_waits"]
-        assert await rig.engine.service.claim_news(ADMIN) == []
-
-
 async def test_a_model_is_asked_under_the_persona_that_would_learn_and_no_close_waits_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     chat, block = ProbedChat(ProbedModel(COUNTED)), LEARNED.format(COUNTED)
     chat.present, asked = False, asyncio.Event()
@@ -114,41 +96,61 @@ async def test_a_model_is_asked_under_the_persona_that_would_learn_and_no_close_
         return await asyncio.Future[object]()
 
     options: Any = {"chat": chat, "clock": StandingClock(), "persona_prompt": prompt}
-    with monkeypatch.context() as patch:
-        patch.setattr(chat, "complete", never)
-        async with engine(tmp_path, SoulEvolution.AUTO, **options) as rig:
-            count(rig)
-            await night(rig)  # the model that the owner has chosen is away: it is waited for
-            assert (injected(rig), told(rig)) == ("", ["soul_waits"])
-            chat.present = True
+    async with engine(tmp_path, SoulEvolution.AUTO, **options) as rig:
+        service = rig.engine.service
+        count(rig)
+        await night(rig)  # the model that the owner has chosen is away: it is waited for
+        chat.present = True
+        with mock.patch.object(Model, "resting", side_effect=StateUnavailable("locked")):
+            await night(rig)
+        assert (injected(rig), told(rig)) == ("", ["soul_waits"])
+        (news,) = await service.claim_news(ADMIN)
+        assert (news.code, news.params["number"]) == ("soul_waits", "1")
+        await service.settle_news([news], said=True)
+        with mock.patch.object(chat, "complete", never):
             task = asyncio.ensure_future(night(rig))
             await asked.wait()
-        await asyncio.gather(task, return_exceptions=True)
+            await rig.engine.close()
+    await asyncio.gather(task, return_exceptions=True)
     options["clock"].forward(days=1)  # a call that was cut off is one that failed
     async with engine(tmp_path, SoulEvolution.AUTO, **options) as rig:
+        assert await rig.engine.service.claim_news(ADMIN) == [], "it is told once"
         await night(rig)
         assert (injected(rig), told(rig)) == (block, ["soul_applied"])
     systems = {call.system for call in chat.probed.asked if call.what == "probes"}
     assert systems == {f"你是{CAT}。", f"你是{CAT}。{block}"}
 
 
+NOTES = {
+    "scopes/家人": "周末带全家去海边看日出", "roles/犬娘": "下个月搬到河对岸的新家",
+    "scopes/public": "每天早上先浇花再去喂猫", "roles/猫娘": "晚饭以后陪奶奶散步聊天",
+}  # fmt: skip
+"""The first two are not for all to whom the persona speaks."""
+
+
 async def test_what_is_known_or_forgotten_comes_into_no_soul(tmp_path: Path) -> None:
     words, later = "周末把青花瓷送到海边的老房子去", "先说结论，再慢慢讲清楚理由和步骤"
+    for folder, said in NOTES.items():
+        path = tmp_path / "memory" / folder / "旅行.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"# 笔记\n\n{said}\n", "utf-8")
 
-    async def is_refused(action: soul.SoulAction, wish: str = "") -> bool:
-        found = getattr(await ask(rig, action, wish), "findings", ())
-        return [one.said.code for one in found] == ["soul_rule.repeats"]
+    async def is_refused(wish: str) -> bool:
+        found = await ask(rig, *(("propose", wish) if wish else ("apply",)))
+        await ask(rig, "veto")
+        return [one.said.code for one in getattr(found, "findings", ())] == ["soul_rule.repeats"]
 
     async with engine(tmp_path) as rig:
+        await rig.engine.scan_notes()
+        assert [await is_refused(one) for one in NOTES.values()] == [True, True, False, False]
         memory_id = (await rig.remember(words, group(777), ADMIN)).memory.memory.memory_id
         for for_good in (False, True):
-            assert await is_refused("propose", words)
+            assert await is_refused(words)
             await rig.forget(memory_id, group(777), ADMIN, for_good=for_good)
         for wish in (words, later):
-            assert not await is_refused("propose", wish)
+            await ask(rig, "propose", wish)
             await rig.remember(wish, group(777))
-            assert await is_refused("apply"), "heard since it was proposed"
-            await ask(rig, "veto")
+            assert await is_refused(""), "heard since it was proposed"
         assert injected(rig) == ""
 
 
@@ -210,15 +212,11 @@ async def test_a_restored_soul_is_no_log_with_a_cut_end(tmp_path: Path) -> None:
 # No word of a private scope leaves it by way of a soul
 
 
-PLACES = {
-    "a": group(777, persona=CAT),
-    "b": group(888, persona=CAT),
-    "c": engines.private(5, persona=CAT),
-}
+FAMILY, FIRM = group(777, persona=CAT), group(888, persona=CAT)
+PLACES = {"a": FAMILY, "b": FIRM, "c": engines.private(5, persona=CAT)}
 FOLDERS = {"a": "家人", "b": "公司"}
 CANARY: Final = re.compile("zqk([a-z])[a-z]{2}", re.IGNORECASE)
 STYLES: Final = (["length", "less"], ["emoji", "less"], ["humour", "more"])
-LIKED = "我们都喜欢{}的说话方式"
 
 
 class Way(NamedTuple):
@@ -240,7 +238,7 @@ SAYINGS: list[Way] = [
     )),
     Way("你今天真棒，谢谢你陪我", name="{}"), Way("以后说短一点", name="{}"),
     Way("我家的猫生病了", reply="{}会好的"),
-    *(Way(LIKED, item=item) for item in (
+    *(Way("我们都喜欢{}的说话方式", item=item) for item in (
         ["length", "{}", "s1"], ["length", "less", "{}"], ["length", "less", "s1", "{}"],
         {"axis": "length", "direction": "less", "note": "{}"}, "{}", ["length\n{}", "less", "s1"],
     )),
@@ -295,19 +293,17 @@ class Smuggler:
             {
                 **dict.fromkeys(("reasoning", "kind", "when", "note"), word),
                 "judgment": turn["said"],
-                "tags": [word],
-                "asks": [f"{word}是谁？"],
                 "who": turn["who"],
                 "turn": turn["turn"],
+                "tags": [word],
+                "asks": [f"{word}是谁？"],
             }
             for turn in turns
             for word in words_in(json.dumps(turn, ensure_ascii=False))[:1]
         ]
         style = [[*self.wants, f"s{n}"] for n in range(1, 10)]
-        odd = [json.dumps(SAID.get(word, Way()).item) for word in words]
-        style += [
-            json.loads(item.replace("{}", word)) for item, word in zip(odd, words, strict=True)
-        ]
+        odd = ((word, json.dumps(SAID.get(word, Way()).item)) for word in words)
+        style += [json.loads(item.replace("{}", word)) for word, item in odd]
         corrected = [{"old_id": word, "new": {"judgment": word}} for word in words[:3]]
         reply = {"useful_ids": words, "useless_ids": words, "new_memories": new, "style": style}
         return json.dumps(reply | {"contradictions": corrected, "soul": words}, ensure_ascii=False)
@@ -332,14 +328,6 @@ def prepare(root: Path) -> None:
         plant(root, folder, "patterns.md", entries)
 
 
-async def do(rig: Rig, word: str, number: int) -> None:
-    """Plant the word in the running bot. In a private chat one person speaks."""
-    place, (said, name, reply) = word[3], (one.format(word) for one in SAID[word][:3])
-    speaker = person(5 if place == "c" else 10 + number % 4 + 10 * (place == "b"))
-    who = replace(speaker, name=name)
-    await reflecting.say(rig, said, where=PLACES[place], who=who, reply=reply)
-
-
 def look(root: Path, chat: Smuggler, manner: str) -> None:
     """The law: of souls and personas every file, every row without its scope, and every prompt."""
     found = {"injected": manner}
@@ -349,8 +337,7 @@ def look(root: Path, chat: Smuggler, manner: str) -> None:
     with closing(sqlite3.connect(root / "state" / "loop.sqlite")) as connection:
         rows = connection.execute("SELECT role, week, axis, direction, person FROM style")
         found["style"] = str(rows.fetchall())
-    for call in chat.evaluated:
-        found["evaluated"] = found.get("evaluated", "") + call.system + call.prompt
+    found["evaluated"] = "".join(call.system + call.prompt for call in chat.evaluated)
     assert {name: words_in(text) for name, text in found.items() if words_in(text)} == {}
     by_umo = {where.umo: place for place, where in PLACES.items()}
     for call in chat.read:
@@ -371,7 +358,9 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
         await rig.engine.scan_notes()
         for turn, wanted in enumerate(STYLES):
             for number, word in enumerate([*SAID][turn :: len(STYLES)]):
-                await do(rig, word, number)
+                place, (said, name, reply) = word[3], (one.format(word) for one in SAID[word][:3])
+                who = person({"a": 10, "b": 20}[place] + number % 4 if place != "c" else 5, name)
+                await reflecting.say(rig, said, where=PLACES[place], who=who, reply=reply)
             chat.wants, chat.probed.budget = wanted, 0  # and no verdict in the first night
             for where in PLACES.values():
                 report = await reflecting.reflect(rig, where)
