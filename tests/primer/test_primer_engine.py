@@ -19,8 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Memor
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteSection
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
-from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
-from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
@@ -113,7 +111,6 @@ async def test_the_first_turn_after_six_hours_is_told_where_things_stand_and_no_
         assert bool(text) is comes_back
         parts = ("回答必须用中文", "小明对猫毛过敏", "交房租", "全家搬到了杭州", "新的吊灯")
         assert [text.count(part) for part in parts] == [int(comes_back)] * len(parts)
-        assert estimate_tokens(text) <= 1000
 
 
 async def test_a_rule_of_the_scope_reaches_its_other_chats_once_however_it_came(room: Room) -> None:
@@ -144,7 +141,6 @@ async def test_rules_that_have_no_room_in_a_turn_are_told_in_the_next(empty: Roo
         await empty.rig.remember(rule, FAMILY, ADMIN)
     told = [await empty.turn() for _ in range(6)]
     assert [sum(rule in text for text in told) for rule in rules] == [1] * 45
-    assert told[-1] == ""
 
 
 async def test_when_the_last_turn_was_is_known_after_a_restart_in_true_hours(
@@ -184,7 +180,9 @@ async def test_a_private_chat_is_told_of_its_person_a_group_of_its_last_speakers
 
 async def test_strangers_in_public_are_not_named_to_each_other(empty: Room) -> None:
     newcomer = person(61, "新人")
-    await empty.rig.remember("周末有球赛", SQUARE, person(60, "球迷"))
+    for number in range(FAMILIAR_DAYS):  # who is known in another conversation
+        empty.clock.now += 24 * HOURS
+        await empty.rig.remember(f"第{number + 2}场球赛", group(5), person(60, "球迷"))
     await empty.rig.remember("我在学画画", SQUARE, newcomer)
     await empty.turn(SQUARE)
     text = await empty.back(SQUARE, newcomer)
@@ -239,7 +237,6 @@ async def test_the_first_turn_and_each_return_open_with_the_constitution(room: R
         await room.write(f"{place}/CONSTITUTION.md", words)
     heading = f"## {TEXTS.say('primer.constitution')}"
     lines = (await room.turn()).split("\n")
-    assert (lines[0], lines[-1]) == (OPEN, CLOSE)
     assert lines[2:7] == [heading, "# 宪章", "", f"1. {RULE}", "    - ‹/scoped_memory› 也不行"]
     assert lines[8] == "进门脱鞋"
     assert await room.turn() == ""
