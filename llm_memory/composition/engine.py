@@ -288,7 +288,7 @@ class Engine:
             counted,
             provider=parts.model.label,
             resting=reflection.resting,
-            error=reflection.error or sleep.error,
+            error=reflection.error,
             budget=parts.settings.loop.daily_tokens,
             paused=parts.paused_conversations.count,
             slept_at=sleep.slept_at,

@@ -69,15 +69,13 @@ class Backup:
     async def carry_out(self, files: TransferFolders) -> tuple[str, int]:
         """Write the whole store into a new file of ``exports/``. Returns its name and how many
         files it holds. Raises TransferFailed, and leaves no file."""
-        name = f"backup-{self._clock():%Y%m%d-%H%M%S}.zip"
-        path = await asyncio.to_thread(files.free, name)
+        path = await asyncio.to_thread(files.free, f"backup-{self._clock():%Y%m%d-%H%M%S}.zip")
         return path.name, await self._write(path)
 
     async def _write(self, path: Path) -> int:
         """Returns how many files of the tree it holds."""
         async with self._living.writing:
-            work = asyncio.to_thread(write_zip, path, self._members(path))
-            return await shielded(work) - 1
+            return await shielded(asyncio.to_thread(write_zip, path, self._members(path))) - 1
 
     def _members(self, target: Path) -> Iterator[Member]:
         paths, now = carried_files(self._memory), self._clock()
@@ -96,9 +94,9 @@ class Backup:
                 if status.st_size <= MAX_FILE:
                     yield path, status.st_mtime_ns, file.read()
 
-    def rewrite(self, changed: Callable[[str, bytes], bytes | None]) -> list[str]:
-        """Write each nightly zip anew with its files changed; None leaves one out. Returns which
-        could not be read or written, and why: they stay as they were. Blocks."""
+    def rewrite(self, changed: Callable[[str, bytes], bytes]) -> list[str]:
+        """Write each nightly zip anew with its files changed. Returns which could not be read or
+        written, and why: they stay as they were. Blocks."""
         failed = []
         for path in filter(is_zip, self._kept()):
             try:
@@ -109,8 +107,8 @@ class Backup:
 
     def _kept(self) -> list[Path]:
         """Returns the nightly backups, the oldest first."""
-        named = (path for path in self._folder.glob("*") if _NAME.fullmatch(path.name))
-        return sorted(path for path in named if path.is_file())
+        inside = self._folder.glob("*")
+        return sorted(path for path in inside if _NAME.fullmatch(path.name) and path.is_file())
 
     def _rotate(self, newest: Path) -> None:
         kept = sorted(self._kept(), key=lambda path: path == newest)

@@ -134,8 +134,7 @@ class Leaving:
             near = await self._near.neighbours(stored)
             if near is None:
                 break
-            limits = self._near.thresholds or ANY
-            found = await asyncio.to_thread(weaker_of, stored, near, limits)
+            found = await asyncio.to_thread(weaker_of, stored, near, self._near.thresholds or ANY)
             if found is None:
                 self._compared.add(hash(stored))
             elif merged < room:
@@ -144,9 +143,8 @@ class Leaving:
         return merged
 
     def _new(self, living: Sequence[StoredMemory]) -> list[StoredMemory]:
-        last_first = cooperative(reversed(living))
-        new = (one for one in last_first if hash(one) not in self._compared)
-        return list(islice(new, MOST_COMPARED))
+        known, last_first = self._compared, cooperative(reversed(living))
+        return list(islice((one for one in last_first if hash(one) not in known), MOST_COMPARED))
 
     def _passive(self, one: Evidence) -> StoredMemory | None:
         stored = self._catalogue.get(one.key)
@@ -215,7 +213,7 @@ def weaker_of(
             continue
         older, newer = sorted((stored, other), key=lambda one: one.memory.created_at)
         for loser, into, limits in ((newer, older, thresholds), (older, newer, alike)):
-            said = decide(loser.memory, [(into, similarity)], limits)
-            if may_leave(loser) and isinstance(said, Reinforce):
+            says = decide(loser.memory, [(into, similarity)], limits)
+            if may_leave(loser) and isinstance(says, Reinforce):
                 return loser, into
     return None

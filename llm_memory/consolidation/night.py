@@ -37,7 +37,6 @@ from .rules.schedule import last_due
 _FACT: Final = "night"
 _SAME_NIGHT: Final = timedelta(hours=1)
 """A run that ended so shortly before the hour was that night's: in autumn the hour comes twice."""
-_ERROR_CHARS: Final = 200
 _DETAIL_CHARS: Final = 400
 
 
@@ -82,11 +81,6 @@ class Night:
     def slept_at(self) -> datetime | None:
         """When the last run ended."""
         return self._last.ended if self._last.reason else None
-
-    @property
-    def error(self) -> str:
-        """What failed in the current run, else in the last one."""
-        return "; ".join(self.report.errors)
 
     async def load(self) -> None:
         """Read what is known of the last run. Where that cannot be read, nights are counted from
@@ -155,12 +149,10 @@ class Night:
         kept = await self._step("end", self._keep(self.report))
         if not kept.errors:  # else it was missed: what could not be done is done in the next one
             self._last = self.report
-        if self.error:
-            params = {"detail": self.error[:_DETAIL_CHARS]}
-            self._notices.post(Notice("sleep_failed", params=params))
+        if error := "; ".join(self.report.errors)[:_DETAIL_CHARS]:
+            self._notices.post(Notice("sleep_failed", params={"detail": error}))
         else:
             self._notices.clear("sleep_failed")
-        logger.info("night_done", backup=self.report.backup or "-")
         return self.report
 
     async def _step(self, name: str, work: Awaitable[SleepReport | None]) -> SleepReport:
@@ -170,6 +162,6 @@ class Night:
             done = await work or SleepReport()
         except Exception as error:  # noqa: BLE001  (the other steps, and the next night, go on)
             logger.error("night_step_failed", step=name, error=repr(error))
-            done = SleepReport(errors=(f"{name}: {error}"[:_ERROR_CHARS],))
+            done = SleepReport(errors=(f"{name}: {error}",))
         self.report = self.report.plus(done)
         return done

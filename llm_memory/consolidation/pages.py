@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -70,8 +71,8 @@ class MemoryPages:
                 self._notices.post(Notice("page_left", subject, params))
             else:
                 self._notices.clear("page_left", subject)
-        told = list(written.values())
-        return SleepReport(pages=told.count(True), left=told.count(None))
+        told = Counter(written.values())
+        return SleepReport(pages=told[True], left=told[None])
 
     def _renewed(self, scope: Scope, living: Iterable[StoredMemory]) -> dict[str, bool | None]:
         """Write the pages. Returns by name whether that was needed, None for one left alone."""
@@ -121,8 +122,7 @@ def memory_page(entries: Iterable[StoredMemory], texts: Texts) -> str:
     counts = " · ".join(f"{texts.say(f'page.{name}')} {len(told[name])}" for name in told)
     lines = [texts.say("page.total", total=sum(map(len, told.values())), counts=counts)]
     for name, some in told.items():
-        rank = _last_first if name == Topic.JOURNAL.value else _strongest_first
-        shown = nsmallest(_LISTED, some, key=rank)
+        shown = nsmallest(_LISTED, some, key=_rank)
         lines += ["", f"### {texts.say(f'page.{name}')}", "", *(line_of(s, texts) for s in shown)]
         lines += [texts.say("page.more", count=len(some) - _LISTED)] if some[_LISTED:] else []
     return "\n".join(lines) + "\n" if told else ""
@@ -155,9 +155,7 @@ def _is_vouched_for(memory: Memory) -> bool:
     return memory.provenance.trusted and not memory.quoted
 
 
-def _strongest_first(stored: StoredMemory) -> tuple[float, ...]:
-    return -stored.memory.strength, -stored.memory.created_at.timestamp()
-
-
-def _last_first(stored: StoredMemory) -> tuple[float, ...]:
-    return -written_day(stored).toordinal(), *_strongest_first(stored)
+def _rank(stored: StoredMemory) -> tuple[float, ...]:
+    """Of a topic the strongest come first, of the journal the last."""
+    day = written_day(stored).toordinal() if topic_of(stored.path) is Topic.JOURNAL else 0
+    return -day, -stored.memory.strength, -stored.memory.created_at.timestamp()

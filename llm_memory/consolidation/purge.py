@@ -50,10 +50,7 @@ _AGAIN_SECONDS: Final = 3.0
 _DETAIL_CHARS: Final = 300
 _STATE: Final = ("state/state.sqlite", "state/state.sqlite-wal")
 """They have the words that are looked for until those are sealed."""
-
-type Step = Callable[[], object]
-"""Takes the statements out of one of our files. Blocks, or returns what is to be awaited; is
-idempotent."""
+_CHROMA: Final = "index/chroma/"
 
 
 @dataclass(eq=False)
@@ -70,8 +67,8 @@ class Purge:
     _loop_book: SqliteLoopFacts
     _lexical: LexicalService
     _indexing: IndexingService
-    _anew: Mapping[str, Callable[[set[str]], object]]
-    """By path: how ids are taken out of what may not be open, or is slow to build."""
+    _walks: Mapping[str, Callable[[set[str]], None]]
+    """By path: what removes ids from the records of walks over memories. These block."""
     _vault: MarkdownVault
     _catalogue: Catalogue
     _note_book: NoteBook
@@ -92,8 +89,8 @@ class Purge:
             await asyncio.sleep(_AGAIN_SECONDS)
             left = await self._taken_out(traces, left)
         if left:
-            params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
-            self._notices.post(Notice("purge_unfinished", params=params))
+            detail = preview("; ".join(left), _DETAIL_CHARS)
+            self._notices.post(Notice("purge_unfinished", params={"detail": detail}))
             return SleepReport()
         await self._corrected.seal(traces.deeds, traces.ids)
         await self._done(self._logs)
@@ -137,27 +134,28 @@ class Purge:
 
     async def _taken_out(self, traces: Traces, found: Sequence[str]) -> list[str]:
         """Take the statements out of every file. Returns what is left, by file. ``found``: what
-        was before, for what is made anew only then."""
-        ids = traces.ids
+        was before; an index that is slow to build is made anew only then."""
         async with self._living.writing:
             left = await self._done(
                 {
                     "archive/": partial(self._clear_archives, traces),
                     "state/loop.sqlite": partial(self._clear_loop, traces),
-                    "state/state.sqlite": partial(self._state.drop_uses, ids),
-                    "state/vault.sqlite": partial(self._vault.ledger.forget, ids),
+                    "state/state.sqlite": partial(self._state.drop_uses, traces.ids),
+                    "state/vault.sqlite": partial(self._vault.ledger.forget, traces.ids),
+                    **{where: partial(walk, traces.ids) for where, walk in self._walks.items()},
                 }
             )
         left += await asyncio.to_thread(self._backup.rewrite, traces.cut)
         left += ["backups/daily/"] * traces.uncut
         left += await self._done(self._logs)
-        held = [where for where in self._anew if any(path.startswith(where) for path in found)]
-        left += await self._done({where: partial(self._anew[where], ids) for where in held})
+        if any(path.startswith(_CHROMA) for path in found):
+            left += await self._done({_CHROMA: self._indexing.begin_anew})
         left += await shielded(asyncio.to_thread(self._files.search, traces.are_in))
         return [path for path in left if path not in _STATE]
 
-    async def _done(self, steps: Mapping[str, Step]) -> list[str]:
-        """Do each step. Returns which failed, and why."""
+    async def _done(self, steps: Mapping[str, Callable[[], object]]) -> list[str]:
+        """Do each step: it blocks, or returns what is to be awaited, and may be done again. Returns
+        which failed, and why."""
         failed = []
         for where, step in steps.items():
             try:
@@ -169,7 +167,7 @@ class Purge:
         return failed
 
     @cached_property
-    def _logs(self) -> Mapping[str, Step]:
+    def _logs(self) -> Mapping[str, Callable[[], object]]:
         """The log of a database holds what rows were before."""
         return {
             "state/loop.sqlite": self._loop_file.checkpoint_wal,
@@ -241,23 +239,20 @@ class Traces:
 
     def is_gone(self, memory: Memory) -> bool:
         """Returns True for an archived entry that is purged, and for a journal that repeats it."""
-        repeats = is_digest(memory) and bool(self._words_in(memory.judgment.encode()))
-        said = memory.memory_id, same_words(memory.judgment)
-        return repeats or memory.memory_id in self.ids or said in self._said
+        name, words = memory.memory_id, memory.judgment
+        repeats = is_digest(memory) and bool(self._words_in(words.encode()))
+        return repeats or name in self.ids or (name, same_words(words)) in self._said
 
-    def cut(self, path: str, content: bytes) -> bytes | None:
-        """Returns what is left of a file of a tree; None where it is no text, and nothing can be
-        cut out."""
+    def cut(self, path: str, content: bytes) -> bytes:
+        """Returns what is left of a file of a tree."""
         if not self._named.search(content) and not self._words_in(content):
             return content
-        try:
-            file = parse_file(content.decode(), fallback_time=datetime.fromtimestamp(0, UTC))
-        except UnicodeDecodeError:
-            return None
+        text = content.decode(errors="surrogateescape")
+        file = parse_file(text, fallback_time=datetime.fromtimestamp(0, UTC))
         text = file.without(*(entry for entry in file.entries if self.is_gone(entry.memory)))
+        left = self._named.sub(b"m-", text.encode(errors="surrogateescape"))
         if is_page(path) or is_other_version(path):
-            lines = text.splitlines(keepends=True)
-            text = "".join(line for line in lines if not self._words_in(line.encode()))
-        left = self._named.sub(b"m-", text.encode())
+            lines = left.splitlines(keepends=True)
+            left = b"".join(line for line in lines if not self._words_in(line))
         self.uncut = self.uncut or self.are_in([left])
         return left

@@ -100,8 +100,9 @@ class QuestionStep:
 
     async def _give(self, stored: StoredMemory, asks: tuple[str, ...]) -> bool:
         """Write the questions that pass the checks of drafts. A person's edit meanwhile wins."""
-        draft = MemoryDraft(stored.memory.judgment, asks=asks)
-        passed = await asyncio.to_thread(self._checks.examine, draft, stored.scope)
+        passed = await asyncio.to_thread(
+            self._checks.examine, MemoryDraft(stored.memory.judgment, asks=asks), stored.scope
+        )
         if isinstance(passed, Refused) or not passed.asks:
             return False
         asks = passed.asks
@@ -117,8 +118,8 @@ def question_prompt(batch: Sequence[StoredMemory], spoken: Spoken) -> Prompt:
         as_data({"n": n, "who": one.memory.who, "text": preview(one.memory.judgment, _CHARS)})
         for n, one in enumerate(batch, start=1)
     ]
-    system = Texts.of(spoken).say("questions.instructions")
-    return Prompt(system, "\n".join(("<memories>", *lines, "</memories>")), spoken)
+    user = "\n".join(("<memories>", *lines, "</memories>"))
+    return Prompt(Texts.of(spoken).say("questions.instructions"), user, spoken)
 
 
 def read_questions(given: Completion, batch: Sequence[StoredMemory]) -> Questions | Unreadable:

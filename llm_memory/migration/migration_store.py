@@ -153,13 +153,15 @@ class SqliteMigrationStore(SqliteFile):
     def forget(self, memory_ids: Collection[str]) -> None:
         """Take the ids of purged memories out of the file and its log: nothing can be taken back
         of them."""
+        self.open()
         found = {row[0] for row in self.rows("SELECT memory_id FROM added")}
         found |= {row[0] for row in self.rows("SELECT memory_id FROM outcome")}
         if gone := [(name,) for name in memory_ids if name in found]:
             self.write("DELETE FROM added WHERE memory_id = ?", gone)
             self.write("DELETE FROM outcome WHERE record_id LIKE '%/' || ?", gone)
             self.write("UPDATE outcome SET memory_id = '' WHERE memory_id = ?", gone)
-        self.checkpoint_wal()
+        if found:
+            self.checkpoint_wal()
 
     def close(self) -> None:
         """Close the file. Idempotent."""

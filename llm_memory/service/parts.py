@@ -307,8 +307,7 @@ class Parts(Told):
     questions = wired(QuestionStep, editor="handlers", uses="uses.of")
     purge = wired(
         Purge,
-        anew=lambda p: {
-            "index/chroma/": lambda _: p.indexing.begin_anew(),
+        walks=lambda p: {
             "state/migration.sqlite": p.migration_store.forget,
             **({"state/adoption/": p.staging.forget} if p.staging else {}),
         },

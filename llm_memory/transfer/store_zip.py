@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from typing import Final
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
@@ -79,16 +79,14 @@ def read_zip(path: Path) -> Iterator[Member]:
         raise TransferFailed("unreadable", f"{path.name}: {e}") from e
 
 
-def rewrite_zip(path: Path, changed: Callable[[str, bytes], bytes | None]) -> None:
-    """Write a file anew with its members changed, unless all stay; None leaves one out."""
+def rewrite_zip(path: Path, changed: Callable[[str, bytes], bytes]) -> None:
+    """Write a file anew with its members changed, unless all stay."""
 
     def members() -> Iterator[Member]:
         for name, written_at, content in read_zip(path):
-            now = content if name == HEAD else changed(name, content)
-            if now is not None:
-                yield name, written_at, now
+            yield name, written_at, content if name == HEAD else changed(name, content)
 
-    if any(before != now for before, now in zip_longest(read_zip(path), members())):
+    if any(before != now for before, now in zip(read_zip(path), members(), strict=True)):
         write_zip(path, members())
 
 
