@@ -31,7 +31,6 @@ from ..models.data_models import (
     Source,
     Stored,
     StoredMemory,
-    is_stored,
 )
 from ..models.deeds import DeedKind
 from ..models.passages import is_for_speaker_alone
@@ -137,18 +136,17 @@ class FeedbackApplier:
             for rule, turn in rules.items()
         ]
         new = [one for one in feedback.drafts if not _repeats(one.judgment, [*rules])]
-        dropped = 0
-        for said in (*(Contradiction("", draft) for draft in new), *feedback.contradictions):
-            outcome, taken = await self._learn(said, lesson)
-            outcomes.append(outcome)
-            dropped += bool(said.memory_id) and not taken
+        told = (*(Contradiction("", draft) for draft in new), *feedback.contradictions)
+        learned = [await self._learn(one, lesson) for one in told]
+        outcomes += [outcome for outcome, _ in learned]
+        dropped = sum(not taken for _, taken in learned) - len(new)  # a draft takes nothing
         report = FeedbackReport(known=True, outcomes=tuple(outcomes), dropped=dropped)
         if any(isinstance(one, Refused) and one.reason == "not_written" for one in outcomes):
             return report
         wishes = [one for one in feedback.manner if one.person in {turn.person for turn in turns}]
         if self._count_manner is not None and wishes:
-            told = (turns[0].scope, turns[0].persona, turns[0].observed_at, wishes)
-            await asyncio.to_thread(self._count_manner, *told)
+            said_in = (turns[0].scope, turns[0].persona, turns[0].observed_at)
+            await asyncio.to_thread(self._count_manner, *said_in, wishes)
         feedback = await asyncio.to_thread(self._used, feedback, lesson)
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
         unused = await self._uses.feedback(feedback, lesson.sees, recalled=recalled)
@@ -175,16 +173,18 @@ class FeedbackApplier:
         """Write a memory once, unless a trusted one of that speaker says it already. ``about``:
         what its id is derived from, beside the turns, its speaker and its words."""
         by, tickets = draft.actor or NOBODY, [turn.ticket_id for turn in lesson.turns]
-        words = (by.person, by.name, draft.judgment)
-        memory_id = derived_id("m", "learned", *tickets, *about, *words)
+        memory_id = derived_id("m", "learned", *tickets, *about, by.person, by.name, draft.judgment)
         if earlier := await self._handlers.earlier(lesson.scope, memory_id):
             return earlier
         vouched = _as_said(draft, Provenance(by.name, by.person, trusted=True))
         if known := self._catalogue.same_words(lesson.scope, vouched):
             return Stored(known, "reinforced")
-        said = Said(lesson.turns[0].conversation, lesson.turns[0].persona, trusted=trusted)
         return await self._handlers.write(
-            draft, lesson.scope, said, memory_id=memory_id, asked=False
+            draft,
+            lesson.scope,
+            Said(lesson.turns[0].conversation, lesson.turns[0].persona, trusted),
+            memory_id=memory_id,
+            asked=False,
         )
 
     async def _learn(self, said: Contradiction, lesson: Lesson) -> tuple[RememberOutcome, bool]:
@@ -227,9 +227,7 @@ class FeedbackApplier:
         # Earlier turns that are still unread may say the old words again.
         at = draft.said_at or turn.observed_at
         await self._corrected.note([lost(DeedKind.TAKEN_BACK, old.scope.name, old.memory, at=at)])
-        if is_stored(outcome, "stored"):
-            outcome = replace(outcome, how="replaced", former=old)
-        return outcome, True
+        return replace(outcome, how="replaced", former=old), True
 
     def _effect(
         self,

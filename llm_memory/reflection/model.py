@@ -177,9 +177,9 @@ class Model:
             paid = prompt.tokens if failed.code in _PAID else 0
             await asyncio.to_thread(self._count, paid, group, failed.code)
             raise
-        told = max(completion.tokens or 0, 0)  # not every service says it
-        told = told or prompt.tokens + estimate_tokens(completion.text[:MOST_CHARS])
-        tokens = min(told, prompt.tokens + _MOST_ANSWER)
+        told = completion.tokens or 0  # not every service says it
+        estimated = prompt.tokens + estimate_tokens(completion.text[:MOST_CHARS])
+        tokens = min(told if told > 0 else estimated, prompt.tokens + _MOST_ANSWER)
         fault = "" if completion.text.strip() else "empty"
         await asyncio.to_thread(self._count, tokens, group, fault)
         if fault:

@@ -1,11 +1,9 @@
-"""Reads finished turns in passes: the turns of one conversation together, those that are due in the
-order of who used the least.
+"""Reads finished turns in passes, those of one conversation together.
 
 The model's answer is on disk before it is applied, and the turns stay there until all of it is in
 the vault: after a crash the next pass continues where it was. Where a service fails for a line, or
 refuses what it is asked, half as many turns are tried next, until the one that it refuses is alone:
-that one is put aside, and the others are learned. A service that refuses everything loses nothing:
-no turn is put aside before the model has answered in that pass, if only a greeting.
+it is put aside, but not before the model has answered anything in that pass, if only a greeting.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..scopes.paused_conversations import PausedConversations
 from .feedback_applier import FeedbackApplier, Lesson
-from .model import OF_PROMPT, Completion, Model, Purpose, Rests, Schema
+from .model import OF_PROMPT, Completion, Model, Purpose, Rests
 from .rules.due import LEAST_CALL, Allowance, is_due, worth_of
 from .rules.grounding import grounded
 from .rules.prompt import (
@@ -47,10 +45,8 @@ from .turn_store import SqliteTurnStore
 
 _PAUSE: Final = 60.0
 """Seconds between two passes."""
-
-
-class Unfit(ChatFailed):
-    """These turns are put aside at once, whatever the service does with others."""
+_UNFIT: Final = ("unreadable", "scope_gone", "internal")
+"""Why turns are put aside at once, whatever the service does with others."""
 
 
 @dataclass(eq=False)
@@ -82,10 +78,11 @@ class ReflectionService:
 
     @property
     def resting(self) -> Resting:
-        """Returns why turns wait although they are due: a reason that concerns all turns as of now,
-        others as of the last pass."""
-        unavailable = self._model.unavailable_reason() if self._learns else "learning_paused"
-        return unavailable or self.last.resting
+        """Returns why turns wait although they are due: as of now if it concerns all turns, else as
+        of the last pass."""
+        if not self._learns:
+            return "learning_paused"
+        return self._model.unavailable_reason() or self.last.resting
 
     async def run(self) -> None:
         """Read what is due, until cancelled or closed."""
@@ -111,8 +108,8 @@ class ReflectionService:
         return await self.reflect(conversation=None)
 
     async def reflect(self, *, conversation: str | None) -> ReflectionReport:
-        """Read at once all waiting turns of a conversation; of None, what is due. Backoff is
-        skipped for a conversation, but not the budget. Raises EngineClosed, StateUnavailable."""
+        """Read at once all waiting turns of a conversation, without backoff but within the budget;
+        of None, what is due. Raises EngineClosed, StateUnavailable."""
         await self.follow()
         async with self._reading:
             report = self.last = ReflectionReport()
@@ -151,16 +148,17 @@ class ReflectionService:
         self, said: Sequence[QueuedTurn], failed: ChatFailed, purpose: Purpose
     ) -> bool:
         """Returns whether it is the words of a line that fail, and not the service. Fewer of its
-        turns are read together next; one that fails alone, and again, is put aside: it is kept, can
-        be recalled, and an admin may have it read again."""
+        turns are read next; one that fails alone, and again, is put aside: an admin may have it
+        read again."""
         line, of_prompt = _line(said), failed.code in OF_PROMPT
         again, self._suspects[line] = self._suspects[line] > 0, len(said)
         if again and of_prompt and not self._works:
+            greeting, where = Prompt(instructions(), "你好"), said[0].conversation
             with suppress(ChatFailed):
-                greeting = Prompt(instructions(), "你好")
-                self._works = await self._ask(greeting, bool, said[0], purpose)
-        is_unfit = isinstance(failed, Unfit) or failed.code == "unreadable"
-        if not is_unfit and not (again and self._works and len(said) == 1):
+                self._works = await self._model.ask(
+                    greeting, bool, conversation=where, purpose=purpose, group=group_of(line[0])
+                )
+        if failed.code not in _UNFIT and not (again and self._works and len(said) == 1):
             return of_prompt and (self._works or not again)
         if await asyncio.to_thread(self._turns.keep, said, error=str(failed)):
             logger.warning("turns_set_aside", count=len(said), error=failed)
@@ -170,9 +168,8 @@ class ReflectionService:
         return True
 
     def _next(self, conversation: str | None, allowance: Allowance) -> tuple[list[QueuedTurn], str]:
-        """Returns what to read next, with its answer if there is one already: of a conversation
-        whatever waits; else what is due, of who used the least today, as far as the allowance
-        goes. Lines that failed come last, paused ones wait."""
+        """Returns what to read next, with its answer if there is one already: of who used the least
+        today, as far as the allowance goes. Lines that failed come last, paused ones wait."""
         for batch in self._turns.batches():
             said = self._turns.of_batch(batch.batch_id) if batch.reply else []
             if said and self._may_read(_line(said), said[0].map_key, conversation):
@@ -196,8 +193,7 @@ class ReflectionService:
         return self._turns.turns(_tickets(fitting)), ""
 
     def _may_read(self, line: LineName, map_key: str, conversation: str | None = None) -> bool:
-        """Returns whether a line is still to be read in this pass, and not off the record: by its
-        conversation's id, or the group's on platforms that split a group by member."""
+        """Returns whether a line is still to be read in this pass, and not off the record."""
         wanted = conversation in (None, line[1]) and line not in self._passed
         return wanted and not any(map(self._paused_conversations.of, (line[1], map_key)))
 
@@ -211,11 +207,11 @@ class ReflectionService:
         )
 
     async def _read(self, said: Sequence[QueuedTurn], reply: str, purpose: Purpose) -> None:
-        """Have the model read these turns, unless it has answered already, and apply what it
-        answers. Raises ChatFailed; Rests, too, where they wait on."""
+        """Apply what the model answers about these turns, or has answered already. Raises
+        ChatFailed; Rests, too, where they wait on."""
         lesson = await self._applier.lesson(said)
         if lesson is None:
-            raise Unfit("scope_gone")
+            raise ChatFailed("scope_gone")
         feedback, proposes = Feedback(), self._settings.proposes
         if any(one.user_text or (one.reply_text and one in said) for one in lesson.turns):
             answer = await asyncio.to_thread(parse_reply, reply)
@@ -256,17 +252,9 @@ class ReflectionService:
             return grounded(read, said, prompt, cooperative)
 
         self._turns.read_now = _tickets(said)
-        return await self._ask(prompt, understand, said[0], purpose)
-
-    async def _ask[T](
-        self, prompt: Prompt, schema: Schema[T], turn: QueuedTurn, purpose: Purpose
-    ) -> T:
+        where, group = said[0].conversation, group_of(said[0].scope)
         return await self._model.ask(
-            prompt,
-            schema,
-            conversation=turn.conversation,
-            purpose=purpose,
-            group=group_of(turn.scope),
+            prompt, understand, conversation=where, purpose=purpose, group=group
         )
 
     async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> None:
@@ -277,7 +265,7 @@ class ReflectionService:
             raise  # closed, or a disk error: it is tried again
         except Exception as error:  # one answer must not stop the others
             logger.error("reading_not_applied", error=repr(error))
-            raise Unfit("internal", type(error).__name__) from error
+            raise ChatFailed("internal", type(error).__name__) from error
         refused = {one.reason for one in applied.outcomes if isinstance(one, Refused)}
         self.last.error = "not_written" if "not_written" in refused else ""
         if self.last.error or not applied.known:

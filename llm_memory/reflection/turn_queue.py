@@ -108,8 +108,8 @@ class UnreadFollower:
         """Add what was queued, remove what no longer waits. Raises StateUnavailable."""
         known = self._unread.scopes()  # what is taken in from now on is not in the answer
         waiting = await asyncio.to_thread(self._waiting)
-        gone = known.items() - {(ticket, scope.name) for ticket, (_, scope) in waiting.items()}
-        self._unread.drop([ticket for ticket, _ in gone])
+        kept = {(ticket, scope.name) for ticket, (_, scope) in waiting.items()}
+        self._unread.drop([ticket for ticket, _ in known.items() - kept])
         held = self._unread.scopes()
         self._told = {ticket: self._told[ticket] for ticket in self._told.keys() & held.keys()}
         for turn, scope in [one for ticket, one in waiting.items() if ticket not in held]:
@@ -141,8 +141,8 @@ class UnreadFollower:
             actor=Actor(turn.person, turn.who),
             said_at=turn.observed_at,
         )
-        said, own_id = Said(turn.conversation, turn.persona), unread_id(turn.ticket_id)
-        made = await self._handlers.made(draft, scope, said, own_id)
+        said = Said(turn.conversation, turn.persona)
+        made = await self._handlers.made(draft, scope, said, unread_id(turn.ticket_id))
         if not isinstance(made, Refused):
             stored = StoredMemory(scope, topic_path(Topic.JOURNAL, turn.observed_at), made[0])
             folded = fold(embedded_text(stored.memory))
@@ -152,9 +152,9 @@ class UnreadFollower:
 
     def _is_shown(self, one: Unread) -> bool:
         names = (one.stored.memory.provenance.conversation, one.map_key)
-        changes = self._corrected.changes[one.stored.scope.name]
-        paused = any(map(self._paused_conversations.of, names))
-        return not paused and self._told.get(one.ticket_id) == changes
+        if any(map(self._paused_conversations.of, names)):
+            return False
+        return self._told.get(one.ticket_id) == self._corrected.changes[one.stored.scope.name]
 
     async def _judge(self, turns: Sequence[Unread]) -> None:
         """Look which turns may be told: each may take a millisecond."""
@@ -166,11 +166,10 @@ class UnreadFollower:
 
     def _may_be_told(self, one: Unread) -> bool:
         """Returns whether it says nothing that was corrected, or is never to be learned."""
-        scope, memory = one.stored.scope.name, one.stored.memory
-        forbids, revives = self._exclusions.forbids, self._corrected.texts.would_revive
+        scope, said = one.stored.scope.name, one.stored.memory
         return not (
-            forbids(scope, memory.judgment, memory.provenance.person)
-            or revives(scope, memory, memory.created_at, one.copies)
+            self._exclusions.forbids(scope, said.judgment, said.provenance.person)
+            or self._corrected.texts.would_revive(scope, said, said.created_at, one.copies)
         )
 
 
@@ -210,9 +209,10 @@ class TurnQueue:
             queued = await asyncio.to_thread(self._made, turn, scope, conversation_id)
             if isinstance(queued, Refused):
                 return queued
-            write = partial(self._written, queued, scope, most, may_replace=addressed)
             async with self._writing:
-                dropped = await self._patiently(write, late_at)
+                dropped = await self._patiently(
+                    partial(self._written, queued, scope, most, may_replace=addressed), late_at
+                )
         except (VaultWriteFailed, StateUnavailable, OSError, RuntimeError) as error:
             # RuntimeError: no thread can be started.
             self._lost += 1
@@ -232,13 +232,12 @@ class TurnQueue:
 
     async def _patiently[T](self, work: Callable[[], T], late_at: float) -> T:
         """Do work in a thread, again while another program holds the file."""
-        loop = asyncio.get_running_loop()
         while True:
             try:
                 return await asyncio.to_thread(work)
             except StateUnavailable as error:
-                waits = "locked" in error.cause and not self._life.is_closing
-                if not waits or loop.time() >= late_at:
+                is_late = asyncio.get_running_loop().time() >= late_at or self._life.is_closing
+                if is_late or "locked" not in error.cause:
                     raise
             await asyncio.sleep(_AGAIN)
 
@@ -249,18 +248,21 @@ class TurnQueue:
         is full. Blocks."""
         # The folder is where the scope is found again, also after a restart.
         self._vault.ensure(scope)
-        if self._turns.count() >= most:
-            day = self._clock().date()
-            return (self._turns.put_instead(turn, day=day) or None) if may_replace else None
-        self._turns.put(turn)
-        return ""
+        if self._turns.count() < most:
+            self._turns.put(turn)
+            return ""
+        return self._turns.put_instead(turn, self._clock().date()) if may_replace else None
 
     def _made(
         self, turn: Turn, scope: Scope, conversation_id: ConversationId
     ) -> QueuedTurn | Refused:
         if self._book.no_confidence(scope) and is_confidence(turn.user_text):
             return Refused("confidence")
-        user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
+        # What is private is looked for in a little more than is kept, lest half a number be left.
+        user_text, reply_text = (
+            cut(self._hide(spoken(text)[: MOST_CHARS + _MARGIN]))
+            for text in (turn.user_text, turn.reply_text)
+        )
         if not user_text and not reply_text:
             return Refused("empty")
         now = self._clock()
@@ -280,7 +282,3 @@ class TurnQueue:
             stored=turn.stored[:_MOST_RECALLED],
             history=turn.history,
         )
-
-    def _kept(self, text: str) -> str:
-        # What is private is looked for in a little more than is kept, lest half a number be left.
-        return cut(self._hide(spoken(text)[: MOST_CHARS + _MARGIN]))

@@ -59,9 +59,9 @@ class SqliteTurnStore:
         """Queue a turn. On disk when it returns. One that is there already is ignored."""
         self._file.write(_PUT, [_row(turn)])
 
-    def put_instead(self, turn: QueuedTurn, *, day: date) -> str:
+    def put_instead(self, turn: QueuedTurn, day: date) -> str | None:
         """Queue a turn in the place of another, counted among what was dropped that day: the oldest
-        of the loudest speaker of the group with the most. Returns that turn's ticket; empty, and
+        of the loudest speaker of the group with the most. Returns that turn's ticket; None, and
         nothing is done, where all are being read."""
         with self._file.transaction() as connection:
             held = connection.execute(
@@ -71,9 +71,9 @@ class SqliteTurnStore:
                 (_all(self.read_now),),
             ).fetchall()
             if not held:
-                return ""
-            held_by = (group_of(scope) for scope, count, *_ in held for _ in range(count))
-            groups = Counter((group_of(turn.scope), *held_by))
+                return None
+            places = (scope for scope, count, *_ in held for _ in range(count))
+            groups = Counter(map(group_of, (turn.scope, *places)))
             scope, _, ticket, _ = max(held, key=lambda one: (groups[group_of(one[0])], *one[1::-1]))
             connection.execute("DELETE FROM turn WHERE ticket_id = ?", (ticket,))
             connection.execute(_DROP_EMPTY)
@@ -97,8 +97,8 @@ class SqliteTurnStore:
         self, line: WaitingLine, limit: int, *, addressed: bool = False
     ) -> list[QueuedTurn]:
         """Returns the first of each speaker of a line, then the second of each, and so on."""
-        rows = self._file.rows(_WAITING, (int(addressed), *line.name, limit))
-        return list(map(_turn, rows))
+        values = (int(addressed), *line.name, limit)
+        return list(map(_turn, self._file.rows(_WAITING, values)))
 
     def newest(self, limit: int) -> list[QueuedTurn]:
         """Returns the newest turns, of those put aside, too."""
@@ -113,8 +113,10 @@ class SqliteTurnStore:
             if self.turns(tickets) != [*turns]:
                 return False
             connection.execute("INSERT OR REPLACE INTO batch VALUES (?, ?, ?, ?, ?)", _row(batch))
-            change = f"UPDATE turn SET batch_id = ? WHERE {_NAMED}"  # noqa: S608
-            connection.execute(change, (batch.batch_id, _all(tickets)))
+            connection.execute(
+                f"UPDATE turn SET batch_id = ? WHERE {_NAMED}",  # noqa: S608
+                (batch.batch_id, _all(tickets)),
+            )
         return True
 
     def release(self, *, dead: bool) -> int:
@@ -155,8 +157,8 @@ class SqliteTurnStore:
     def tickets(self, scope: str, conversations: Collection[str]) -> list[str]:
         """Returns the turns of a scope that were said in one of the conversations, by their id or
         by the owner's map."""
-        said = self.of_scope(scope)
-        return [t.ticket_id for t in said if {t.conversation, t.map_key} & {*conversations}]
+        places = {*conversations}
+        return [t.ticket_id for t in self.of_scope(scope) if {t.conversation, t.map_key} & places]
 
     def rescope(self, ticket_ids: Collection[str], source: str, target: str) -> list[str]:
         """Have these turns, and their batches, belong to another scope. Returns those that changed:
@@ -216,5 +218,5 @@ def _stored(value: object) -> object:
 def _turn(row: Sequence[Any]) -> QueuedTurn:
     told = dict(zip(_NAMES, row, strict=True))
     told |= {name: tuple(json.loads(told[name])) for name in ("recalled", "stored")}
-    at, admin = datetime.fromisoformat(told.pop("observed_at")), bool(told.pop("admin"))
-    return QueuedTurn(**told, observed_at=at, admin=admin)
+    told["observed_at"] = datetime.fromisoformat(told["observed_at"])
+    return QueuedTurn(**{**told, "admin": bool(told["admin"])})

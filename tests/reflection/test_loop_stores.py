@@ -136,7 +136,7 @@ def test_in_a_full_queue_whoever_holds_the_most_makes_room_but_for_what_is_read(
     turns.read_now = ["t-1"]
     # The loudest of the family, and not what is read; then strangers, who are one group.
     for number, scope, gone in ((10, "公司", "t-2"), (11, "dm-4-x", "t-6"), (12, "dm-4-x", "t-11")):
-        assert turns.put_instead(turn(number, scope, "f", person="f"), day=NOON.date()) == gone
+        assert turns.put_instead(turn(number, scope, "f", person="f"), NOON.date()) == gone
     shares = SqliteLoopFacts(file).shares(NOON.date())
     assert {one.group: one.dropped for one in shares} == {"家人": 1, UNMAPPED: 2}
 
