@@ -94,11 +94,9 @@ def is_due(
     if line.count >= after_turns or line.chars >= MOST_CHARS:
         return True
     quiet, oldest = abs(now - line.newest), abs(now - line.oldest)
-    if quiet < idle:
-        return False
-    if quiet >= ENDED or oldest >= LONGEST_WAIT:
-        return True
-    return line.count >= MIN_TURNS and worth(line) >= MIN_WORTH
+    is_old = quiet >= ENDED or oldest >= LONGEST_WAIT
+    pays = is_old or (line.count >= MIN_TURNS and worth(line) >= MIN_WORTH)
+    return quiet >= idle and pays
 
 
 def worth_of(turn: QueuedTurn) -> float:
@@ -109,14 +107,10 @@ def worth_of(turn: QueuedTurn) -> float:
 def tells_something(text: str) -> bool:
     """Returns whether a text states enough to be recalled verbatim before reflection read it."""
     stated = " ".join(filter(_is_statement, _CLAUSE_ENDS.split(text)))
-    return _is_as_long(stated, _TOLD_HAN, _TOLD_WORDS)
+    return len(WIDE.findall(stated)) >= _TOLD_HAN or len(_WORD.findall(stated)) >= _TOLD_WORDS
 
 
 def _is_statement(clause: str) -> bool:
-    long_enough = _is_as_long(clause, _LEAST_HAN, _LEAST_WORDS)
+    han, words = len(WIDE.findall(clause)), len(_WORD.findall(clause))
     wants = asks(_INSIDE.sub("", clause)) or _ORDERS.search(clause) is not None
-    return long_enough and not wants and not says_nothing(clause)
-
-
-def _is_as_long(text: str, han: int, words: int) -> bool:
-    return len(WIDE.findall(text)) >= han or len(_WORD.findall(text)) >= words
+    return (han >= _LEAST_HAN or words >= _LEAST_WORDS) and not wants and not says_nothing(clause)

@@ -179,13 +179,11 @@ def _value(match: re.Match[str]) -> float | None:
         return number(han) or number(han[:-1])  # 二十六一斤
     total = current = 0.0
     for word in re.split(r"[\s-]", match["words"]):
-        if word in _FACTORS:
-            current = (current or 1) * _FACTORS[word]
-            if word != "hundred":
-                total, current = total + current, 0.0
-        else:
-            cardinal = word.removesuffix("th").replace("tie", "ty")
-            current += _WORDS.get(word) or _WORDS.get(cardinal, 0)
+        factor, cardinal = _FACTORS.get(word, 0), word.removesuffix("th").replace("tie", "ty")
+        own = _WORDS.get(word) or _WORDS.get(cardinal, 0)
+        current = (current or 1) * factor if factor else current + own
+        if factor > 100:
+            total, current = total + current, 0.0
     return total + current
 
 

@@ -76,7 +76,7 @@ class Talk:
         elsewhere = content(plain("\n".join(unsaid))) - content(plain("\n".join(answered)))
         at = [(one.text, one.turn.observed_at) for one in said if one.turn is not None]
         at += [("", turn.observed_at) for turn in turns]
-        names = {one.label: one.name for one in speakers(turns)}
+        names = {one.label: one.actor.name for one in speakers(turns)}
         heard = plain("\n".join(f"{one.who}\n{one.user_text}\n{one.reply_text}" for one in turns))
         return cls(turns, clauses, elsewhere, Evidence.of(at, known), names, heard)
 

@@ -14,12 +14,12 @@ from ...models.data_models import MemoryKind, Source, StoredMemory, Topic
 from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
 from ...remember.rules.gate import order_like
-from ...text.overlap import CHANGED, content
+from ...text.overlap import CHANGED, content, holds
 from ...text.stated import CLAUSE, SENTENCE, stated
 from . import GROUNDING
 from .claims import denials, plainly
+from .figures import plain
 
-_HALF = 0.5
 _SAME_THING: Final = 4
 """A settling statement shares at least one in so many of the entry's words."""
 _LEAST_NAME: Final = 2
@@ -48,23 +48,13 @@ def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
     """Returns whether ``text``, learned from a turn, may replace an older entry of its speaker.
 
     The speaker must have said at least half of what is new in it, and a negation if one is added or
-    removed, and must not leave out more of the entry than is repeated. Handwritten entries and
-    standing instructions are never replaced. A turn from before the entry retracts nothing of it:
-    conversations are not read in the order in which people talked.
+    removed, and must not leave out more of the entry than is repeated.
     """
-    old = stored.memory
-    if turn.observed_at < old.created_at:
+    old, new, told = stored.memory.judgment, content(text), stated(turn.user_text)
+    is_retracted = len(content(old) - new) <= len(new)
+    if _stays(stored, turn) or not is_retracted or not _is_news(stored, text, turn):
         return False
-    if old.provenance.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
-        return False
-    if len(content(old.judgment) - content(text)) > len(content(text)):
-        return False  # most of it was not retracted
-    known = content(old.judgment) | content(turn.who) | content(old.provenance.who)
-    wanted = content(text) - known or content(text) - content(turn.who)
-    told = stated(turn.user_text)
-    if not wanted or len(wanted & content(told)) < len(wanted) * _HALF:
-        return False
-    turned = bool(denials(old.judgment)) is not bool(denials(text))
+    turned = bool(denials(old)) is not bool(denials(text))
     return not turned or bool(denials(told)) or _changes(told)
 
 
@@ -80,23 +70,33 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool, k
     denial of another speaker's words settles nothing.
     """
     old, origin = stored.memory, stored.memory.provenance
-    if turn.observed_at < old.created_at or old.quoted or is_digest(old):
+    vouched = origin.trusted and not (own or turn.admin)
+    if _stays(stored, turn) or old.quoted or is_digest(old) or vouched:
         return False
-    if origin.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
-        return False
-    if origin.trusted and not (own or turn.admin):
-        return False
-    about, new, said = content(old.judgment), content(text), content(stated(turn.user_text))
     names = frozenset() if own else content(turn.who) | content(origin.who)
-    matter = about - names, new - names
-    shared = len(matter[0] & matter[1])
-    if not shared or _SAME_THING * shared < min(map(len, matter)):
-        return False
-    wanted = new - about - content(turn.who) or new - content(turn.who)
-    if not wanted or len(wanted & said) < len(wanted) * _HALF:
+    about, new = content(old.judgment) - names, content(text) - names
+    shared = len(about & new)
+    if not shared or _SAME_THING * shared < min(len(about), len(new)):
         return False
     denied = _denies(text) and not _denies(old.judgment)
-    return own or (_is_party(stored, text, turn, known=known) and not denied)
+    party = own or (_is_party(stored, text, turn, known=known) and not denied)
+    return party and _is_news(stored, text, turn)
+
+
+def _stays(stored: StoredMemory, turn: QueuedTurn) -> bool:
+    """Handwritten entries and standing instructions are never changed; and a turn from before the
+    entry retracts nothing of it: conversations are not read in the order in which people talked."""
+    is_lasting = topic_of(stored.path) is Topic.INSTRUCTIONS
+    is_later = turn.observed_at < stored.memory.created_at
+    return is_lasting or is_later or stored.memory.provenance.source is Source.PERSON
+
+
+def _is_news(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
+    """Returns whether the speaker has said at least half of what is new in a text."""
+    new = content(text) - content(turn.who)
+    known = content(stored.memory.judgment) | content(stored.memory.provenance.who)
+    wanted = new - known or new
+    return bool(wanted) and 2 * len(wanted & content(stated(turn.user_text))) >= len(wanted)
 
 
 def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn, *, known: bool) -> bool:
@@ -105,18 +105,18 @@ def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn, *, known: bool)
         return False  # another account under the speaker's name
     if known and len(turn.who) >= _LEAST_NAME and _names(old.judgment, turn.who):
         return True
-    if _DEBT.search(old.judgment) and _names(text, turn.who):
-        return False  # it is the speaker's own debt, not that of the others
-    shared = old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
-    if not stored.scope.is_public:  # among people whom the owner put into one scope
-        shared = shared or topic_of(stored.path) in _SHARED
+    # Among people whom the owner put into one scope.
+    fact = not stored.scope.is_public and topic_of(stored.path) in _SHARED
+    shared = fact or old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+    own_debt = (
+        turn.who and _DEBT.search(old.judgment) is not None and holds(plain(text), plain(turn.who))
+    )
     here = old.provenance.conversation == turn.conversation
-    return shared and here and _changes(stated(turn.user_text))
+    return shared and here and not own_debt and _changes(stated(turn.user_text))
 
 
 def _names(text: str, who: str) -> bool:
-    bound = r"\b" if who.isascii() else ""
-    return bool(who) and re.search(f"{bound}{re.escape(who)}{bound}", text) is not None
+    return bool(who) and holds(plain(text), plain(who))
 
 
 def _denies(text: str) -> bool:
@@ -126,11 +126,9 @@ def _denies(text: str) -> bool:
 
 def _changes(text: str) -> bool:
     """Returns whether a text says that something has ended or changed: 没取消 does not."""
-    for clause in CLAUSE.findall(text):
-        told = plainly(clause)
-        if _ENDED.search(told) or CHANGED.search(GROUNDING["denied"].sub("", told)):
-            return True
-    return False
+    told = [plainly(clause) for clause in CLAUSE.findall(text)]
+    affirmed = (GROUNDING["denied"].sub("", clause) for clause in told)
+    return any(map(_ENDED.search, told)) or any(map(CHANGED.search, affirmed))
 
 
 def rules_said(text: str) -> list[str]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from heapq import nlargest
 from itertools import accumulate
-from operator import itemgetter
 from typing import Final
 
 from ...catalogue.rules.event_day import told_day
@@ -37,24 +37,19 @@ _MOST_KNOWN, _KNOWN_CHARS = 30, 160
 _TURN_CHARS: Final = (2_000, 1_000, 500, 240, 120, 60)
 """Limits for the text of a turn, tried in order until the turns fit."""
 _QUOTED_REPLY = 1_000
-_MOST_RELATED, _OF_TURN, _LEAST_SHARED = 12, 2, 2
-"""The most related memories of a prompt, and of one turn; and what they share with it at least: a
-Han character counts one, a word two."""
+_MOST_RELATED, _LEAST_SHARED = 12, 2
+"""The most related memories of a prompt, and what they share with a turn at least: a Han character
+counts one, a word two."""
 NOBODY: Final = Actor("", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """``label`` is ``s1``, ``s2``, …; the name is the one that was used last."""
+    """``label`` is ``s1``, ``s2``, …; the actor, under the name that was used last, is for
+    provenance: admins have no special rights here."""
 
     label: str
-    person: str
-    name: str
-
-    @property
-    def actor(self) -> Actor:
-        """Returns the actor for provenance; admins have no special rights here."""
-        return Actor(self.person, self.name)
+    actor: Actor
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +106,17 @@ def reflection_prompt(
     asked = {"instructions": True, "decisions": proposes, "manner": manner}
     system = "\n".join(texts.say(f"reader.{code}") for code, wanted in asked.items() if wanted)
     names = {
-        one.label: texts.say("reader.named", name=one.name, person=one.person)
+        label: texts.say("reader.named", name=one.name, person=one.person)
         if one.name and one.person
         else one.name or one.person or texts.say("reader.nobody")
-        for one in speakers(turns)
+        for label, one in ((speaker.label, speaker.actor) for speaker in speakers(turns))
     }
-    talks = [texts.say("reader.talks")] if _talks(turns)[1:] else []
-    head = [texts.say("reader.speakers", names=as_data(names)), *talks]
+    head = texts.say("reader.speakers", names=as_data(names))
     prompt = Prompt(system, "", spoken)
     told = ["<known>", *map(_known_line, known[:_MOST_KNOWN]), "</known>"] if known else []
     for chars, shown in (*((chars, told) for chars in _TURN_CHARS), (_TURN_CHARS[-1], [])):
         lines = _turn_lines(turns, chars, texts)
-        user = "\n".join((*head, *shown, "<turns>", *lines, "</turns>"))
+        user = "\n".join((head, *shown, "<turns>", *lines, "</turns>"))
         prompt = replace(prompt, user=user)
         if prompt.tokens <= most_tokens:
             break
@@ -138,26 +132,19 @@ def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
 
 def related(turns: Sequence[QueuedTurn], memories: Sequence[StoredMemory]) -> list[StoredMemory]:
     """Returns, of memories from the turns' own scope, those of each turn's speaker that share the
-    most words with the turn, the best of each turn first. Recall finds what answers a message; a
-    statement often corrects other memories than those."""
-    persons = {turn.person for turn in turns if turn.person}
-    about = [
-        (stored, content(stored.memory.judgment) - content(stored.memory.provenance.who))
-        for stored in memories
-        if stored.memory.provenance.person in persons
-    ]
-    found: list[tuple[int, StoredMemory]] = []
+    most words with one of the turns. Recall finds what answers a message; a statement often
+    corrects other memories than those."""
+    said: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
     for turn in turns:
-        said = content(turn.user_text) - content(turn.who)
-        scored = (
-            (sum(1 + one.isascii() for one in words & said), place)
-            for place, (stored, words) in enumerate(about)
-            if stored.memory.provenance.person == turn.person
-        )
-        best = enumerate(nlargest(_OF_TURN, scored))
-        found += [(rank, about[place][0]) for rank, (n, place) in best if n >= _LEAST_SHARED]
-    found.sort(key=itemgetter(0))
-    return list({stored.pointer: stored for _, stored in found}.values())[:_MOST_RELATED]
+        said[turn.person].append(content(turn.user_text) - content(turn.who))
+    shared = []
+    for stored in memories:
+        origin, words = stored.memory.provenance, content(stored.memory.judgment)
+        told = said[origin.person] if origin.person else []
+        both = (words & one - content(origin.who) for one in told)
+        shared.append(max((sum(1 + one.isascii() for one in some) for some in both), default=0))
+    best = nlargest(_MOST_RELATED, range(len(shared)), key=shared.__getitem__)
+    return [memories[place] for place in best if shared[place] >= _LEAST_SHARED]
 
 
 def speakers(turns: Sequence[QueuedTurn]) -> list[Speaker]:
@@ -167,7 +154,7 @@ def speakers(turns: Sequence[QueuedTurn]) -> list[Speaker]:
     labels = {one: f"s{number}" for number, one in enumerate(dict.fromkeys(known), start=1)}
     names = {one: turn.who for one, turn in zip(known, turns, strict=True)}
     return [
-        Speaker(labels[one], turn.person, names[one])
+        Speaker(labels[one], Actor(turn.person, names[one]))
         for one, turn in zip(known, turns, strict=True)
     ]
 
@@ -179,35 +166,22 @@ def as_data(value: object) -> str:
 
 
 def _turn_lines(turns: Sequence[QueuedTurn], chars: int, texts: Texts) -> list[str]:
-    talks, days = _talks(turns), texts.say("reader.weekdays").split()
-    lines = []
-    for number, (turn, speaker) in enumerate(zip(turns, speakers(turns), strict=True), start=1):
-        at = turn.observed_at
-        line: dict[str, object] = {
+    days = texts.say("reader.weekdays").split()
+    told = (
+        {
             "turn": number,
-            **({"talk": talks.index(turn.history) + 1} if turn.history and talks[1:] else {}),
-            "time": f"{at:%Y-%m-%d %H:%M} {days[at.weekday()]}",
+            "time": f"{turn.observed_at:%Y-%m-%d %H:%M} {days[turn.observed_at.weekday()]}",
             "who": speaker.label,
             "said": preview(turn.user_text, chars),
             **({"bot": preview(turn.reply_text, chars)} if turn.reply_text else {}),
             **({"recalled": list(turn.recalled)} if turn.recalled else {}),
         }
-        lines.append(as_data(line))
-    return lines
-
-
-def _talks(turns: Sequence[QueuedTurn]) -> list[str]:
-    """Returns the chat histories of the turns. A turn that no model answered has none."""
-    return list(dict.fromkeys(turn.history for turn in turns if turn.history))
+        for number, (turn, speaker) in enumerate(zip(turns, speakers(turns), strict=True), start=1)
+    )
+    return [as_data(line) for line in told]
 
 
 def _known_line(stored: StoredMemory) -> str:
     memory = stored.memory
-    return as_data(
-        {
-            "id": memory.memory_id,
-            "who": memory.who,
-            "date": shown_day(told_day(memory), ""),
-            "text": preview(memory.judgment, _KNOWN_CHARS),
-        }
-    )
+    said_on, text = shown_day(told_day(memory), ""), preview(memory.judgment, _KNOWN_CHARS)
+    return as_data({"id": memory.memory_id, "who": memory.who, "date": said_on, "text": text})

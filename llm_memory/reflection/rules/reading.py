@@ -44,15 +44,10 @@ def read_reply(
 def _manner(reply: ReflectionReply, who: Sequence[Speaker]) -> tuple[MannerWish, ...]:
     """Returns what the speakers asked of the bot's manner. Where several speak, an item that names
     none of them is dropped: it could be counted for nobody."""
-    persons = {speaker.label: speaker.person for speaker in who}
-    if len(persons) == 1:
-        persons[""] = who[0].person
-    wishes = (
-        MannerWish(axis, direction, persons[label])
-        for axis, direction, label in reply.manner
-        if label in persons
-    )
-    return tuple(dict.fromkeys(wishes))
+    persons = {speaker.label: speaker.actor.person for speaker in who}
+    persons |= {"": who[0].actor.person} if len(persons) == 1 else {}
+    told = (one for one in reply.manner if one[2] in persons)
+    return tuple(dict.fromkeys(MannerWish(axis, way, persons[label]) for axis, way, label in told))
 
 
 def _draft(
@@ -63,14 +58,15 @@ def _draft(
     own = (t.user_text for t, one in zip(turns, who, strict=True) if one.actor == actor)
     said_at = turns[-1 if turn is None else turn].observed_at
     known = turns[0] if len(turns) == 1 else None if turn is None else turns[turn]
-    tags = (tag for tag in new.tags if tag not in placeholders())
-    asks = (ask for ask in new.asks if ask not in placeholders())
+    tags, asks = (
+        usable((one for one in some if one not in placeholders()), new.judgment)
+        for some in (new.tags, new.asks)
+    )
     draft = MemoryDraft(
         judgment=new.judgment,
         reasoning="" if new.reasoning in placeholders() else new.reasoning,
-        tags=usable(tags, new.judgment)[:MOST_TAGS],
-        asks=usable(asks, new.judgment),
-        # An unknown kind does not invalidate the memory.
+        tags=tags[:MOST_TAGS],
+        asks=asks,
         kind=KINDS.get(new.kind, MemoryKind.KNOWLEDGE),
         strength=_STRENGTH if new.strength is None else new.strength,
         active=False,
@@ -90,7 +86,7 @@ def _source(
     """Returns the index of the turn in which it was said, and its speaker: nobody, where that is
     another one than the answer names, or said less of it than others did."""
     name = new.who.strip()
-    named = [at for at, one in enumerate(who) if name and name in (one.label, one.name)]
+    named = [at for at, one in enumerate(who) if name and name in (one.label, one.actor.name)]
     sure = len({who[place].label for place in named}) == 1
     alone = len({one.label for one in who}) == 1
     place = new.turn - 1 if new.turn is not None else named[-1] if sure else None
@@ -108,7 +104,7 @@ def _said_most(
     text: str, speaker: Speaker, turns: Sequence[QueuedTurn], who: Sequence[Speaker]
 ) -> bool:
     """Returns whether nobody said more of a text than the speaker, who said some of it."""
-    wanted, said = content(text) - content(speaker.name), dict[str, frozenset[str]]()
+    wanted, said = content(text) - content(speaker.actor.name), dict[str, frozenset[str]]()
     for turn, one in zip(turns, who, strict=True):
         said[one.label] = said.get(one.label, frozenset()) | (wanted & content(turn.user_text))
     own = len(said[speaker.label])
@@ -121,5 +117,4 @@ def _day(new: NewMemory, said_at: datetime) -> date | None:
         day = date.fromisoformat((new.when)[:10])
     except ValueError:
         return None
-    is_event = KINDS.get(new.kind) is MemoryKind.EVENT
-    return day if is_event or day != said_at.date() else None
+    return day if KINDS.get(new.kind) is MemoryKind.EVENT or day != said_at.date() else None

@@ -23,17 +23,20 @@ MOST_CHARS: Final = 65_536
 """The longest answer."""
 KINDS: Final = {word: kind for kind in MemoryKind for word in (kind.name.lower(), kind.value)}
 _THOUGHT: Final = re.compile(r"<(/?)(?:think(?:ing)?|thought|reasoning)>", re.IGNORECASE)
+_BEGINS, _ENDS = "\ufdd0", "\ufdd1"
+"""Marks of a thought: no characters of any text."""
 _START: Final = re.compile(r"\{\s*[\"'}]|\[\s*[{\]]")
 """The beginning of an object, or of a list of them; in {words} a brace means something else."""
 _LAPSE: Final = re.compile(
     r'"(?:[^"\\]|\\.)*(?:"|\Z)|'
     r"'([^'\\\n]*)'(?=\s*[:,}\]])|"
-    r"None\b|True\b|False\b|,(?=\s*[}\]])|//[^\n]*",
+    r"None\b|True\b|False\b|,(?=\s*[}\]])",
     re.DOTALL,
 )
 """A text, and what stands in Python where JSON has something else, or nothing."""
+_PYTHON: Final = {"None": "null", "True": "true", "False": "false"}
 _ESCAPE: Final = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
-_NOTHING: Final = (None, "", False, "none", "None", "null", "N/A", "无", "没有")
+_NOTHING: Final = (None, "", False, {}, "none", "None", "null", "N/A", "无", "没有")
 _MOST_BROKEN: Final = 10
 """So many objects may begin and not end before the rest is not looked at."""
 _MOST_ITEMS: Final = 120
@@ -55,8 +58,9 @@ _ITEM_FIELDS: Final = {
     "question": "ask",
 }
 """Other names of an item's fields, in the same way."""
-_AXES: Final[Mapping[str, Axis]] = {axis: axis for axis in get_args(Axis)}
-_WAYS: Final[Mapping[str, Direction]] = {way: way for way in get_args(Direction)}
+_WISHES: Final[Mapping[tuple[str, str], tuple[Axis, Direction]]] = {
+    (axis, way): (axis, way) for axis in get_args(Axis) for way in get_args(Direction)
+}
 _POINTER: Final = re.compile("[#^][mn]-")
 """Matches the beginning of a pointer or an entry's id."""
 
@@ -124,20 +128,20 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
     given = find_answer(text, _FIELDS, _answer_of_items)
     if isinstance(given, Unreadable):
         return given
-    fields: dict[str, list[object]] = {field: [] for field in _FIELDS.values()}
-    unknown: list[object] = []
+    fields: dict[str, list[object]] = {field: [] for field in (*_FIELDS.values(), "")}
     for key, value in given.items():
-        field = _FIELDS.get(key) or _field_of_shape(value)
-        (fields[field] if field else unknown).extend(_items(value))
-    is_told = any(isinstance(one, str | list | dict) for one in unknown)
-    if is_told and not (fields["memories"] or fields["corrections"]):
-        return Unreadable("no_field: something stands in an unknown field alone")
-    memories = enumerate(map(_memory, fields["memories"][:_MOST_ITEMS]))
-    corrections = enumerate(map(_correction, fields["corrections"][:_MOST_ITEMS]))
-    items: dict[str, NewMemory | Correction | None] = {
-        **{f"new_memories.{place}": one for place, one in memories},
-        **{f"contradictions.{place}": one for place, one in corrections},
+        fields[_FIELDS.get(key) or _field_of_shape(value)] += _items(value)
+    readers: tuple[tuple[str, str, Callable[[object], NewMemory | Correction | None]], ...] = (
+        ("new_memories", "memories", _memory),
+        ("contradictions", "corrections", _correction),
+    )
+    items = {
+        f"{name}.{place}": read(one)
+        for name, field, read in readers
+        for place, one in enumerate(fields[field][:_MOST_ITEMS])
     }
+    if not items and any(isinstance(one, str | list | dict) for one in fields[""]):
+        return Unreadable("no_field: something stands in an unknown field alone")
     dropped = tuple(place for place, one in items.items() if one is None)
     if dropped and len(dropped) == len(items):
         return Unreadable(f"wrong_type: {', '.join(dropped[:5])}")
@@ -168,11 +172,9 @@ def find_answer(
     said, thinks_aloud = without_thoughts(text)
     values = [value for _, value in _values(said)]
     is_whole = None not in values
-    if is_whole:
-        found = [_answer(value, names, shaped) for value in values]
-    else:  # parts of a broken object are among them
-        found = [one for one in values if isinstance(one, dict) and one.keys() & names]
-    answers = [one for one in found if one is not None]
+    # Parts of a broken object are among them: no items, which would be less than was answered.
+    shape = shaped if is_whole else lambda _: None
+    answers = [one for value in values if (one := _answer(value, names, shape)) is not None]
     if not answers:
         is_json = values and is_whole
         return Unreadable("no_field: no known field" if is_json else "no_json: no complete object")
@@ -186,17 +188,15 @@ def without_thoughts(text: str) -> tuple[str, bool]:
     """Returns what is said behind all thoughts, and whether one of them never ends: it may hold the
     answer. What stands before the end of a thought is thought, though no mark began it. A mark
     inside of JSON is what people talk of."""
-    said, is_thought, end = list[str](), False, 0
     quoted = [place for place, value in _values(text[:MOST_CHARS]) if value is not None]
-    for mark in _THOUGHT.finditer(text):
-        if any(mark.start() in place for place in quoted):
-            continue
-        if not is_thought:
-            said.append(text[end : mark.start()])
-        if mark[1] and not is_thought:
-            said.clear()
-        is_thought, end = not mark[1], mark.end()
-    return "\n".join([*said, text[end:]]).strip(), is_thought
+
+    def marked(mark: re.Match[str]) -> str:
+        is_quoted = any(mark.start() in place for place in quoted)
+        return mark[0] if is_quoted else _ENDS if mark[1] else _BEGINS
+
+    ended = re.sub(f"{_BEGINS}[^{_ENDS}]*{_ENDS}", "\n", _THOUGHT.sub(marked, text))
+    said = ended.rpartition(_ENDS)[2]
+    return said.replace(_BEGINS, "\n").strip(), _BEGINS in said
 
 
 def _values(text: str) -> Iterator[tuple[range, object]]:
@@ -224,11 +224,8 @@ def _decoded(text: str, start: int) -> tuple[object, int]:
 def _as_json(lapse: re.Match[str]) -> str:
     if lapse[0].startswith('"'):
         return _ESCAPE.sub(lambda found: found[1] or "\\\\", lapse[0])
-    if lapse[1] is not None:
-        told = json.dumps(lapse[1], ensure_ascii=False)
-    else:
-        told = {"None": "null", "True": "true", "False": "false"}.get(lapse[0], "")
-    return told.ljust(len(lapse[0]))
+    told = json.dumps(lapse[1], ensure_ascii=False) if lapse[1] is not None else ""
+    return _PYTHON.get(lapse[0], told).ljust(len(lapse[0]))
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -236,12 +233,10 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     of two lists under one name it has both."""
     found: dict[str, object] = {}
     for key, value in pairs:
-        name = re.sub(r"[\W_]", "", key.casefold())
-        name = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
-        before = found.get(name)
-        if isinstance(before, list) and isinstance(value, list):
-            value = [*before, *value]
-        found[name] = value
+        name = re.sub("ies$", "y", re.sub(r"[\W_]", "", key.casefold())).removesuffix("s")
+        before = found.get(name, [])
+        are_lists = isinstance(before, list) and isinstance(value, list)
+        found[name] = [*as_list(before), *as_list(value)] if are_lists else value
     return found
 
 
@@ -258,26 +253,20 @@ def _answer(
         return value
     if (found := shaped(value)) is not None or not isinstance(value, dict):
         return found
-    inside = [_answer(one, names, shaped) for one in value.values()]
-    answers = inside if len(inside) == 1 else [one for one in inside if one]
-    return answers[0] if len(answers) == 1 else None
+    inside = [one for one in (_answer(one, names, shaped) for one in value.values()) if one]
+    return inside[0] if len(inside) == 1 else None
 
 
 def as_list(value: object) -> list[object]:
-    """Returns a list as it is, numbered values as one, nothing as an empty one, and a value alone
-    as a list of it."""
+    """Returns a list as it is, nothing as an empty one, and a value alone as a list of it."""
     if isinstance(value, list):
         return value
-    if isinstance(value, dict) and all(key.isdecimal() for key in value):
-        return list(value.values())
     return [] if value in _NOTHING else [value]
 
 
 def as_text(value: object) -> str:
-    """Returns a text, or a number, alone or in a list of one, without half characters and blanks
-    around it; empty for anything else."""
-    if isinstance(value, list) and len(value) == 1:
-        (value,) = value
+    """Returns a text, or a number, without half characters and blanks around it; empty for
+    anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return str(value).encode("utf-8", "replace").decode().strip()
@@ -285,8 +274,7 @@ def as_text(value: object) -> str:
 
 def as_texts(value: object) -> tuple[str, ...]:
     """Returns the texts of a list, or of one text alone."""
-    texts = (as_text(one) for one in as_list(value) if isinstance(one, str))
-    return tuple(filter(None, texts))
+    return tuple(as_text(one) for one in as_list(value) if isinstance(one, str) and one.strip())
 
 
 def as_number(value: object) -> int | None:
@@ -305,10 +293,8 @@ def _field_of_shape(value: object) -> str:
 
 def _answer_of_items(value: object) -> dict[str, object] | None:
     """Returns the answer that items without an object around them stand for."""
-    if value == []:
-        return {}
     field = _field_of_shape(value)
-    return {field: value} if field else None
+    return {field: value} if field else {} if value == [] else None
 
 
 def _items(value: object) -> list[object]:
@@ -319,21 +305,17 @@ def _items(value: object) -> list[object]:
 
 
 def _item(given: object) -> dict[str, object]:
-    if len(inside := _items(given)) == 1:
-        (given,) = inside
-    if isinstance(given, str) and not given.lstrip().startswith(("{", "[")):
-        return {"judgment": given}
-    fields: Mapping[str, object] = given if isinstance(given, dict) else {}
+    fields = given if isinstance(given, dict) else {"judgment": given}
     return {_ITEM_FIELDS.get(name, name): value for name, value in fields.items()}
 
 
 def _memory(given: object) -> NewMemory | None:
     item = _item(given)
-    judgment, who = as_text(item.get("judgment")), as_text(item.get("who"))
-    if not judgment:
+    judgment, who = item.get("judgment"), as_text(item.get("who"))
+    if not isinstance(judgment, str) or not as_text(judgment):
         return None
     return NewMemory(
-        judgment,
+        as_text(judgment),
         reasoning=as_text(item.get("reasoning")),
         tags=as_texts(item.get("tag")),
         asks=as_texts(item.get("ask")),
@@ -354,12 +336,12 @@ def _correction(given: object) -> Correction | None:
 
 def _manner(style: list[object]) -> tuple[tuple[Axis, Direction, str], ...]:
     """Leaves out what is no wish in known words."""
-    found = []
-    for item in [style] if style and isinstance(style[0], str) else style:
-        match item:
-            case [str(axis), str(way), *who] if axis in _AXES and way in _WAYS and len(who) < 2:
-                found.append((_AXES[axis], _WAYS[way], as_text(who)))
-    return tuple(dict.fromkeys(found))
+    items = [style] if style and isinstance(style[0], str) else style
+    told = (
+        list(map(as_text, one)) for one in items if isinstance(one, list) and len(one) in (2, 3)
+    )
+    found = ((_WISHES.get((axis, way)), "".join(who)) for axis, way, *who in told)
+    return tuple(dict.fromkeys((*wish, who) for wish, who in found if wish))
 
 
 def usable(given: Iterable[str], judgment: str) -> tuple[str, ...]:

@@ -35,7 +35,6 @@ LINE = WaitingLine("家人", "a:GroupMessage:1", "", MIN_TURNS, NOW - HOURS, NOW
         ({}, MIN_WORTH - 1, IDLE, False),
         ({"count": MIN_TURNS - 1}, MIN_WORTH, IDLE, False),
         ({"count": 1}, 0.2, ENDED, True),
-        ({"count": 1}, 0.2, ENDED - HOURS, False),
         ({"count": 1, "oldest": NOW - LONGEST_WAIT}, 0.2, IDLE, True),
         ({"count": 10}, 0.0, timedelta(), True),
         ({"chars": MOST_CHARS}, 0.0, timedelta(), True),
@@ -52,14 +51,12 @@ def test_what_pays_is_read_when_the_talk_rests_and_much_of_it_at_once(
 
 
 STATING = [
-    "我对猫毛过敏", "台灯还给小鹿了", "展览定在4月18号，地点图书馆一层", "记住我住302室",
-    "热水卡放在门后的鞋盒里，谁用完放回去", "我买了新的床帘，好看吗？", "I am vegan",
+    "我对猫毛过敏", "展览定在4月18号，地点图书馆一层", "我买了新的床帘，好看吗？", "I am vegan",
     "Kofi paid me back the 45, we are even", "My number changed. Can you save it?",
 ]  # fmt: skip
 OTHERS = [
-    "早", "在吗", "哈哈哈哈", "好的收到", "困死了", "?", "", "🎉🎉", "展览在哪天", "明天几点开会？",
-    "讲个笑话呗", "帮我查一下天气", "你会不会下棋", "hello", "lol", "thanks a lot",
-    "where is the key", "Can you tell me a joke?", "please translate this sentence",
+    "早", "哈哈哈哈", "好的收到", "", "🎉🎉", "明天几点开会？", "讲个笑话呗", "帮我查一下天气",
+    "lol", "thanks a lot", "where is the key", "please translate this sentence",
 ]  # fmt: skip
 
 

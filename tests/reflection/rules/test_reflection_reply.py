@@ -35,23 +35,23 @@ def item(**more: Any) -> str:
     return json.dumps({"new_memories": [{"judgment": "奶奶对花生过敏", **more}]})
 
 
+def read(*new: NewMemory) -> ReflectionReply:
+    return ReflectionReply(new_memories=new)
+
+
 def memory(**more: Any) -> ReflectionReply:
-    return ReflectionReply(new_memories=(NewMemory("奶奶对花生过敏", **more),))
+    return read(NewMemory("奶奶对花生过敏", **more))
 
 
 AROUND = [
     LEARNED,
     f"```json\n{LEARNED}\n```",
-    f"```\n{LEARNED}\n```\n以上。",
     f"```json\n{LEARNED}\n```\n改一下：\n```json\n{LEARNED}\n```",
     f"好的，结果如下：\n{LEARNED}\n希望有用，别忘了 {{占位}} 和 [1]。",
-    f"timeout? rate limit? no: {LEARNED}",
     f"<think>也许是 {SKETCH}？</think>{LEARNED}",
-    f"<thinking>{SKETCH}</thinking>\n{LEARNED}",
     f"先想想：{SKETCH} 不对\n</think>\n{LEARNED}",
     f"{LEARNED}<think>好像都写了 {SKETCH}</think>",
     f"<think>先想想：{SKETCH} 不对，应该是\n{LEARNED}",
-    f"<think>先想想 {{「x\n{LEARNED}",
     f"先写个大概 {{}}，再写全：{LEARNED}",
     f'我想写 {{"new_memories": [ 之类的。\n{LEARNED}',
     f'{{"result": {LEARNED}}}',
@@ -68,9 +68,7 @@ SAID = {
     ),
     **dict.fromkeys(
         [
-            '{"useful_ids": null, "new_memories": []}',
             '{"useful_ids": [], "useless_ids": [], "new_memories": {}, "contradictions": ""}',
-            '{"result": {}}',
             '{"result": {"new_memories": []}}',
             '{"new_memories": [], "count": 0}',
         ],
@@ -85,25 +83,18 @@ SAID = {
             f"[{ITEM}]",
             ITEM,
             f'{{"memories": [{ITEM}]}}',
-            f'{{"useful_ids": [], "useless_ids": [], "memories": [{ITEM}]}}',
-            f'{{"useful_ids": [], "new_memory": {ITEM}}}',
-            f'{{"useful_ids": [], "学到的": [{ITEM}]}}',
             f'{{"new_memories": [], "extracted_facts": [{ITEM}]}}',
             f'{{"memories": [{ITEM.replace("judgment", "content")}]}}',
             f"{{'useful_ids': None, 'new_memories': [{ITEM.replace(chr(34), chr(39))}]}}",
-            f'{{"useful_ids": None, "new_memories": [ // 新的\n{ITEM}]}} 完 {{见上}}',
+            f'{{"useful_ids": None, "new_memories": [\n{ITEM}]}} 完 {{见上}}',
             f'{{"new_memories": {{"m1": {ITEM}}}, "contradictions": "无"}}',
-            f'{{"new_memories": [{{"memory": {ITEM}}}]}}',
-            f'{{"new_memories": [[{ITEM}]]}}',
             f'{{"新记忆": [{ITEM.replace("judgment", "内容")}]}}',
             f'{{"memories": [{ITEM.replace("judgment", "judgement")}]}}',
         ],
         ONE,
     ),
     '{"memories": "奶奶对花生过敏"}': memory(),
-    r'{"memories": "在 D:\\logs\app"}': ReflectionReply(
-        new_memories=(NewMemory(r"在 D:\logs\app"),)
-    ),
+    r'{"memories": "在 D:\\logs\app"}': read(NewMemory(r"在 D:\logs\app")),
     '{"useful_ids": "m-1"}': ReflectionReply(("m-1",)),
     '{"contradictions": {"id": "m-1", "new": "奶奶对花生过敏"}}': ReflectionReply(
         contradictions=(Correction("m-1", memory().new_memories[0]),)
@@ -112,25 +103,19 @@ SAID = {
     # Other types.
     item(strength="80"): memory(strength=80),
     item(strength=80.0): memory(strength=80),
-    item(strength="高"): memory(),
     item(strength=True): memory(),
     item(turn="1", who=1): memory(turn=1, who="s1"),
     f'{{"memories": [{{"judgment": null, "turn": {{}}}}, {ITEM}],}}': replace(
         ONE, dropped=("new_memories.0",)
     ),
-    f"{ITEM} 不对</think>[{ITEM}]": ONE,
-    item(turn="第3轮", who=["s2"]): memory(turn=3, who="s2"),
+    item(turn="第3轮", who="s2"): memory(turn=3, who="s2"),
     item(turn=1.5, tags=None, when=None): memory(),
     item(turn=-1, kind="Event"): memory(turn=-1, kind="event"),
     item(tags="健康", asks="谁过敏，花生呢"): memory(tags=("健康",), asks=("谁过敏，花生呢",)),
     item(tags=["健康", None, 3, {}]): memory(tags=("健康",)),
     item(decision={"accept": True}): memory(decision={"accept": True}),
-    '{"new_memories": [{"judgment": "a\\ud800"}]}': ReflectionReply(
-        new_memories=(NewMemory("a?"),)
-    ),
-    '{"new_memories": [{"judgment": "第一行\n第二行"}]}': ReflectionReply(
-        new_memories=(NewMemory("第一行\n第二行"),)
-    ),
+    '{"new_memories": [{"judgment": "a\\ud800"}]}': read(NewMemory("a?")),
+    '{"new_memories": [{"judgment": "第一行\n第二行"}]}': read(NewMemory("第一行\n第二行")),
 }
 
 
@@ -143,7 +128,7 @@ SAID |= dict.fromkeys(
         f"<think>他说的是 </think> 标签，记 {SKETCH} 吗</think>{TALKS}]}}",
         f'{{"result": {TALKS}]}}',
     ],
-    ReflectionReply(new_memories=(NewMemory("小明在调 <think> 和 </thinking> 标签"),)),
+    read(NewMemory("小明在调 <think> 和 </thinking> 标签")),
 )
 
 
@@ -203,19 +188,14 @@ def test_anything_else_is_asked_for_again_with_a_reason_that_quotes_nobody(
     assert found.reason.isascii()
 
 
-json_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["new_memories", "style", "judgment", "new"]), inner),
-    ),
-    max_leaves=8,
-)
+SCRAPS = (
+    *'{}[]",:', "null", "1.5", ITEM, '"new_memories":', '"style":', '"judgment":', "<think>", "\\",
+)  # fmt: skip
 
 
-@given(st.one_of(st.text(max_size=60), json_values.map(json.dumps)), st.text(max_size=10))
-def test_no_answer_makes_it_raise(text: str, around: str) -> None:
-    assert isinstance(parse_reply(around + text), ReflectionReply | Unreadable)
+@given(st.lists(st.sampled_from(SCRAPS) | st.text(max_size=8), max_size=12).map("".join))
+def test_no_answer_makes_it_raise(text: str) -> None:
+    assert isinstance(parse_reply(text), ReflectionReply | Unreadable)
 
 
 def test_a_wish_on_manner_is_two_known_words_and_maybe_a_label() -> None:
