@@ -22,8 +22,6 @@ class Lifespan:
         self._closing = False
         self._closed = False
         self._running: set[asyncio.Task[object]] = set()
-        self._given_up: set[asyncio.Task[object]] = set()
-        """What ends when a close begins."""
 
     def opened(self) -> None:
         """Scopes can be told, and the vault is being read."""
@@ -50,11 +48,8 @@ class Lifespan:
         return self._closing
 
     def closing(self) -> None:
-        """No new work begins behind, and no model is waited for; calls are answered until
-        ``close``."""
+        """No new work begins behind; calls are answered until ``close``."""
         self._closing = True
-        for task in self._given_up:
-            task.cancel()
 
     async def close(self) -> None:
         """Answer EngineClosed from now on; wait for the writes that began."""
@@ -91,23 +86,6 @@ class Lifespan:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return task
-
-    async def unless_closing(self, work: Callable[[], Coroutine[object, object, T]]) -> T | None:
-        """Do work that takes long and writes nothing. Returns None where a close has begun: it was
-        not called then, or cancelled."""
-        if self._closing:
-            return None
-        task = asyncio.ensure_future(work())
-        self._given_up.add(task)
-        try:
-            return await task
-        except asyncio.CancelledError:
-            caller = asyncio.current_task()
-            if caller is None or caller.cancelling():
-                raise
-            return None
-        finally:
-            self._given_up.discard(task)
 
     def finish(self, work: Callable[[], Coroutine[object, object, T]]) -> asyncio.Future[T]:
         """Do work to its end even if the caller is cancelled: a half-done write is no write.

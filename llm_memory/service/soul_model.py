@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 
 from ..errors import ChatFailed, StateUnavailable
 from ..log import logger
@@ -13,7 +12,6 @@ from ..models.soul import SoulLine
 from ..reflection.model import Model
 from ..reflection.rules.prompt import Prompt
 from ..reflection.rules.reply import without_thoughts
-from ..runtime.lifecycle import Lifespan
 from ..soul.evaluation import LEAST_CALLS, Evaluation, SoulEvaluation
 from ..soul.rules.soul_text import injected, language_of
 
@@ -21,32 +19,28 @@ from ..soul.rules.soul_text import injected, language_of
 @dataclass(eq=False)
 class SoulTrials:
     """``persona_prompt`` returns AstrBot's own, ``own_probes`` what stands in the owner's
-    ``probes.md``, by the persona's folder. A close waits for no call."""
+    ``probes.md``, by the persona's folder. A close ends the night, and a call in it."""
 
     _model: Model
-    _life: Lifespan
     _persona_prompt: Callable[[str], Awaitable[str]]
     _own_probes: Callable[[str], str]
 
     async def evaluate(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | None:
         """Returns the verdict on what was counted, over the text in force; None without one, where
         no model is there, or the day's tokens do not suffice, or an answer cannot be read."""
-        try:
-            return await self._life.unless_closing(partial(self._tried, role, proposal, old))
-        except (ChatFailed, StateUnavailable) as error:
-            logger.warning("soul_unanswered", error=error)
-            return None
-
-    async def _tried(self, role: str, proposal: SoulLine, old: str) -> SoulEvaluation | None:
         persona = await self._persona_prompt(role)
         own = await asyncio.to_thread(self._own_probes, role)
         before, after = (f"{persona}{injected(text)}" for text in (old, proposal.text))
         # What is begun and not ended costs the same again in the next night.
         whole = Prompt(after * LEAST_CALLS, "")
-        if await self._model.resting(whole, conversation="", purpose="soul"):
-            return None
         trial = Evaluation(self._ask, before, after, language_of(old))
-        return await trial.run(proposal.aim, own)
+        try:
+            if await self._model.resting(whole, conversation="", purpose="soul"):
+                return None
+            return await trial.run(proposal.aim, own)
+        except (ChatFailed, StateUnavailable) as error:
+            logger.warning("soul_unanswered", error=error)
+            return None
 
     async def _ask(self, system: str, user: str) -> str:
         return await self._model.ask(

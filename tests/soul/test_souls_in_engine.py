@@ -97,16 +97,15 @@ async def test_a_model_is_asked_under_the_persona_that_would_learn_and_no_close_
 
     options: Any = {"chat": chat, "clock": StandingClock(), "persona_prompt": prompt}
     async with engine(tmp_path, SoulEvolution.AUTO, **options) as rig:
-        service = rig.engine.service
         count(rig)
         await night(rig)  # the model that the owner has chosen is away: it is waited for
         chat.present = True
         with mock.patch.object(Model, "resting", side_effect=StateUnavailable("locked")):
             await night(rig)
         assert (injected(rig), told(rig)) == ("", ["soul_waits"])
-        (news,) = await service.claim_news(ADMIN)
+        (news,) = await rig.engine.service.claim_news(ADMIN)
         assert (news.code, news.params["number"]) == ("soul_waits", "1")
-        await service.settle_news([news], said=True)
+        await rig.engine.service.settle_news([news], said=True)
         with mock.patch.object(chat, "complete", never):
             task = asyncio.ensure_future(night(rig))
             await asked.wait()
@@ -220,8 +219,7 @@ STYLES: Final = (["length", "less"], ["emoji", "less"], ["humour", "more"])
 
 
 class Way(NamedTuple):
-    """Of planting a word in what is said, its speaker's name or the answer. ``item``: of what a
-    reader answers then, about the manner."""
+    """Of planting a word in a turn, or in an ``item`` that its reader tells of the manner."""
 
     said: str = ""
     name: str = "小明"
@@ -379,6 +377,6 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
     assert chat.evaluated
     read = {word for call in chat.read for word in words_in(call.prompt)}
     assert {word for word, way in SAID.items() if "{}" in way.said + way.reply} <= read
-    scopes = tmp_path / "memory" / "scopes"
-    stored = "".join(path.read_text("utf-8") for path in scopes.rglob("*.md"))
+    files = (tmp_path / "memory" / "scopes").rglob("*.md")
+    stored = "".join(path.read_text("utf-8") for path in files)
     assert len(set(words_in(stored))) > 40
