@@ -56,6 +56,7 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import (  # no
     SleepReport,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens  # noqa: E402
 
 ZONE = ZoneInfo("Asia/Shanghai")
 FIRST_DAY = datetime(2026, 11, 2, tzinfo=ZONE)
@@ -128,7 +129,7 @@ class Run:
         self.leaks.look("recalled", scope, [hit.preview for hit in recall.hits])
         if primer.sections:
             self.leaks.look("primed", scope, [repr(primer)])
-            self.primer_tokens.append(primer.tokens)
+            self.primer_tokens.append(estimate_tokens(start.text))
         known = any(message.value in hit.preview for hit in recall.hits if message.value)
         turn = Turn(
             message.actor,

@@ -73,7 +73,7 @@ def constitution_lines(found: Overview) -> list[str]:
     lines: list[str] = []
     for section in found.primer.sections:
         if section.part is PrimerPart.CONSTITUTION:
-            news = ", changed since the last session" if section.changed else ""
+            news = ", changed since the last session" if found.new_rules else ""
             lines.append(f"## {PARTS[section.part]} ({CONSTITUTION}{news})")
             lines += map(safe_line, section.words)
             if section.pointer:

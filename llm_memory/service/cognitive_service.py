@@ -104,11 +104,12 @@ class CognitiveService(DecisionDesk, Turns):
         """Where things stand, for a reader who asks: rules, tasks, the last days, and the
         headings of ``shared/``. Notes no turn."""
         view, primer = await self.parts.gate.open(conversation_id, actor), Primer()
+        primers, new_rules = self.parts.primer, False
         if not view.silence:
-            complete = Reader(self.parts, view).complete
-            primer = await self.parts.primer.at_once(view, token_budget, complete)
+            primer = await primers.at_once(view, token_budget, Reader(self.parts, view).complete)
+            new_rules = await asyncio.to_thread(primers.rules_changed, "session")
         sessions = await asyncio.to_thread(self._last_sessions, view)
-        return Overview(primer, self._shared_headings(view), sessions)
+        return Overview(primer, self._shared_headings(view), sessions, new_rules)
 
     @deed
     async def refresh_overview(self, *, conversation_id: ConversationId) -> None:

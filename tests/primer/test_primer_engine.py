@@ -126,7 +126,7 @@ async def test_a_rule_of_the_scope_reaches_its_other_chats_once_however_it_came(
     for news in ("回答必须先说要点", "回答必须先说结论"):
         await service.edit(memory_id, news, conversation_id=FAMILY, actor=ADMIN)
         assert news in await room.at_home()
-        room.rig.engine.parts.primer.clear()
+        room.rig.engine.parts.primer._talks.clear()
         assert await room.at_home() == ""
     # The return after a pause tells all of them, and leaves none to the turn behind it.
     await room.rig.remember("回答必须短", FAMILY, ADMIN)

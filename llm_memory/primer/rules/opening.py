@@ -4,18 +4,20 @@ ordered, cut to a token budget, and written. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import date, tzinfo
-from itertools import accumulate, islice
+from datetime import timedelta, tzinfo
+from functools import partial
+from itertools import accumulate
 from typing import Final
 
 from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.tasks import is_done
-from ...catalogue.rules.timeline import has_day, local_day
+from ...catalogue.rules.timeline import local_day
 from ...models.conversation import Actor
 from ...models.data_models import Memory, StoredMemory
+from ...models.passages import NoteChunk
 from ...models.recall import Hit
 from ...recall.patterns import says
 from ...recall.rules.order import Candidate, as_hit
@@ -42,12 +44,8 @@ The share of sections with nothing to tell is divided among the others, and what
 goes to the next."""
 PREVIEW: Final = 160
 """Characters of a memory: a line must fit into its section's share."""
-_OF_A_PERSON: Final = 3
-_DAYS: Final = 3
-"""The newest days with entries, of each scope."""
 MOST_PEOPLE: Final = 5
 _LEAST_NAME: Final = 2
-_LONGEST_NAME: Final = 32
 COMMENT: Final = re.compile("<!--.*?(?:-->|\\Z)", re.DOTALL)
 
 
@@ -58,14 +56,11 @@ def is_rule(stored: StoredMemory) -> bool:
     return memory.provenance.trusted and not memory.quoted and not is_over(memory)
 
 
-def latest_speakers(lately: Iterable[StoredMemory], familiar: AbstractSet[str]) -> list[Actor]:
+def speakers(lately: Iterable[StoredMemory], familiar: AbstractSet[str]) -> list[Actor]:
     """Returns the familiar people who spoke last, given what was said, the newest first."""
-    people: dict[str, Actor] = {}
-    for stored in lately:
-        origin = stored.memory.provenance
-        if origin.account in familiar and origin.who:
-            people.setdefault(origin.account, Actor(origin.account, origin.who))
-    return list(people.values())[: MOST_PEOPLE - 1]
+    origins = (stored.memory.provenance for stored in lately)
+    names = {one.account: one.who for one in origins if one.account in familiar and one.who}
+    return [Actor(account, who) for account, who in names.items()][: MOST_PEOPLE - 1]
 
 
 def sections_of(
@@ -76,35 +71,30 @@ def sections_of(
     people: Sequence[Actor] = (),
 ) -> list[PrimerSection]:
     """Returns each section that has something to tell, in its order, best first: what is of the
-    scope named ``own``, the strongest, the newest.
+    scope named ``own``, the newest day, the strongest, the newest. ``shown``: what may be, of
+    people whatever may speak of them. ``owner``: a person's own text, without the bot's lines."""
 
-    Args:
-        shown: What may be shown of each section; of people whatever may speak of them.
-        owner: The owner's own text, without the bot's lines.
-        people: Those present.
-    """
+    def rank(part: PrimerPart, stored: StoredMemory) -> tuple[bool, int, int, float]:
+        memory, days = stored.memory, part is PrimerPart.DAYS
+        day = local_day(stored, zone).toordinal() if days else 0
+        return stored.scope.name != own, -day, -memory.strength, -memory.created_at.timestamp()
 
-    def rank(stored: StoredMemory) -> tuple[bool, int, float]:
-        memory = stored.memory
-        return stored.scope.name != own, -memory.strength, -memory.created_at.timestamp()
+    fits: Mapping[PrimerPart, Callable[[StoredMemory], bool]] = {
+        PrimerPart.PEOPLE: lambda stored: _speaks_of(people, stored.memory),
+        PrimerPart.TASKS: lambda stored: not is_done(stored),
+    }
 
-    sections = []
-    for part, (_, most) in CAPS.items():
-        entries = sorted(shown.get(part, ()), key=rank)
-        names, words = tuple[str, ...](), tuple[str, ...]()
-        match part:
-            case PrimerPart.OWNER:
-                words = _lines(owner)[:most]
-            case PrimerPart.PEOPLE:
-                entries, names = _about(people, entries), _names(people)
-            case PrimerPart.TASKS:
-                entries = [stored for stored in entries if not is_done(stored)]
-            case PrimerPart.DAYS:
-                entries = _last_days(entries, zone)
-        told = merge_same_facts([Candidate(stored) for stored in entries[:most]])
-        hits = tuple(as_hit(one, PREVIEW) for one in told)
-        sections += [PrimerSection(part, hits, names, words)] if hits or names or words else []
-    return sections
+    def hits(part: PrimerPart, most: int) -> tuple[Hit, ...]:
+        entries = filter(fits.get(part), shown.get(part, ()))
+        best = [Candidate(stored) for stored in sorted(entries, key=partial(rank, part))[:most]]
+        return tuple(as_hit(one, PREVIEW) for one in merge_same_facts(best))
+
+    names, words = {PrimerPart.PEOPLE: _names(people)}, {PrimerPart.OWNER: _lines(owner)}
+    sections = [
+        PrimerSection(part, hits(part, most), names.get(part, ()), words.get(part, ())[:most])
+        for part, (_, most) in CAPS.items()
+    ]
+    return [one for one in sections if one.hits or one.names or one.words]
 
 
 def _lines(owner: str) -> tuple[str, ...]:
@@ -114,44 +104,19 @@ def _lines(owner: str) -> tuple[str, ...]:
 
 
 def _names(people: Iterable[Actor]) -> tuple[str, ...]:
-    known = (one_line(person.name)[:_LONGEST_NAME] for person in people)
-    plain = (name for name in known if name and order_like(name) is None)
-    return tuple(dict.fromkeys(plain))[:MOST_PEOPLE]
+    names = dict.fromkeys(one_line(person.name) for person in people)
+    return tuple(name for name in names if name and order_like(name) is None)
 
 
-def _last_days(entries: Iterable[StoredMemory], zone: tzinfo | None) -> list[StoredMemory]:
-    """Returns the last days with entries of each scope, the newest first; else in their order."""
-    by_scope: dict[str, dict[date, list[StoredMemory]]] = {}
-    for stored in entries:
-        if has_day(stored):
-            days = by_scope.setdefault(stored.scope.name, {})
-            days.setdefault(local_day(stored, zone), []).append(stored)
-    return [
-        stored
-        for days in by_scope.values()
-        for day in sorted(days, reverse=True)[:_DAYS]
-        for stored in days[day]
-    ]
+def _speaks_of(people: Iterable[Actor], memory: Memory) -> bool:
+    """True where an entry names one of them, or is what he said about himself."""
+    said, account = memory.judgment, memory.provenance.account
+    named = any(len(one.name) >= _LEAST_NAME and one.name in said for one in people)
+    own = any(one.person and one.person == account for one in people)
+    return named or (own and says("first_person", said))
 
 
-def _about(people: Iterable[Actor], entries: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Returns entries that name these people, or that they said about themselves: a few for each
-    person, in the order of the people."""
-    found: dict[int, StoredMemory] = {}
-    for person in people:
-        of_this = (stored for stored in entries if _speaks_of(person, stored.memory))
-        found |= {id(stored): stored for stored in islice(of_this, _OF_A_PERSON)}
-    return list(found.values())
-
-
-def _speaks_of(person: Actor, memory: Memory) -> bool:
-    if len(person.name) >= _LEAST_NAME and person.name in memory.judgment:
-        return True
-    own = bool(person.person) and memory.provenance.account == person.person
-    return own and says("first_person", memory.judgment)
-
-
-def fit(sections: Sequence[PrimerSection], token_budget: int, texts: Texts) -> Primer:
+def fit(sections: Sequence[PrimerSection], token_budget: int, texts: Texts) -> list[PrimerSection]:
     """Returns what fits the budget, for the whole text, line ends included. An entry that does not
     fit is skipped. Empty if only names would be shown."""
     kept: list[PrimerSection] = []
@@ -159,7 +124,7 @@ def fit(sections: Sequence[PrimerSection], token_budget: int, texts: Texts) -> P
     spent = allowed = 0.0
     for section in sections:
         allowed += token_budget * CAPS[section.part][0] / shares
-        head, *costs = (estimate_tokens(f"{line}\n") for line in section_lines(section, texts))
+        head, *costs = map(_line_tokens, section_lines(section, texts))
         cost, taken = spent + head, list[int]()
         for place, of_line in enumerate(costs):
             if cost + of_line <= allowed:
@@ -170,31 +135,34 @@ def fit(sections: Sequence[PrimerSection], token_budget: int, texts: Texts) -> P
             words = tuple(section.words[place] for place in taken if section.words)
             kept.append(replace(section, hits=hits, words=words))
             spent = cost
-    if not any(section.hits or section.words for section in kept):
-        return Primer()
-    return Primer(tuple(kept), tokens=int(spent))
+    return kept if any(section.hits or section.words for section in kept) else []
 
 
-def constitution(text: str) -> PrimerSection | None:
+def _line_tokens(line: str) -> int:
+    return estimate_tokens(f"{line}\n")
+
+
+def constitution(text: str, pieces: Iterable[NoteChunk] = ()) -> PrimerSection | None:
     """Returns the section, its ``words`` being the file's lines without comments; None where nobody
-    has written more than a title. ``left_at`` is set where the text is cut, behind a paragraph if
-    one fits."""
+    has written more than a title. Where the text is cut, behind a paragraph if one fits, the
+    pointer opens that of the file's ``pieces`` with which it goes on."""
     lines = COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text).rstrip().split("\n")
-    said = [number for number, line in enumerate(lines) if line.strip()]
-    if all(lines[number].startswith("# ") for number in said):
+    if all(line.startswith("# ") or not line.strip() for line in lines):
         return None
-    kept: list[tuple[int, str]] = []
-    for number, line in enumerate(lines):  # of several blank lines one
-        if line.strip() or (kept and kept[-1][1]):
-            kept.append((number, line.rstrip()))
-    words, left_at = tuple(line for _, line in kept), 0
-    if estimate_tokens("\n".join(words)) > MOST_TOKENS:
-        costs = accumulate(estimate_tokens(f"{line}\n") for line in words)
-        count = sum(cost <= MOST_TOKENS for cost in costs)
-        whole = next((end for end in range(count, 0, -1) if not words[end]), count)
-        left_at = 1 + next(number for number, line in kept[whole:] if line)
-        words = words[:whole] or (words[0][:MOST_TOKENS],)
-    return PrimerSection(PrimerPart.CONSTITUTION, words=words, left_at=left_at)
+    kept = [  # of several blank lines one
+        (number, line.rstrip())
+        for number, line in enumerate(lines)
+        if line.strip() or (number and lines[number - 1].strip())
+    ]
+    words = tuple(line for _, line in kept)
+    count = sum(cost <= MOST_TOKENS for cost in accumulate(map(_line_tokens, words)))
+    if count == len(words):
+        return PrimerSection(PrimerPart.CONSTITUTION, words=words)
+    whole = next((end for end in range(count, 0, -1) if not words[end]), count)
+    left_at = 1 + next(number for number, line in kept[whole:] if line)
+    told = words[:whole] or (words[0][:MOST_TOKENS],)
+    pointer = next((piece.pointer for piece in pieces if piece.last >= left_at), "")
+    return PrimerSection(PrimerPart.CONSTITUTION, words=told, pointer=pointer)
 
 
 def section_lines(section: PrimerSection, texts: Texts) -> list[str]:
@@ -215,26 +183,21 @@ def section_lines(section: PrimerSection, texts: Texts) -> list[str]:
 def opening(primer: Primer, hits: Sequence[Hit], texts: Texts, left_out: int = 0) -> str:
     """The primer and the memories that were recalled, between the same delimiters. What the primer
     tells already is not told twice."""
-    lines = [OPEN, _preamble(texts, returns=primer.away is not None)]
+    vouched = (PrimerPart.CONSTITUTION, PrimerPart.RULES, PrimerPart.OWNER)
+    named = {part.value: texts.say(f"primer.{part}") for part in vouched}
+    lines = [
+        OPEN,
+        texts.say("primer.opening" if primer.away is None else "primer.preamble", **named),
+    ]
     for section in primer.sections:
         lines += section_lines(section, texts)
     if more := [hit for hit in hits if (hit.scope_name, hit.memory_id) not in primer.shown]:
-        lines += [_recalled(texts), *hit_lines(more, texts, left_out)]
+        lines += [f"## {texts.say('primer.recalled')}", *hit_lines(more, texts, left_out)]
     return "\n".join([*lines, CLOSE])
 
 
 def frame_tokens(texts: Texts) -> int:
     """What a primer after a pause costs before it says anything; the constitution's words are
     counted by themselves."""
-    frame = [OPEN, _preamble(texts, returns=True), _recalled(texts), CLOSE]
-    return estimate_tokens("\n".join(frame) + "\n")
-
-
-def _preamble(texts: Texts, *, returns: bool) -> str:
-    vouched = (PrimerPart.CONSTITUTION, PrimerPart.RULES, PrimerPart.OWNER)
-    named = {part.value: texts.say(f"primer.{part}") for part in vouched}
-    return texts.say("primer.preamble" if returns else "primer.opening", **named)
-
-
-def _recalled(texts: Texts) -> str:
-    return f"## {texts.say('primer.recalled')}"
+    frame = opening(Primer(away=timedelta()), (), texts)
+    return estimate_tokens(f"{frame}\n## {texts.say('primer.recalled')}\n")
