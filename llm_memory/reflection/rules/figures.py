@@ -54,7 +54,6 @@ _WEEK, _MONTH = 8, 32
 """Days."""
 _NO_NAMES: Final = ENGLISH | MONTHS.keys() | WEEKDAYS.keys() | {"user", "speaker"}
 
-type Kind = Literal["token", "weekday", "day", "clock", "number"]
 type Days = tuple[date, date]
 type Forms = frozenset[tuple[object, ...]]
 
@@ -64,7 +63,7 @@ class Figure:
     """A figure, and its words. ``says``: its forms, to whoever looks for it in what was said;
     ``needs``: one of these was said where it may be told. ``days``: the first and the last one."""
 
-    kind: Kind
+    kind: Literal["token", "weekday", "day", "clock", "number"]
     words: str
     says: Forms = frozenset()
     needs: Forms = frozenset()

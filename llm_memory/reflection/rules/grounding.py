@@ -7,36 +7,87 @@ more, with the words that were said beside it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import cache, cached_property, partial
-from typing import Final
+from typing import Final, Literal
 
 from ...models.turns import QueuedTurn
 from ...recall.rules.tell_once import claiming_nothing
+from ...text.english import stem
 from ...text.normalising import clean
 from ...text.overlap import CHANGED, content, pieces
 from ...text.scripts import fold
 from ...text.stated import SENTENCE, Mood, read, supposes
 from ...texts import Texts
 from . import GROUNDING
-from .claims import Fault, Words, are_exchanged, is_of_kin, turned
 from .figures import Evidence, figures, plain
 from .prompt import Prompt, as_data, instructions, speakers
-from .reply import Correction, Doubtful, NewMemory, ReflectionReply, Unreadable
+from .reply import Correction, Doubtful, NewMemory, ReflectionReply, Unreadable, day_of
 
 _MADE_UP: Final = "made_up: the memories share nothing with the turns"
 
+type Fault = Literal["foreign", "unstated", "label", "figure", "denied", "unsure", "speaker"]
 type Each = Callable[[Sequence[Correction]], Iterator[Correction]]
 _FAR: Final = 1_000
 """Days."""
+_BEHIND: Final = 3
+"""So many Han characters, or words, behind a negation tell what is denied."""
 _STATED: Final[tuple[Mood, ...]] = ("stated",)
 _WISHED: Final[tuple[Mood, ...]] = ("stated", "supposed", "asked")
 _FINAL: Final[tuple[Fault, ...]] = ("foreign", "unstated")
 """Faults that no other words put right."""
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A clause of an item, or what a person said, or assented to, in a turn."""
+
+    text: str
+    turn: QueuedTurn | None = None
+
+    @property
+    def who(self) -> str:
+        """The name of who said it, empty for nobody."""
+        return self.turn.who if self.turn else ""
+
+    @cached_property
+    def plain(self) -> str:
+        return plain(self.text)
+
+    @cached_property
+    def content(self) -> frozenset[str]:
+        return content(self.plain)
+
+    @cached_property
+    def units(self) -> list[str]:
+        """Han characters and stems of words."""
+        return _units(self.plain)
+
+    @cached_property
+    def denials(self) -> list[list[str]]:
+        """What is denied: of each negation the units behind it."""
+        found = map(_units, denials(self.plain))
+        return [units[: 1 + _BEHIND] for units in found if units]
+
+    def has(self, pattern: str) -> bool:
+        """Returns whether a pattern is found."""
+        return GROUNDING[pattern].search(self.plain) is not None
+
+    def denies(self, other: Words) -> bool:
+        """Returns whether the other words affirm what these deny: the same, of the same."""
+        for head, *tail in self.denials:
+            of, places = content(" ".join(tail)), range(len(other.units))
+            behind = [
+                content(" ".join(other.units[place + 1 : place + 1 + 2 * _BEHIND])) or other.content
+                for place in places
+                if other.units[place] == head
+            ]
+            if behind and (not of or any(map(of.intersection, behind))):
+                return True
+        return False
 
 
 @dataclass(frozen=True)
@@ -117,9 +168,7 @@ class Talk:
 
     def _may_be(self, when: str) -> bool:
         """Returns whether a day is one that was named or, where none was, one of these years."""
-        try:
-            day = date.fromisoformat(when[:10])
-        except ValueError:
+        if (day := day_of(when)) is None:
             return False
         near = all(abs((turn.observed_at.date() - day).days) < _FAR for turn in self.turns)
         return self.evidence.has_day(day) or (near and not self.evidence.names_days)
@@ -157,7 +206,7 @@ class Talk:
             told.content & one.content and heads.intersection(head for head, *_ in one.denials)
             for one in self.said
         )
-        made = [turned(told, one) for one in near]
+        made = [_turned(told, one) for one in near]
         faults = [None if agreed and fault == "denied" else fault for fault in made]
         denied = [one for one, fault in zip(near, faults, strict=True) if fault == "denied"]
         heads = {head for one in (told, *denied) for head, *_ in one.denials}
@@ -169,8 +218,11 @@ class Talk:
         if all(faults):
             return faults[0]
         mine = self._parties(told, text)
-        exchanged = all(are_exchanged(told, mine, one, self._parties(one, text)) for one in near)
-        another = exchanged or self._is_of_another(told, near) or is_of_kin(text, near)
+        exchanged = all(_are_exchanged(told, mine, one, self._parties(one, text)) for one in near)
+        # It leaves out whose matter it is: a speaker's wife's, and not his.
+        kin = all(one.has("my_kin") and one.who in text for one in near)
+        of_kin = kin and not Words(text).has("kin")
+        another = exchanged or self._is_of_another(told, near) or of_kin
         return "speaker" if another else None
 
     def _is_of_another(self, told: Words, near: Sequence[Words]) -> bool:
@@ -203,10 +255,9 @@ class Talk:
         whom a text names."""
         names = (*GROUNDING["party"].findall(text), *self.speakers)
         known = {name for name in names if name in text and plain(name) in self.heard}
-        places = {name: words.text.find(name) for name in known if name in words.text}
         own = GROUNDING["own"].search(words.plain) if words.who in known else None
-        if own:
-            places.setdefault(words.who, own.start())
+        places = {words.who: own.start()} if own else {}
+        places |= {name: words.text.find(name) for name in known if name in words.text}
         return sorted(places, key=places.__getitem__)
 
     def nearest(self, told: Words, text: str) -> list[Words]:
@@ -227,15 +278,43 @@ class Talk:
         return 2 * sum(map(fold(instructions()).__contains__, unsaid)) > len(wanted)
 
 
+def _turned(told: Words, said: Words) -> Fault | None:
+    """Returns what a clause makes of words on the same matter."""
+    if not (told.denials and said.denials) and (told.denies(said) or said.denies(told)):
+        return "denied"
+    if said.has("reported"):
+        return None if told.has("reports") else "speaker"
+    if told.has("hedge"):
+        return None
+    past = said.has("past") and not told.has("over")
+    planned = said.has("undone") and not told.has("intended") and told.has("completed")
+    return "unsure" if past or planned or said.has("unsure") else None
+
+
+def _are_exchanged(told: Words, mine: Sequence[str], said: Words, theirs: Sequence[str]) -> bool:
+    """Returns whether what one did is told of another one, or to whom it was done."""
+    if len(mine) == len(theirs) == 1:
+        pairs = ((told, mine[0]), (said, theirs[0]))
+        begins = (GROUNDING["joint"].sub("", o.plain).startswith(plain(who)) for o, who in pairs)
+        return mine != theirs and all(begins)
+    if len(mine) != 2 or {*mine} != {*theirs}:
+        return False
+    taking = [one.has("takes") for one in (told, said)]
+    giving = [one.has("takes") or one.has("gives") for one in (told, said)]
+    return all(giving) and (mine == theirs) is (taking[0] is not taking[1])
+
+
 def _corrected(said: list[Words], turn: QueuedTurn) -> list[Words]:
     """Returns what was said, without the figures of the speaker's last turn for which this turn,
     which corrects it, has others."""
-    turns = (one.turn for one in reversed(said) if one.turn is not None)
-    before = next((one for one in turns if one.person == turn.person), None)
-    if before is None or not Words(turn.user_text).has("corrects"):
-        return said
-    since = turn.user_text, turn.observed_at
-    return [Words(_left(one.text, *since), before) if one.turn is before else one for one in said]
+    own = [one.turn for one in said if one.turn is not None and one.turn.person == turn.person]
+    before = own[-1] if own and Words(turn.user_text).has("corrects") else None
+    return [
+        Words(_left(one.text, turn.user_text, turn.observed_at), before)
+        if before is not None and one.turn is before
+        else one
+        for one in said
+    ]
 
 
 def _left(text: str, since: str, at: datetime) -> str:
@@ -252,16 +331,15 @@ def grounded(
     """Returns the answer with the items that may stand; Doubtful where the model can put others
     right. Unreadable where it has items, and none of them comes from the turns. ``each``: what
     items are gone through by."""
-    shown = _shown(prompt)
-    talk = cache(partial(Talk.of, turns, "\n".join(shown.values())))
+    talk = cache(partial(Talk.of, turns, "\n".join(prompt.shown.values())))
 
     def fault_of(one: Correction) -> tuple[Fault, str] | None:
         text = one.new.judgment
         moods = _WISHED if supposes(text) else _STATED
-        return talk(moods).fault(text, shown.get(one.old_id, ""))
+        return talk(moods).fault(text, prompt.shown.get(one.old_id, ""))
 
-    told = [*(Correction("", new) for new in reply.new_memories), *reply.contradictions]
-    told = [replace(one, new=talk(_STATED).put_right(one.new)) for one in told]
+    given = (*(Correction("", new) for new in reply.new_memories), *reply.contradictions)
+    told = [replace(one, new=talk(_STATED).put_right(one.new)) for one in given]
     items = [(one, fault_of(one)) for one in each(told)]
     if items and all(fault is not None and fault[0] == "foreign" for _, fault in items):
         return Unreadable(_MADE_UP, shown=False)
@@ -295,8 +373,19 @@ def _complaint(talk: Talk, prompt: Prompt, text: str, words: str) -> str:
     return Texts.of(prompt.spoken).say("reader.not_said", **said)
 
 
-def _shown(prompt: Prompt) -> dict[str, str]:
-    """Returns the memories that the model was shown, by their ids."""
-    lines = prompt.user.partition("<turns>")[0].splitlines()
-    known = (json.loads(line) for line in lines if line.startswith("{"))
-    return {str(one["id"]): str(one["text"]) for one in known}
+def denials(text: str) -> list[str]:
+    """Returns what stands behind each negation of a text."""
+    told = plainly(text)
+    return [told[match.end() :] for match in GROUNDING["denial"].finditer(told)]
+
+
+def plainly(text: str) -> str:
+    """Returns a text, plain, with each negation before what it denies, and none that denies
+    nothing."""
+    return GROUNDING["cannot"].sub(r"不\1\2", GROUNDING["no_denial"].sub(" ", plain(text)))
+
+
+def _units(text: str) -> list[str]:
+    """Returns Han characters and stems of words."""
+    units = re.findall("[\u4e00-\u9fff]|[a-z0-9]+", text)
+    return [unit if len(unit) == 1 else stem(unit).removesuffix("e") for unit in units]

@@ -17,8 +17,8 @@ from ...remember.rules.gate import order_like
 from ...text.overlap import CHANGED, content, holds
 from ...text.stated import CLAUSE, SENTENCE, stated
 from . import GROUNDING
-from .claims import denials, plainly
 from .figures import plain
+from .grounding import denials, plainly
 
 _SAME_THING: Final = 4
 """A settling statement shares at least one in so many of the entry's words."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from heapq import nlargest
 from itertools import accumulate
@@ -54,11 +54,12 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt in two parts."""
+    """A prompt in two parts. ``shown``: the texts of the memories in it, by their ids."""
 
     system: str
     user: str
     spoken: Spoken = "zh"
+    shown: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tokens(self) -> int:
@@ -112,12 +113,20 @@ def reflection_prompt(
         for label, one in ((speaker.label, speaker.actor) for speaker in speakers(turns))
     }
     head = texts.say("reader.speakers", names=as_data(names))
-    prompt = Prompt(system, "", spoken)
-    told = ["<known>", *map(_known_line, known[:_MOST_KNOWN]), "</known>"] if known else []
-    for chars, shown in (*((chars, told) for chars in _TURN_CHARS), (_TURN_CHARS[-1], [])):
-        lines = _turn_lines(turns, chars, texts)
-        user = "\n".join((head, *shown, "<turns>", *lines, "</turns>"))
-        prompt = replace(prompt, user=user)
+    told = {
+        one.memory_id: {
+            "id": one.memory_id,
+            "who": one.who,
+            "date": shown_day(told_day(one), ""),
+            "text": preview(one.judgment, _KNOWN_CHARS),
+        }
+        for one in (stored.memory for stored in known[:_MOST_KNOWN])
+    }
+    prompt = Prompt(system, "", spoken, {name: one["text"] for name, one in told.items()})
+    lines = ["<known>", *map(as_data, told.values()), "</known>"] if told else []
+    for chars, shown in (*((chars, lines) for chars in _TURN_CHARS), (_TURN_CHARS[-1], [])):
+        said = _turn_lines(turns, chars, texts)
+        prompt = replace(prompt, user="\n".join((head, *shown, "<turns>", *said, "</turns>")))
         if prompt.tokens <= most_tokens:
             break
     return prompt
@@ -179,9 +188,3 @@ def _turn_lines(turns: Sequence[QueuedTurn], chars: int, texts: Texts) -> list[s
         for number, (turn, speaker) in enumerate(zip(turns, speakers(turns), strict=True), start=1)
     )
     return [as_data(line) for line in told]
-
-
-def _known_line(stored: StoredMemory) -> str:
-    memory = stored.memory
-    said_on, text = shown_day(told_day(memory), ""), preview(memory.judgment, _KNOWN_CHARS)
-    return as_data({"id": memory.memory_id, "who": memory.who, "date": said_on, "text": text})

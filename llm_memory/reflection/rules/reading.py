@@ -15,7 +15,7 @@ from ...models.soul import MannerWish
 from ...models.turns import Contradiction, Feedback, QueuedTurn
 from ...text.overlap import content
 from .prompt import NOBODY, Speaker, placeholders, speakers
-from .reply import KINDS, NewMemory, ReflectionReply, usable
+from .reply import KINDS, NewMemory, ReflectionReply, day_of, usable
 
 MOST_TAGS: Final = 7
 _STRENGTH = 50
@@ -113,8 +113,5 @@ def _said_most(
 
 def _day(new: NewMemory, said_at: datetime) -> date | None:
     """Returns the event's day. What is no event has none if it is that on which it was said."""
-    try:
-        day = date.fromisoformat((new.when)[:10])
-    except ValueError:
-        return None
+    day = day_of(new.when)
     return day if KINDS.get(new.kind) is MemoryKind.EVENT or day != said_at.date() else None

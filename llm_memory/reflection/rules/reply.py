@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Final, get_args
 
 from ...models.data_models import MemoryKind
@@ -49,9 +50,8 @@ _FIELDS: Final = {
     "style": "style",
 }
 """Fields of an answer, by what models call them (see ``_object``)."""
-_JUDGMENT: Final = frozenset({"judgment", "judgement"})
 _ITEM_FIELDS: Final = {
-    **dict.fromkeys((*_JUDGMENT, "memory", "content", "text", "fact", "statement"), "judgment"),
+    **dict.fromkeys(("judgement", "memory", "content", "text", "fact", "statement"), "judgment"),
     **dict.fromkeys(("判断", "记忆", "内容"), "judgment"),
     **dict.fromkeys(("id", "memoryid"), "oldid"),
     "newmemory": "new",
@@ -283,12 +283,20 @@ def as_number(value: object) -> int | None:
     return int(found[1]) if found else None
 
 
+def day_of(when: str) -> date | None:
+    """Returns the day that an item names, None for none."""
+    try:
+        return date.fromisoformat(when[:10])
+    except ValueError:
+        return None
+
+
 def _field_of_shape(value: object) -> str:
     """Returns the field whose items a value holds, empty for no items."""
     items = [one for one in as_list(value) if isinstance(one, dict)]
     if any("oldid" in one for one in items):
         return "corrections"
-    return "memories" if any(one.keys() & _JUDGMENT for one in items) else ""
+    return "memories" if any(one.keys() & {"judgment", "judgement"} for one in items) else ""
 
 
 def _answer_of_items(value: object) -> dict[str, object] | None:
