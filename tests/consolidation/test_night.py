@@ -4,13 +4,10 @@ makes its backup whatever else fails."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,11 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StateUnavailable,
     is_changed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.consolidation import backup, purge
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.consolidation import backup
 from astrbot_plugin_scoped_memory.tests.support.engines import (
-    MAP,
     QUICK,
     Rig,
     Ticker,
@@ -46,7 +40,6 @@ from astrbot_plugin_scoped_memory.tests.support.nights import (
     plant,
     strengths,
 )
-from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = pytest.mark.engine
 
@@ -54,14 +47,6 @@ HERE = group(777)
 ADMIN = person(1, "管理员", admin=True)
 JOURNAL = "journal/2026-10-01.md"
 DAY = timedelta(days=1)
-
-
-@contextlib.asynccontextmanager
-async def merging(root: Path, words: str = "") -> AsyncIterator[Rig]:
-    """A bot whose embedder takes all texts with these words for one."""
-    async with running(root, embedder=OneDirection(words), clock=Ticker(NIGHT)) as rig:
-        await rig.until_indexed()
-        yield rig
 
 
 async def night(rig: Rig) -> tuple[int, int]:
@@ -109,22 +94,22 @@ async def test_what_is_weak_and_was_of_no_use_leaves_a_quarter_at_a_time_and_can
 TEA, ALSO, CHECKED = "小明喜欢喝乌龙茶", "小明爱喝乌龙茶", "小明做了体检"
 
 
-def event(number: int, text: str, days_ago: int = 0) -> Memory:
-    made = passive(number, text, strength=90, at=NIGHT - timedelta(days=days_ago))
+def event(number: int, text: str, days_ago: int) -> Memory:
+    made = passive(number, text, strength=90, at=NIGHT - days_ago * DAY)
     return replace(made, kind=MemoryKind.EVENT)
 
 
 PAIRS = [
     (passive(1, TEA, strength=70), replace(passive(2, ALSO), tags=("口味",)), 70),
     (passive(1, TEA, strength=40, active=True), passive(2, ALSO, strength=90), 40),
-    (event(1, CHECKED, 2), event(2, f"{CHECKED}，一切正常"), 90),
+    (event(1, CHECKED, 2), event(2, f"{CHECKED}，一切正常", 0), 90),
     # a denial, of another, vouched for, a quotation, both asked for, months later
     (passive(1, TEA), passive(2, "小明不喜欢喝乌龙茶"), 0),
     (passive(1, TEA), passive(2, TEA, person="aiocqhttp:9", who="小红"), 0),
     (passive(1, TEA, trusted=True), passive(2, TEA), 0),
     (passive(1, TEA), passive(2, TEA, quoted=True), 0),
     (passive(1, TEA, active=True), passive(2, ALSO, active=True), 0),
-    (event(1, CHECKED, 150), event(2, f"{CHECKED}，一切正常"), 0),
+    (event(1, CHECKED, 150), event(2, f"{CHECKED}，一切正常", 0), 0),
 ]
 """Two memories that an embedder takes for one, and the strength of the one that they become."""
 
@@ -139,7 +124,8 @@ async def test_near_duplicates_merge_and_no_word_lends_another_its_trust_day_or_
         plant(tmp_path, f"域{number}", "preferences.md", [*pair, *more])
     async with asleep(tmp_path) as rig:  # without an index
         assert await night(rig) == (0, 0)
-    async with merging(tmp_path) as rig:
+    async with running(tmp_path, embedder=OneDirection(), clock=Ticker(NIGHT)) as rig:
+        await rig.until_indexed()
         assert [await night(rig), await night(rig)] == [(0, 3), (0, 0)]
     for number, (*_, strength) in enumerate(PAIRS):
         there = entries(tmp_path, f"域{number}")
@@ -150,20 +136,6 @@ async def test_near_duplicates_merge_and_no_word_lends_another_its_trust_day_or_
         assert all(f"忘记者：被 {kept[0]} 取代" in one.extra for (one,) in gone.values())
     ((both,),) = [one for one in entries(tmp_path, "域0").values() if one[0].tags]
     assert both.tags == ("口味",)
-
-
-async def test_what_fades_and_what_merges_in_one_night_is_a_quarter_together(
-    tmp_path: Path,
-) -> None:
-    useless(tmp_path, 10)
-    twice = [
-        passive(10 * n + k, f"{who}{verb}喝乌龙茶", person=f"aiocqhttp:{n}", who=who)
-        for n, who in ((1, "小明"), (2, "小红"), (3, "小刚"))
-        for k, verb in enumerate(("喜欢", "爱"))
-    ]
-    plant(tmp_path, "家人", "preferences.md", [*twice, passive(99, "别的一件事")])
-    async with merging(tmp_path, "乌龙茶") as rig:
-        assert [await night(rig) for _ in range(3)] == [(1, 1), (0, 1), (0, 1)]
 
 
 async def test_a_night_waits_for_another_for_an_index_and_for_what_comes_from_elsewhere(
@@ -188,59 +160,38 @@ async def test_a_night_waits_for_another_for_an_index_and_for_what_comes_from_el
     assert (await sleep.run_once("nightly")).postponed == "unready"
 
 
-async def test_a_night_that_is_cut_off_ends_its_step_before_anything_else_begins(
+async def test_a_night_that_is_cut_off_ends_its_step_before_others_begin_and_was_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> int:
+        begun.set()
+        goes_on.wait(30)
+        return 1
+
     async with asleep(tmp_path) as rig:
-        sleep, begun, goes_on = rig.engine.sleep, threading.Event(), threading.Event()
-
-        def slow(*_: object) -> int:
-            begun.set()
-            goes_on.wait(30)
-            return 1
-
-        monkeypatch.setattr(backup, "write_zip", slow)
-        task = asyncio.create_task(rig.night())
-        await asyncio.to_thread(begun.wait, 30)
-        other = asyncio.create_task(rig.engine.migrations.walker._others_done())  # type: ignore[arg-type]
-        task.cancel()
-        await asyncio.sleep(0.05)
-        assert (other.done(), sleep.sleeping) == (False, True)
-        goes_on.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await other
-        assert not sleep.sleeping
-
-
-async def test_a_night_that_is_closed_in_any_step_loses_nothing_and_is_made_again(
-    tmp_path: Path,
-) -> None:
-    (memory,) = useless(tmp_path, 60)
-    steps = ("backup", "state/loop.sqlite", "leaving", "pages", "questions", "purge", "souls")
-    for number, name in enumerate((*steps, "end", "")):
-        async with asleep(tmp_path, later=number) as rig:
-            sleep, do = rig.engine.sleep, rig.engine.sleep._step
-
-            async def closed(step: str, work: Any) -> SleepReport:
-                done = await do(step, work)  # noqa: B023
-                if step.partition(":")[0] == name:  # noqa: B023
-                    raise asyncio.CancelledError
-                return done
-
-            sleep._step = closed  # type: ignore[method-assign]
-            assert sleep.missed((4, 0)) == (number > 0)
-            with pytest.raises(asyncio.CancelledError) if name else contextlib.nullcontext():
-                await night(rig)
-            assert sleep.missed((4, 0)) == bool(name and number)
-    assert strengths(tmp_path, "家人") == {memory.memory_id: 57}
-    assert len(list((tmp_path / "backups/daily").iterdir())) == 7
+        sleep, walker = rig.engine.sleep, rig.engine.migrations.walker
+        rig.clock.now += DAY
+        with monkeypatch.context() as patched:
+            patched.setattr(backup, "write_zip", slow)
+            task = asyncio.create_task(rig.night())
+            await asyncio.to_thread(begun.wait, 30)
+            other = asyncio.ensure_future(walker._others_done())
+            task.cancel()
+            await asyncio.sleep(0.05)
+            assert (other.done(), sleep.sleeping) == (False, True)
+            goes_on.set()
+            await asyncio.wait([task, other])
+        assert (task.cancelled(), sleep.sleeping, sleep.missed((4, 0))) == (True, False, True)
+        await night(rig)
+        assert not sleep.missed((4, 0))
 
 
 async def test_with_the_scope_filter_off_a_night_changes_no_memory(tmp_path: Path) -> None:
     (memory,) = useless(tmp_path, 60)
-    settings = EngineSettings(scope_filter_enabled=False, pace=QUICK.pace)
-    async with running(tmp_path, MAP, settings=settings, clock=Ticker(NIGHT), follow=False) as rig:
+    settings = replace(QUICK, scope_filter_enabled=False)
+    async with running(tmp_path, settings=settings, clock=Ticker(NIGHT), follow=False) as rig:
         assert (await rig.night()).backup
     assert strengths(tmp_path, "家人") == {memory.memory_id: 60}
     assert not (tmp_path / "memory/scopes/家人/MEMORY.md").exists()
@@ -266,40 +217,26 @@ async def test_nights_are_counted_from_the_first_start_by_a_clock_that_may_be_wr
         assert (status.slept_at is not None, status.sleeping) == (True, False)
 
 
-@contextlib.contextmanager
-def locked_in_one(_: Path, rig: Rig) -> Any:
-    """Another program locks the file while the night is in a scope."""
-    read = rig.engine.parts.loop_book.evidence
-
-    def evidence(name: str) -> object:
-        if name == "家人":
-            raise StateUnavailable("database is locked")
-        return read(name)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(rig.engine.parts.loop_book, "evidence", evidence)
-        yield
-
-
-@contextlib.contextmanager
-def garbage(path: Path, _: Rig) -> Any:
-    before = path.read_bytes()
-    path.write_bytes(b"garbage" * 2000)
-    yield
-    path.write_bytes(before)
-
-
-@pytest.mark.parametrize("how", [locked_in_one, garbage])
+@pytest.mark.parametrize("how", ["locked in one scope", "garbage"])
 async def test_what_needs_no_locked_file_is_done_and_the_rest_when_it_is_free(
-    tmp_path: Path, how: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, how: str
 ) -> None:
-    monkeypatch.setattr(purge, "_AGAIN_SECONDS", 0.0)
     for scope in ("家人", "公司"):
         useless(tmp_path, 60, scope=scope)
+    file = tmp_path / "state" / "loop.sqlite"
     async with asleep(tmp_path) as rig:
-        gone = await rig.stored_id("柜子的密码写在门背后", HERE, ADMIN)
-        await rig.forget(gone, HERE, ADMIN, for_good=True)
-        with how(tmp_path / "state" / "loop.sqlite", rig):
+        before, read = file.read_bytes(), rig.engine.parts.loop_book.evidence
+
+        def evidence(name: str) -> object:
+            if name == "家人":
+                raise StateUnavailable("database is locked")
+            return read(name)
+
+        with pytest.MonkeyPatch.context() as patched:
+            if how == "garbage":
+                file.write_bytes(b"garbage" * 2000)
+            else:
+                patched.setattr(rig.engine.parts.loop_book, "evidence", evidence)
             for _ in range(3):
                 report = await rig.night()
                 assert report.backup == f"{rig.clock():%Y-%m-%d}.zip"
@@ -308,9 +245,9 @@ async def test_what_needs_no_locked_file_is_done_and_the_rest_when_it_is_free(
                 assert report.errors[0][:30] in told.params["detail"]
                 rig.clock.now += DAY
                 assert rig.engine.sleep.missed((4, 0))
-        assert not files_holding(tmp_path / "backups", gone)
-        done = {57} if how is locked_in_one else {60}
-        assert set(strengths(tmp_path, "公司").values()) == done
+        assert set(strengths(tmp_path, "公司").values()) == {60 if how == "garbage" else 57}
+        if how == "garbage":
+            file.write_bytes(before)
     async with asleep(tmp_path, later=3) as rig:
         await night(rig)
         assert "sleep_failed" not in {n.code for n in (await rig.engine.status()).notices}
