@@ -217,15 +217,11 @@ class SqliteStateStore(SqliteFile):
         found = self.rows("SELECT value FROM meta WHERE name = 'installation'")
         if found:
             return str(found[0][0])
-        self.require_durable()
+        if not self._durable:
+            raise StateUnavailable("kept in memory only", str(self._path))
         made = "INSERT OR IGNORE INTO meta VALUES ('installation', ?)"
         self.rows(made, (uuid.uuid4().hex,))
         return self.installation()
-
-    def require_durable(self) -> None:
-        """Raises StateUnavailable where the state is kept in memory only."""
-        if not self._durable:
-            raise StateUnavailable("kept in memory only", str(self._path))
 
     def _column(self, query: str) -> frozenset[str]:
         return frozenset(str(row[0]) for row in self.rows(query))
