@@ -100,8 +100,11 @@ class Recorder:
         dropped its record, keeps its own."""
         if entry is not None and is_published(entry.memory):
             return number_of(entry.memory)
-        numbers = (number_of(one.memory) for one in cooperative(list(self._catalogue.all())))
-        return 1 + max(there.highest, await asyncio.to_thread(max, numbers, default=0))
+        entries = list(self._catalogue.all())
+        known = await asyncio.to_thread(
+            lambda: max((number_of(one.memory) for one in cooperative(entries)), default=0)
+        )
+        return 1 + max(there.highest, known)
 
     def _draft(self, record: Record, file: RecordFile | None) -> Draft:
         """Its digest is its time, and a hash of what would be written where."""
