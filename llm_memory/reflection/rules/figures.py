@@ -110,8 +110,7 @@ def figures(text: str, said_at: datetime) -> list[Figure]:
 
 
 def _token(match: re.Match[str]) -> Figure | None:
-    structured = GROUNDING["structured"].search(match[0])
-    if not structured or GROUNDING["measured"].fullmatch(match[0]):
+    if not GROUNDING["structured"].search(match[0]) or GROUNDING["measured"].fullmatch(match[0]):
         return None
     form = frozenset({("token", _bare(match[0]))})
     return Figure("token", match[0], form, form)
@@ -131,11 +130,11 @@ def _clock(match: re.Match[str]) -> Figure | None:
     if hour is None or minutes is None or hour > 24:
         return None
     at = (60 * hour + (-minutes if part("to") == "to" else minutes)) % 720
-    late = True if hour > 12 or part("pm") or part("after") else None
-    late = False if part("am") or part("before") else late
+    early, late = part("am") or part("before"), hour > 12 or part("pm") or part("after")
     hours = {(kind, at // 60 + more) for kind in ("value", "bare") for more in (0, 12)}
-    sure = {("clock", at)} if late is None else {("clock", at, late), ("clock", at, None)}
-    says = frozenset({("clock", at), ("clock", at, late), *hours})
+    half = False if early else True if late else None
+    sure = {("clock", at)} if half is None else {("clock", at, half), ("clock", at, None)}
+    says = frozenset({("clock", at), ("clock", at, half), *hours})
     return Figure("clock", match[0].strip(), says, frozenset({("minutes", at), *sure}))
 
 
@@ -210,20 +209,24 @@ class Evidence:
         names_days = any(one.kind in ("day", "weekday") for one in found)
         found += figures(known, said[-1][1])
         spans, days = [one.days for one in found if one.days], {at.date() for _, at in said}
-        forms = {form for one in (*found, *_numbers(text)) for form in one.says}
         words = [_bare(word) for word in GROUNDING["token"].findall(text)]
-        forms |= {("token", one) for one in (*words, *map("".join, pairwise(words)))}
-        some = "".join(GROUNDING["some_weekdays"].findall(text))
-        forms |= {("weekday", WEEKDAYS[day]) for day in some}
-        forms |= {("day of week", day.weekday()) for day in (*days, *(day for day, _ in spans))}
+        forms = {
+            *(form for one in (*found, *_numbers(text)) for form in one.says),
+            *(("token", one) for one in (*words, *map("".join, pairwise(words)))),
+            *(
+                ("weekday", WEEKDAYS[day])
+                for row in GROUNDING["some_weekdays"].findall(text)
+                for day in row
+            ),
+            *(("day of week", day.weekday()) for day in (*days, *(day for day, _ in spans))),
+        }
         return cls(text, frozenset(forms), tuple(spans), tuple(days), names_days)
 
     def unsaid(self, text: str, names: Sequence[str], heard: str) -> list[str]:
         """Returns the words of figures and names of a text that were not said. ``names``: of the
         speakers; ``heard``: where else a name may come from, plain."""
-        bare = text
-        for who in " ".join(names).split():
-            bare = bare.replace(who, "@")  # 小明晚上 is not 明晚
+        called = "|".join(map(re.escape, " ".join(names).split()))
+        bare = re.sub(called or "$^", "@", text)  # 小明晚上 is not 明晚
         told = (figures(bare, datetime.combine(day, time())) for day in self.days)
         unsaid = ([one.words for one in some if not self._has(one)] for some in told)
         return [*min(unsaid, key=len, default=[]), *self._unnamed(bare, f"{heard}\n{self.text}")]

@@ -125,8 +125,10 @@ class Talk:
         before_last = "\n".join(f"{one.user_text}\n{one.reply_text}" for one in turns[:-1])
         answered = (one for one in SENTENCE.findall(before_last) if one[-1:] in "?？")
         elsewhere = content(plain("\n".join(unsaid))) - content(plain("\n".join(answered)))
-        at = [(one.text, one.turn.observed_at) for one in said if one.turn is not None]
-        at += [("", turn.observed_at) for turn in turns]
+        at = [
+            *((one.text, one.turn.observed_at) for one in said if one.turn is not None),
+            *(("", turn.observed_at) for turn in turns),
+        ]
         names = {one.label: one.actor.name for one in speakers(turns)}
         heard = plain("\n".join(f"{one.who}\n{one.user_text}\n{one.reply_text}" for one in turns))
         return cls(turns, clauses, elsewhere, Evidence.of(at, known), names, heard)
@@ -168,10 +170,14 @@ class Talk:
 
     def _may_be(self, when: str) -> bool:
         """Returns whether a day is one that was named or, where none was, one of these years."""
-        if (day := day_of(when)) is None:
-            return False
-        near = all(abs((turn.observed_at.date() - day).days) < _FAR for turn in self.turns)
-        return self.evidence.has_day(day) or (near and not self.evidence.names_days)
+        day = day_of(when)
+        return day is not None and (
+            self.evidence.has_day(day)
+            or (
+                not self.evidence.names_days
+                and all(abs((turn.observed_at.date() - day).days) < _FAR for turn in self.turns)
+            )
+        )
 
     def fault(self, text: str, old: str) -> tuple[Fault, str] | None:
         """Returns what is wrong with a memory, and in which of its words; None where it may stand.
@@ -374,9 +380,9 @@ def _complaint(talk: Talk, prompt: Prompt, text: str, words: str) -> str:
 
 
 def denials(text: str) -> list[str]:
-    """Returns what stands behind each negation of a text."""
+    """Returns what stands behind each negation of a text, as far as it tells what is denied."""
     told = plainly(text)
-    return [told[match.end() :] for match in GROUNDING["denial"].finditer(told)]
+    return [told[one.end() :][: 20 * _BEHIND] for one in GROUNDING["denial"].finditer(told)]
 
 
 def plainly(text: str) -> str:

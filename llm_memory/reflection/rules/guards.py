@@ -87,8 +87,8 @@ def _stays(stored: StoredMemory, turn: QueuedTurn) -> bool:
     """Handwritten entries and standing instructions are never changed; and a turn from before the
     entry retracts nothing of it: conversations are not read in the order in which people talked."""
     is_lasting = topic_of(stored.path) is Topic.INSTRUCTIONS
-    is_later = turn.observed_at < stored.memory.created_at
-    return is_lasting or is_later or stored.memory.provenance.source is Source.PERSON
+    is_earlier = turn.observed_at < stored.memory.created_at
+    return is_lasting or is_earlier or stored.memory.provenance.source is Source.PERSON
 
 
 def _is_news(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
@@ -103,7 +103,7 @@ def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn, *, known: bool)
     old = stored.memory
     if turn.who == old.provenance.who:
         return False  # another account under the speaker's name
-    if known and len(turn.who) >= _LEAST_NAME and _names(old.judgment, turn.who):
+    if known and len(turn.who) >= _LEAST_NAME and holds(plain(old.judgment), plain(turn.who)):
         return True
     # Among people whom the owner put into one scope.
     fact = not stored.scope.is_public and topic_of(stored.path) in _SHARED
@@ -113,10 +113,6 @@ def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn, *, known: bool)
     )
     here = old.provenance.conversation == turn.conversation
     return shared and here and not own_debt and _changes(stated(turn.user_text))
-
-
-def _names(text: str, who: str) -> bool:
-    return bool(who) and holds(plain(text), plain(who))
 
 
 def _denies(text: str) -> bool:

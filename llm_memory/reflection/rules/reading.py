@@ -89,11 +89,9 @@ def _source(
     named = [at for at, one in enumerate(who) if name and name in (one.label, one.actor.name)]
     sure = len({who[place].label for place in named}) == 1
     alone = len({one.label for one in who}) == 1
-    place = new.turn - 1 if new.turn is not None else named[-1] if sure else None
-    if place is None:
-        return None, who[0].actor if alone and not new.who else NOBODY
+    place = new.turn - 1 if new.turn is not None else named[-1] if sure else -1
     if not 0 <= place < len(turns):
-        return None, NOBODY
+        return None, who[0].actor if alone and not new.who else NOBODY
     speaker = who[place]
     meant = not new.who or (sure and who[named[-1]].label == speaker.label)
     said = alone or _said_most(new.judgment, speaker, turns, who)
@@ -104,11 +102,13 @@ def _said_most(
     text: str, speaker: Speaker, turns: Sequence[QueuedTurn], who: Sequence[Speaker]
 ) -> bool:
     """Returns whether nobody said more of a text than the speaker, who said some of it."""
-    wanted, said = content(text) - content(speaker.actor.name), dict[str, frozenset[str]]()
-    for turn, one in zip(turns, who, strict=True):
-        said[one.label] = said.get(one.label, frozenset()) | (wanted & content(turn.user_text))
-    own = len(said[speaker.label])
-    return not wanted or own == max(map(len, said.values())) > 0
+    wanted = content(text) - content(speaker.actor.name)
+    told = [(one.label, turn.user_text) for turn, one in zip(turns, who, strict=True)]
+    said = {
+        label: len(wanted & content("\n".join(text for by, text in told if by == label)))
+        for label in {one.label for one in who}
+    }
+    return not wanted or said[speaker.label] == max(said.values()) > 0
 
 
 def _day(new: NewMemory, said_at: datetime) -> date | None:

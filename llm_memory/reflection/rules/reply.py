@@ -37,7 +37,7 @@ _LAPSE: Final = re.compile(
 """A text, and what stands in Python where JSON has something else, or nothing."""
 _PYTHON: Final = {"None": "null", "True": "true", "False": "false"}
 _ESCAPE: Final = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
-_NOTHING: Final = (None, "", False, {}, "none", "None", "null", "N/A", "无", "没有")
+_NOTHING: Final[tuple[object, ...]] = (None, "", False, {}, "none", "None", "null", "无", "没有")
 _MOST_BROKEN: Final = 10
 """So many objects may begin and not end before the rest is not looked at."""
 _MOST_ITEMS: Final = 120
@@ -130,7 +130,7 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
         return given
     fields: dict[str, list[object]] = {field: [] for field in (*_FIELDS.values(), "")}
     for key, value in given.items():
-        fields[_FIELDS.get(key) or _field_of_shape(value)] += _items(value)
+        fields[_FIELDS.get(key) or _field_of_shape(value)] += as_list(value)
     readers: tuple[tuple[str, str, Callable[[object], NewMemory | Correction | None]], ...] = (
         ("new_memories", "memories", _memory),
         ("contradictions", "corrections", _correction),
@@ -176,8 +176,9 @@ def find_answer(
     shape = shaped if is_whole else lambda _: None
     answers = [one for value in values if (one := _answer(value, names, shape)) is not None]
     if not answers:
-        is_json = values and is_whole
-        return Unreadable("no_field: no known field" if is_json else "no_json: no complete object")
+        return Unreadable(
+            "no_field: no known field" if values and is_whole else "no_json: no complete object"
+        )
     *before, last = answers
     if (thinks_aloud and last) or all(one in ({}, last) for one in before):
         return last
@@ -194,9 +195,10 @@ def without_thoughts(text: str) -> tuple[str, bool]:
         is_quoted = any(mark.start() in place for place in quoted)
         return mark[0] if is_quoted else _ENDS if mark[1] else _BEGINS
 
-    ended = re.sub(f"{_BEGINS}[^{_ENDS}]*{_ENDS}", "\n", _THOUGHT.sub(marked, text))
-    said = ended.rpartition(_ENDS)[2]
-    return said.replace(_BEGINS, "\n").strip(), _BEGINS in said
+    *closed, last = _THOUGHT.sub(marked, text).split(_ENDS)
+    unbegun = (place for place, part in enumerate(closed, start=1) if _BEGINS not in part)
+    said = [part.partition(_BEGINS)[0] for part in closed[max(unbegun, default=0) :]]
+    return "\n".join([*said, last.replace(_BEGINS, "\n")]).strip(), _BEGINS in last
 
 
 def _values(text: str) -> Iterator[tuple[range, object]]:
@@ -303,13 +305,6 @@ def _answer_of_items(value: object) -> dict[str, object] | None:
     """Returns the answer that items without an object around them stand for."""
     field = _field_of_shape(value)
     return {field: value} if field else {} if value == [] else None
-
-
-def _items(value: object) -> list[object]:
-    """Returns the items of a field, also those that stand in an object each, or in one together."""
-    if isinstance(value, dict) and all(isinstance(one, list | dict) for one in value.values()):
-        return [item for one in value.values() for item in as_list(one)]
-    return as_list(value)
 
 
 def _item(given: object) -> dict[str, object]:

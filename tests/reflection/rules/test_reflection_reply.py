@@ -78,7 +78,6 @@ SAID = {
     **dict.fromkeys(
         [
             f'{{"new_memories": {ITEM}}}',
-            f'{{"new_memories": {{"1": {ITEM}}}}}',
             f'{{"new_memories": [{ITEM}], "new_memories": []}}',
             f"[{ITEM}]",
             ITEM,
@@ -87,7 +86,7 @@ SAID = {
             f'{{"memories": [{ITEM.replace("judgment", "content")}]}}',
             f"{{'useful_ids': None, 'new_memories': [{ITEM.replace(chr(34), chr(39))}]}}",
             f'{{"useful_ids": None, "new_memories": [\n{ITEM}]}} 完 {{见上}}',
-            f'{{"new_memories": {{"m1": {ITEM}}}, "contradictions": "无"}}',
+            f'{{"new_memories": {ITEM}, "contradictions": "无"}}',
             f'{{"新记忆": [{ITEM.replace("judgment", "内容")}]}}',
             f'{{"memories": [{ITEM.replace("judgment", "judgement")}]}}',
         ],
