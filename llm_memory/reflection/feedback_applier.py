@@ -1,9 +1,7 @@
-"""Applies what was learned from finished turns, inside the scope in which they were said.
-
-The model that read the turns may have been manipulated by them. So nothing in its answer is
-trusted: not who spoke, not which memories it may change, and never a scope. Ids are derived from
-tickets and words: an entry that exists or is archived is not written again.
-"""
+"""Applies what was learned from finished turns, inside the scope in which they were said. They may
+have manipulated the model that read them: its answer is trusted neither for who spoke, nor for what
+it may change, nor for a scope. Ids are derived from tickets and words: an entry that exists or is
+archived is not written again."""
 
 from __future__ import annotations
 
@@ -58,9 +56,6 @@ _MOST_OF_A_RULE: Final = 0.6
 """A draft that says more of a rule than that repeats it."""
 _MOST_COMPARED: Final = 3_000
 
-type CountManner = Callable[[str, str, datetime, Sequence[MannerWish]], None]
-"""Counts wishes by scope, persona and time. It blocks, and raises StateUnavailable."""
-
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
@@ -73,7 +68,7 @@ class Lesson:
 
     @property
     def own(self) -> ScopeFilter:
-        """Returns what may be changed: what is visible, restricted to the own scope."""
+        """Returns what may be changed: what is visible of the own scope."""
         return replace(self.sees, scopes=(self.scope,))
 
 
@@ -90,12 +85,12 @@ class FeedbackApplier:
     _book: ScopeBook
     _uses: UseCounts
     _unread: UnreadTurns
-    _count_manner: CountManner | None = None
+    _count_manner: Callable[[str, str, datetime, Sequence[MannerWish]], None] | None = None
+    """Counts wishes by scope, persona and time. It blocks, and raises StateUnavailable."""
 
     async def lesson(self, turns: Sequence[QueuedTurn]) -> Lesson | None:
-        """Returns the lesson of turns of one conversation, None if their scope's folder was
-        deleted. What the bot learned from a person's private chat is visible only if no other
-        person speaks."""
+        """Returns the lesson of turns of one conversation, None if their scope has no folder. What
+        was learned from a person's private chat is visible only if no other person speaks."""
         first, *others = {turn.person for turn in turns}
         shelves = () if others else self._book.shelves_of(turns[0].conversation, first)
         scopes = await asyncio.to_thread(self._vault.scopes)
@@ -107,35 +102,25 @@ class FeedbackApplier:
         return Lesson(left, scope, ScopeFilter.reading_as(scope, shelves=shelves))
 
     async def known(self, lesson: Lesson) -> list[StoredMemory]:
-        """Returns memories related to the turns, as far as their scope sees them now: what the same
-        people have said about it before, and what was recalled or stored in the turns."""
+        """Returns memories related to the turns, as far as these see them: what the same people
+        have said about it before, and what was recalled or stored in the turns."""
         mine = list(self._catalogue.visible(lesson.own))[-_MOST_COMPARED:]
         shown = await asyncio.to_thread(related, lesson.turns, mine)
-        ids = dict.fromkeys(one for turn in lesson.turns for one in turn.recalled + turn.stored)
+        ids = (one for turn in lesson.turns for one in turn.recalled + turn.stored)
         shown += filter(None, (self._catalogue.find(one, lesson.sees) for one in ids))
         return list({stored.pointer: stored for stored in shown}.values())
 
     async def apply(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         """Write what is new, count useful memories, delete the turns from the queue: in this order,
-        so that a crash in between repeats work rather than losing it. If the disk refused a write,
-        the turns stay in the queue."""
+        so that a crash repeats work. If the disk refused a write, the turns stay in the queue."""
         turns = await asyncio.to_thread(self._turns.turns, ticket.ids)
         places = {(turn.scope, turn.conversation) for turn in turns}
         lesson = await self.lesson(turns) if len(places) == 1 else None
         if lesson is None:
             return FeedbackReport(known=False)  # whoever reads them puts them aside
-        rules = {
-            rule: turn
-            for turn in turns
-            # An admin spoke to the bot: overheard words are no order to it.
-            if turn.admin and turn.person and turn.reply_text
-            for rule in rules_said(turn.user_text)
-        }
-        outcomes = [
-            await self._write(_order(rule, turn), lesson, turn.ticket_id, trusted=True)
-            for rule, turn in rules.items()
-        ]
-        new = [one for one in feedback.drafts if not _repeats(one.judgment, [*rules])]
+        rules = [(draft, turn.ticket_id) for turn in turns for draft in _orders(turn)]
+        outcomes = [await self._write(rule, lesson, name, trusted=True) for rule, name in rules]
+        new = [one for one in feedback.drafts if not _repeats(one, [rule for rule, _ in rules])]
         told = (*(Contradiction("", draft) for draft in new), *feedback.contradictions)
         learned = [await self._learn(one, lesson) for one in told]
         outcomes += [outcome for outcome, _ in learned]
@@ -170,8 +155,8 @@ class FeedbackApplier:
     async def _write(
         self, draft: MemoryDraft, lesson: Lesson, *about: str, trusted: bool = False
     ) -> RememberOutcome:
-        """Write a memory once, unless a trusted one of that speaker says it already. ``about``:
-        what its id is derived from, beside the turns, its speaker and its words."""
+        """Write a memory once, unless a trusted one of that speaker says it already. ``about`` is
+        one more thing that its id is derived from."""
         by, tickets = draft.actor or NOBODY, [turn.ticket_id for turn in lesson.turns]
         memory_id = derived_id("m", "learned", *tickets, *about, by.person, by.name, draft.judgment)
         if earlier := await self._handlers.earlier(lesson.scope, memory_id):
@@ -188,9 +173,8 @@ class FeedbackApplier:
         )
 
     async def _learn(self, said: Contradiction, lesson: Lesson) -> tuple[RememberOutcome, bool]:
-        """Write new words. They replace the entry that they contradict if its speaker retracted it;
-        else that is kept, and marked as settled if allowed. Returns also whether it was replaced or
-        settled. What a person has changed since stays as it is."""
+        """Write new words, and return also whether they replaced the entry that they contradict,
+        or settled it. What a person has changed since stays as it is."""
         draft, turns = _as_heard(said.draft, lesson), lesson.turns
         named = (one for one in turns if one.ticket_id == said.ticket_id)
         turn = next(named, turns[0] if len(turns) == 1 else None)
@@ -200,8 +184,9 @@ class FeedbackApplier:
         since = await asyncio.to_thread(self._corrected.changed_since, turn.observed_at)
         if any(deed.memory_id == said.memory_id for deed in since):
             return Refused("corrected"), False
-        visible = list(self._catalogue.visible(lesson.own))
-        effect = await asyncio.to_thread(self._effect, old, draft, turn, visible)
+        effect = await asyncio.to_thread(
+            self._effect, old, draft, turn, list(self._catalogue.visible(lesson.own))
+        )
         if effect and is_proposed(old.memory):
             draft = replace(draft, proposed=True)  # it is still to be decided
         if effect == "replaces":
@@ -226,7 +211,7 @@ class FeedbackApplier:
             return outcome, False
         # Earlier turns that are still unread may say the old words again.
         at = draft.said_at or turn.observed_at
-        await self._corrected.note([lost(DeedKind.TAKEN_BACK, old.scope.name, old.memory, at=at)])
+        await self._corrected.note([lost(DeedKind.TAKEN_BACK, old.scope.name, old.memory, at)])
         return replace(outcome, how="replaced", former=old), True
 
     def _effect(
@@ -248,9 +233,8 @@ class FeedbackApplier:
 
 
 def _is_known(turn: QueuedTurn, old: StoredMemory, visible: Sequence[StoredMemory]) -> bool:
-    """Returns whether the turn's account spoke under its present name before the entry was made: in
-    public in the conversation of both; in a private scope, whose members the owner has chosen, in
-    the conversation of either."""
+    """Returns whether the turn's account bore its present name before the entry was made: in public
+    in the conversation of both; in a private scope in the conversation of either."""
     name, where = folded_name(turn.who), {turn.conversation, old.memory.provenance.conversation}
     if old.scope.is_public and len(where) > 1:
         return False
@@ -264,29 +248,23 @@ def _is_known(turn: QueuedTurn, old: StoredMemory, visible: Sequence[StoredMemor
     )
 
 
-def _repeats(text: str, rules: Sequence[str]) -> bool:
+def _repeats(draft: MemoryDraft, rules: Sequence[MemoryDraft]) -> bool:
     """Returns whether a draft repeats one of the rules in other words."""
-    return any(
-        len(content(text) & rule) > len(rule) * _MOST_OF_A_RULE for rule in map(content, rules)
-    )
+    words, said = content(draft.judgment), [content(rule.judgment) for rule in rules]
+    return any(len(words & rule) > len(rule) * _MOST_OF_A_RULE for rule in said)
 
 
-def _order(rule: str, turn: QueuedTurn) -> MemoryDraft:
-    """Returns a standing instruction that an admin gave the bot in a turn: trusted, because it is
-    the admin's own sentence, word for word."""
-    return MemoryDraft(
-        rule,
-        strength=_RULE_STRENGTH,
-        source=Source.REFLECTION,
-        actor=Actor(turn.person, turn.who, admin=True),
-        said_at=turn.observed_at,
-        talk=anchor(turn.history, turn.user_text),
-    )
+def _orders(turn: QueuedTurn) -> list[MemoryDraft]:
+    """Returns the standing instructions that an admin gave the bot in a turn, word for word: what
+    was only overheard is no order to it."""
+    by, talk = Actor(turn.person, turn.who, admin=True), anchor(turn.history, turn.user_text)
+    order = MemoryDraft("", strength=_RULE_STRENGTH, source=Source.REFLECTION, actor=by, talk=talk)
+    said = rules_said(turn.user_text) if turn.admin and turn.person and turn.reply_text else ()
+    return [replace(order, judgment=rule, said_at=turn.observed_at) for rule in said]
 
 
 def _as_heard(draft: MemoryDraft, lesson: Lesson) -> MemoryDraft:
-    """Returns a draft as untrusted and not asked for, of who spoke in the turns, if it names one of
-    them."""
+    """Returns a draft as untrusted and not asked for, of nobody if it names none who spoke."""
     actor = draft.actor or NOBODY
     spoke = any(
         turn.person == actor.person and (bool(turn.person) or turn.who == actor.name)

@@ -1,11 +1,5 @@
-"""Asks the chat model: within the day's tokens, with backoff, a deadline, and one repair.
-
-An answer goes through the caller's schema, which says what it holds or why it cannot be used:
-
->>> def schema(completion: Completion) -> ReflectionReply | Unreadable:
-...     return parse_reply(completion.text)
->>> await model.ask(prompt, schema, conversation=umo, purpose="reading", group="家人")
-"""
+"""Asks the chat model: within the day's tokens, with backoff, a deadline, and one repair. An answer
+goes through the caller's schema, which says what it holds or why it cannot be used."""
 
 from __future__ import annotations
 
@@ -28,8 +22,8 @@ from .rules.reply import MOST_CHARS, Doubtful, Unreadable
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer. ``tokens``: of prompt and answer together, as the service counted them,
-    None if it does not say. ``model``: who has answered, where the label does not tell."""
+    """A model's answer. ``tokens``: of prompt and answer together, None if the service does not
+    say. ``model``: who has answered, where the label does not tell."""
 
     text: str
     tokens: int | None = None
@@ -44,8 +38,7 @@ class ChatModel(Protocol):
         """Its name in the status: a provider's id, or ``auto`` for the conversation's own."""
 
     def is_there(self, conversation: str) -> bool:
-        """Returns whether a call for this conversation (empty: for any) would reach a service
-        now."""
+        """Returns whether a call for this conversation, or any if empty, would reach a service."""
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         """Returns one answer, without tools and history. ``conversation`` is a umo, and selects the
@@ -53,9 +46,8 @@ class ChatModel(Protocol):
 
 
 type Purpose = Literal["reading", "asked", "night", "soul"]
-"""``reading``: turns that are due, within what their group may use. ``asked``: an admin waits for
-it, so it skips backoff and shares. ``night``: what no group pays for, at most a fifth of the day.
-``soul``: an evaluation."""
+"""``reading``: due turns, within what their group may use. ``asked``: an admin waits, so it skips
+backoff and shares. ``night``: at most a fifth of the day. ``soul``: an evaluation."""
 type Schema[T] = Callable[[Completion], T | Doubtful[T] | Unreadable]
 """Is called in a thread, for each of two answers at most."""
 
@@ -113,11 +105,8 @@ class Model:
     ) -> T:
         """Returns what the schema reads in the model's answer. If that cannot be used, or not all
         of it, the model is asked once more, with the reason. ``conversation``: whose model is
-        asked, if the owner has chosen none. ``group``: who pays for it, None for nobody.
-
-        Raises Rests if no call was made, ChatFailed (``unreadable``: no answer can be used),
-        StateUnavailable.
-        """
+        asked, if the owner has chosen none. ``group``: who pays for it, None for nobody. Raises
+        Rests if no call was made, ChatFailed if no answer can be used, StateUnavailable."""
         call = (conversation, purpose, group)
         completion = await self._call(prompt, *call)
         first = await asyncio.to_thread(schema, completion)

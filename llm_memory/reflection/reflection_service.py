@@ -1,9 +1,8 @@
-"""Reads finished turns in passes, those of one conversation together.
+"""Reads finished turns in passes, those of one conversation together. The model's answer is on disk
+before it is applied, and the turns until all of it is in the vault: a crash loses nothing.
 
-The model's answer is on disk before it is applied, and the turns stay there until all of it is in
-the vault: after a crash the next pass continues where it was. Where a service fails for a line, or
-refuses what it is asked, half as many turns are tried next, until the one that it refuses is alone:
-it is put aside, but not before the model has answered anything in that pass, if only a greeting.
+Where a service fails for a line, or refuses it, half as many turns are tried next, until the one
+that it refuses is alone: that is put aside, if the model answers anything else in the pass.
 """
 
 from __future__ import annotations
@@ -78,11 +77,9 @@ class ReflectionService:
 
     @property
     def resting(self) -> Resting:
-        """Returns why turns wait although they are due: as of now if it concerns all turns, else as
-        of the last pass."""
-        if not self._learns:
-            return "learning_paused"
-        return self._model.unavailable_reason() or self.last.resting
+        """Returns why turns wait although they are due, of all turns now, or of the last pass."""
+        unavailable = self._model.unavailable_reason() if self._learns else "learning_paused"
+        return unavailable or self.last.resting
 
     async def run(self) -> None:
         """Read what is due, until cancelled or closed."""
@@ -148,15 +145,13 @@ class ReflectionService:
         self, said: Sequence[QueuedTurn], failed: ChatFailed, purpose: Purpose
     ) -> bool:
         """Returns whether it is the words of a line that fail, and not the service. Fewer of its
-        turns are read next; one that fails alone, and again, is put aside: an admin may have it
-        read again."""
+        turns are read next; one that fails alone, and again, is put aside."""
         line, of_prompt = _line(said), failed.code in OF_PROMPT
         again, self._suspects[line] = self._suspects[line] > 0, len(said)
         if again and of_prompt and not self._works:
-            greeting, where = Prompt(instructions(), "你好"), said[0].conversation
             with suppress(ChatFailed):
                 self._works = await self._model.ask(
-                    greeting, bool, conversation=where, purpose=purpose, group=group_of(line[0])
+                    Prompt(instructions(), "你好"), bool, purpose=purpose, **_payer(said)
                 )
         if failed.code not in _UNFIT and not (again and self._works and len(said) == 1):
             return of_prompt and (self._works or not again)
@@ -190,7 +185,7 @@ class ReflectionService:
         most = max(suspects[line.name] // 2, 1) if suspects[line.name] > 0 else MOST_TURNS
         first = self._turns.waiting(line, most, addressed=addressed)
         fitting = first[: how_many_fit(first, allowance.left(line.group) - REPLY_TOKENS)]
-        return self._turns.turns(_tickets(fitting)), ""
+        return self._turns.turns([turn.ticket_id for turn in fitting]), ""
 
     def _may_read(self, line: LineName, map_key: str, conversation: str | None = None) -> bool:
         """Returns whether a line is still to be read in this pass, and not off the record."""
@@ -251,14 +246,11 @@ class ReflectionService:
             # With what was corrected since: that is not made up, and refused where it is stored.
             return grounded(read, said, prompt, cooperative)
 
-        self._turns.read_now = _tickets(said)
-        where, group = said[0].conversation, group_of(said[0].scope)
-        return await self._model.ask(
-            prompt, understand, conversation=where, purpose=purpose, group=group
-        )
+        self._turns.read_now = said
+        return await self._model.ask(prompt, understand, purpose=purpose, **_payer(said))
 
     async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> None:
-        first, *also = _tickets(said)
+        first, *also = (turn.ticket_id for turn in said)
         try:
             applied = await self._apply(feedback, ticket=Ticket(first, tuple(also)))
         except ScopedMemoryError:
@@ -282,8 +274,8 @@ def _as_text(reply: ReflectionReply) -> str:
     return json.dumps(told, ensure_ascii=False)
 
 
-def _tickets(turns: Sequence[QueuedTurn]) -> list[str]:
-    return [turn.ticket_id for turn in turns]
+def _payer(turns: Sequence[QueuedTurn]) -> dict[str, str]:
+    return {"conversation": turns[0].conversation, "group": group_of(turns[0].scope)}
 
 
 def _line(turns: Sequence[QueuedTurn]) -> LineName:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,13 +42,13 @@ _PATIENCE: Final = 60.0
 """Seconds that a turn waits for another's lock on the file; ``_AGAIN`` between two attempts."""
 _AGAIN: Final = 1.0
 _MOST_UNREAD, _LONGEST = 2_000, 400
-"""The most turns that are recallable, the newest of all scopes; and the characters of one."""
+"""The most turns that are recallable, the newest, and the characters of one."""
 
 
 @dataclass(eq=False)
 class ModelHistories:
-    """Notes durably in which scope each chat history is given to the model: after a conversation's
-    scope has changed, answers may quote words of the former one, until AstrBot begins another."""
+    """Notes durably in which scope each chat history is given to the model: an answer may quote
+    what was said in it while the conversation had another scope."""
 
     _state: SqliteStateStore
     _mixed: set[str] = field(init=False, default_factory=set)
@@ -59,9 +58,9 @@ class ModelHistories:
     async def is_mixed(
         self, umo: str, history: str, scope: str, *, empty: bool = False, switched: bool = False
     ) -> bool:
-        """Note that the history is used in this scope. Returns True if it may hold words of another
-        one, also if that is unknown. ``empty``: it has no turns yet, so its earlier use does not
-        count. ``switched``: it was used in another scope a moment ago."""
+        """Note that the history is used in this scope, or was in another one a moment ago
+        (``switched``). Returns True if it may hold words of another, also if that is unknown;
+        ``empty``: it has no turns, so its earlier use does not count."""
         async with self._lock:
             try:
                 former = await asyncio.to_thread(self._state.model_history, umo, history)
@@ -98,8 +97,7 @@ class UnreadFollower:
     _exclusions: Exclusions
     _paused_conversations: PausedConversations
     _told: dict[str, int] = field(init=False, default_factory=dict)
-    """By ticket, the scope's number of changes when the turn was last found fit to be told: it is
-    hidden once there are more."""
+    """By ticket, the scope's number of changes when it was found fit to be told: hides it later."""
 
     def __post_init__(self) -> None:
         self._unread.set_filter(self._is_shown, self._judge)
@@ -158,19 +156,21 @@ class UnreadFollower:
 
     async def _judge(self, turns: Sequence[Unread]) -> None:
         """Look which turns may be told: each may take a millisecond."""
-        changes = Counter(self._corrected.changes)  # with more of them it is looked at again
-        numbers = {one.ticket_id: changes[one.stored.scope.name] for one in turns}
+        numbers = {one.ticket_id: self._corrected.changes[one.stored.scope.name] for one in turns}
         stale = [one for one in turns if self._told.get(one.ticket_id) != numbers[one.ticket_id]]
-        for one in await asyncio.to_thread(list, filter(self._may_be_told, cooperative(stale))):
+        for one in await asyncio.to_thread(self._fit, stale):
             self._told[one.ticket_id] = numbers[one.ticket_id]
 
-    def _may_be_told(self, one: Unread) -> bool:
-        """Returns whether it says nothing that was corrected, or is never to be learned."""
-        scope, said = one.stored.scope.name, one.stored.memory
-        return not (
-            self._exclusions.forbids(scope, said.judgment, said.provenance.person)
-            or self._corrected.texts.would_revive(scope, said, said.created_at, one.copies)
-        )
+    def _fit(self, turns: Sequence[Unread]) -> list[Unread]:
+        """Returns those that say nothing that was corrected, or is never to be learned. Blocks."""
+        forbids, revives = self._exclusions.forbids, self._corrected.texts.would_revive
+        return [
+            one
+            for one in cooperative(turns)
+            for scope, said in [(one.stored.scope.name, one.stored.memory)]
+            if not forbids(scope, said.judgment, said.provenance.person)
+            and not revives(scope, said, said.created_at, one.copies)
+        ]
 
 
 @dataclass(eq=False)
@@ -194,8 +194,8 @@ class TurnQueue:
     async def put(
         self, turn: Turn, scope: Scope | Refused, conversation_id: ConversationId
     ) -> ObserveOutcome:
-        """A ticket, once the turn is on disk and can be recalled. Never raises for a disk that
-        refuses it: ``not_written``, and a notice counts such turns."""
+        """A ticket, once the turn is on disk and can be recalled. Where a disk refuses it,
+        ``not_written``, and a notice counts such turns."""
         if isinstance(scope, Refused):
             return scope
         if not self._settings.reads_turns:
@@ -244,8 +244,7 @@ class TurnQueue:
     def _written(
         self, turn: QueuedTurn, scope: Scope, most: int, *, may_replace: bool
     ) -> str | None:
-        """Returns the ticket of the turn whose place it took, empty for none; None where the queue
-        is full. Blocks."""
+        """Returns whose place it took, empty for none; None where the queue is full. Blocks."""
         # The folder is where the scope is found again, also after a restart.
         self._vault.ensure(scope)
         if self._turns.count() < most:

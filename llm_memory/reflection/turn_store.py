@@ -1,8 +1,5 @@
-"""Finished turns and the batches they are read in, in ``state/loop.sqlite``.
-
-A turn waits, or is in a batch: one whose answer is being applied, or one that was put aside. Every
-method blocks, and raises StateUnavailable.
-"""
+"""Finished turns in ``state/loop.sqlite``: one waits, or is in a batch, answered or put aside.
+Every method blocks, and raises StateUnavailable."""
 
 from __future__ import annotations
 
@@ -33,14 +30,9 @@ _ASKED: Final = (
     f" conversation LIKE '%:{ConversationKind.PRIVATE}:%')"
 )
 """Waits, and with 1 was said to the bot."""
-_LINES: Final = f"""
-SELECT l.scope, l.conversation, l.persona, l.turns, oldest.observed_at, newest.observed_at,
-    newest.map_key, l.chars
-FROM (SELECT scope, conversation, persona, COUNT(*) AS turns, MIN(place) AS first,
-        MAX(place) AS last, SUM(LENGTH(user_text) + LENGTH(reply_text)) AS chars
-    FROM turn WHERE {_ASKED} GROUP BY scope, conversation, persona) l
-JOIN turn oldest ON oldest.place = l.first JOIN turn newest ON newest.place = l.last
-ORDER BY l.first"""  # noqa: S608
+_LINES: Final = f"""SELECT scope, conversation, persona, COUNT(*), MIN(observed_at),
+    MAX(observed_at), MAX(map_key), SUM(LENGTH(user_text) + LENGTH(reply_text))
+FROM turn WHERE {_ASKED} GROUP BY scope, conversation, persona ORDER BY MIN(place)"""  # noqa: S608
 _WAITING: Final = f"""WITH mine AS (
     SELECT place AS at, ROW_NUMBER() OVER (PARTITION BY {_SPEAKER} ORDER BY place) AS nth
     FROM turn WHERE {_ASKED} AND scope = ? AND conversation = ? AND persona = ?)
@@ -52,8 +44,8 @@ class SqliteTurnStore:
     """Keeps finished turns until they are read."""
 
     _file: SqliteLoopFile
-    read_now: Collection[str] = ()
-    """The tickets that a model reads now: a full queue drops others."""
+    read_now: Sequence[QueuedTurn] = ()
+    """What a model reads now: a full queue drops others."""
 
     def put(self, turn: QueuedTurn) -> None:
         """Queue a turn. On disk when it returns. One that is there already is ignored."""
@@ -68,7 +60,7 @@ class SqliteTurnStore:
                 "SELECT scope, COUNT(*), ticket_id, MIN(place) FROM turn WHERE batch_id NOT IN"  # noqa: S608
                 f" (SELECT batch_id FROM batch WHERE error = '') AND NOT {_NAMED}"
                 f" GROUP BY scope, {_SPEAKER}",
-                (_all(self.read_now),),
+                (_all([one.ticket_id for one in self.read_now]),),
             ).fetchall()
             if not held:
                 return None
@@ -88,17 +80,18 @@ class SqliteTurnStore:
     def lines(self, *, addressed: bool = False) -> list[WaitingLine]:
         """Returns what waits, the oldest line first. ``addressed``: as if there were only turns in
         private, or answered by the bot."""
+        rows = self._file.rows(_LINES, (int(addressed),))
         return [
-            WaitingLine(*name, *map(datetime.fromisoformat, (oldest, newest)), key, chars)
-            for *name, oldest, newest, key, chars in self._file.rows(_LINES, (int(addressed),))
+            WaitingLine(scope, where, persona, count, oldest, newest, key, chars)
+            for scope, where, persona, count, *times, key, chars in rows
+            for oldest, newest in [map(datetime.fromisoformat, times)]
         ]
 
     def waiting(
         self, line: WaitingLine, limit: int, *, addressed: bool = False
     ) -> list[QueuedTurn]:
         """Returns the first of each speaker of a line, then the second of each, and so on."""
-        values = (int(addressed), *line.name, limit)
-        return list(map(_turn, self._file.rows(_WAITING, values)))
+        return list(map(_turn, self._file.rows(_WAITING, (int(addressed), *line.name, limit))))
 
     def newest(self, limit: int) -> list[QueuedTurn]:
         """Returns the newest turns, of those put aside, too."""
@@ -120,8 +113,8 @@ class SqliteTurnStore:
         return True
 
     def release(self, *, dead: bool) -> int:
-        """Have all turns wait again whose answer is not applied yet; ``dead``: those that were put
-        aside. Returns how many batches there were."""
+        """Have turns wait again: those whose answer is not applied yet, or those put aside. Returns
+        how many batches there were."""
         with self._file.transaction() as connection:
             return connection.execute("DELETE FROM batch WHERE (error <> '') = ?", (dead,)).rowcount
 
@@ -155,10 +148,9 @@ class SqliteTurnStore:
         return frozenset(str(row[0]) for row in self._file.rows("SELECT DISTINCT scope FROM turn"))
 
     def tickets(self, scope: str, conversations: Collection[str]) -> list[str]:
-        """Returns the turns of a scope that were said in one of the conversations, by their id or
-        by the owner's map."""
-        places = {*conversations}
-        return [t.ticket_id for t in self.of_scope(scope) if {t.conversation, t.map_key} & places]
+        """Returns the turns of a scope from these conversations, by their id or the owner's map."""
+        there = self.of_scope(scope)
+        return [t.ticket_id for t in there if {t.conversation, t.map_key} & {*conversations}]
 
     def rescope(self, ticket_ids: Collection[str], source: str, target: str) -> list[str]:
         """Have these turns, and their batches, belong to another scope. Returns those that changed:
@@ -177,8 +169,8 @@ class SqliteTurnStore:
         return [str(ticket) for (ticket,) in moved]
 
     def drop(self, ticket_ids: Collection[str]) -> None:
-        """Delete turns, unknown ones are ignored, and with them batches without turns and answers
-        about more turns than are left. All at once, or nothing."""
+        """Delete turns, all at once, with batches without turns and answers about more turns than
+        are left."""
         gone = (_all(ticket_ids),)
         with self._file.transaction() as connection:
             connection.execute(f"DELETE FROM batch WHERE error = '' AND {_OF_NAMED}", gone)  # noqa: S608
@@ -201,8 +193,7 @@ class SqliteTurnStore:
 
 
 def _all(ids: Collection[str]) -> str:
-    """Returns the value for ``_NAMED``."""
-    return json.dumps([*ids])
+    return json.dumps([*ids])  # for _NAMED
 
 
 def _row(one: QueuedTurn | Batch) -> tuple[object, ...]:

@@ -133,7 +133,7 @@ def test_in_a_full_queue_whoever_holds_the_most_makes_room_but_for_what_is_read(
     said = ["家人 a", "家人 b", "家人 b", "家人 b", "dm-1-x c", "dm-2-x d", "dm-3-x e"]
     for number, (scope, who) in enumerate(map(str.split, said)):
         put(turns, turn(number, scope, who, person=who))
-    turns.read_now = ["t-1"]
+    turns.read_now = turns.turns(["t-1"])
     # The loudest of the family, and not what is read; then strangers, who are one group.
     for number, scope, gone in ((10, "公司", "t-2"), (11, "dm-4-x", "t-6"), (12, "dm-4-x", "t-11")):
         assert turns.put_instead(turn(number, scope, "f", person="f"), NOON.date()) == gone
