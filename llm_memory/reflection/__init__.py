@@ -1,5 +1,2 @@
-"""Finished turns: queued durably, read by a chat model within a budget, applied in the scope in
-which they were said.
-
-Entry: ``ReflectionService``; ``TurnQueue`` queues turns.
-"""
+"""Finished turns: queued durably (``TurnQueue``), read by a chat model within a budget, and applied
+in the scope in which they were said (``ReflectionService``)."""

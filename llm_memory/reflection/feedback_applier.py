@@ -155,8 +155,7 @@ class FeedbackApplier:
     async def _write(
         self, draft: MemoryDraft, lesson: Lesson, *about: str, trusted: bool = False
     ) -> RememberOutcome:
-        """Write a memory once, unless a trusted one of that speaker says it already. ``about`` is
-        one more thing that its id is derived from."""
+        """Write a memory once, unless a trusted one of that speaker says it already."""
         by, tickets = draft.actor or NOBODY, [turn.ticket_id for turn in lesson.turns]
         memory_id = derived_id("m", "learned", *tickets, *about, by.person, by.name, draft.judgment)
         if earlier := await self._handlers.earlier(lesson.scope, memory_id):
@@ -215,11 +214,7 @@ class FeedbackApplier:
         return replace(outcome, how="replaced", former=old), True
 
     def _effect(
-        self,
-        old: StoredMemory,
-        draft: MemoryDraft,
-        turn: QueuedTurn,
-        visible: Sequence[StoredMemory],
+        self, old: StoredMemory, draft: MemoryDraft, turn: QueuedTurn, seen: Sequence[StoredMemory]
     ) -> Literal["", "replaces", "closes"]:
         """Returns what the draft, said in this turn, does to an older entry. Blocks."""
         same, by = self._book.same_person, draft.actor or NOBODY
@@ -228,7 +223,7 @@ class FeedbackApplier:
         own = same(turn.person, old.memory.provenance.person)
         if own and may_replace(old, draft.judgment, turn):
             return "replaces"
-        known = not own and _is_known(turn, old, visible)
+        known = not own and _is_known(turn, old, seen)
         return "closes" if may_close(old, draft.judgment, turn, own=own, known=known) else ""
 
 

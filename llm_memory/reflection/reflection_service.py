@@ -42,8 +42,7 @@ from .rules.reply import Doubtful, ReflectionReply, Unreadable, parse_reply
 from .turn_queue import UnreadFollower
 from .turn_store import SqliteTurnStore
 
-_PAUSE: Final = 60.0
-"""Seconds between two passes."""
+_PAUSE: Final = 60.0  # seconds between two passes
 _UNFIT: Final = ("unreadable", "scope_gone", "internal")
 """Why turns are put aside at once, whatever the service does with others."""
 
@@ -56,7 +55,6 @@ class ReflectionService:
     _model: Model
     _applier: FeedbackApplier
     _apply: Callable[..., Awaitable[FeedbackReport]]
-    """``CognitiveService.feedback``."""
     _unread_follower: UnreadFollower
     _paused_conversations: PausedConversations
     _clock: Clock

@@ -52,7 +52,6 @@ class ModelHistories:
 
     _state: SqliteStateStore
     _mixed: set[str] = field(init=False, default_factory=set)
-    """Conversations whose present history is mixed."""
     _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     async def is_mixed(
@@ -192,7 +191,7 @@ class TurnQueue:
     _lost: int = field(init=False, default=0)
 
     async def put(
-        self, turn: Turn, scope: Scope | Refused, conversation_id: ConversationId
+        self, turn: Turn, scope: Scope | Refused, where: ConversationId
     ) -> ObserveOutcome:
         """A ticket, once the turn is on disk and can be recalled. Where a disk refuses it,
         ``not_written``, and a notice counts such turns."""
@@ -201,12 +200,12 @@ class TurnQueue:
         if not self._settings.reads_turns:
             return Refused("learning_paused")
         # What the bot only overhears takes no place from what is said to it.
-        addressed = bool(turn.reply_text) or conversation_id.kind is ConversationKind.PRIVATE
+        addressed = bool(turn.reply_text) or where.kind is ConversationKind.PRIVATE
         code = "queue_full" if addressed else "chatter_full"
         most = self._settings.most_queued // (1 if addressed else 2)
         late_at = asyncio.get_running_loop().time() + _PATIENCE
         try:
-            queued = await asyncio.to_thread(self._made, turn, scope, conversation_id)
+            queued = await asyncio.to_thread(self._made, turn, scope, where)
             if isinstance(queued, Refused):
                 return queued
             async with self._writing:
@@ -252,9 +251,7 @@ class TurnQueue:
             return ""
         return self._turns.put_instead(turn, self._clock().date()) if may_replace else None
 
-    def _made(
-        self, turn: Turn, scope: Scope, conversation_id: ConversationId
-    ) -> QueuedTurn | Refused:
+    def _made(self, turn: Turn, scope: Scope, where: ConversationId) -> QueuedTurn | Refused:
         if self._book.no_confidence(scope) and is_confidence(turn.user_text):
             return Refused("confidence")
         # What is private is looked for in a little more than is kept, lest half a number be left.
@@ -268,15 +265,15 @@ class TurnQueue:
         return QueuedTurn(
             ticket_id=make_id("t", now),
             scope=scope.name,
-            conversation=conversation_id.umo,
-            persona=conversation_id.persona or "",
+            conversation=where.umo,
+            persona=where.persona or "",
             observed_at=turn.said_at or now,
             person=turn.actor.person,
             who=self._hide(name_of(turn.actor.name)),
             user_text=user_text,
             reply_text=reply_text,
             recalled=turn.recalled[:_MOST_RECALLED],
-            map_key=conversation_id.map_key,
+            map_key=where.map_key,
             admin=turn.actor.admin,
             stored=turn.stored[:_MOST_RECALLED],
             history=turn.history,

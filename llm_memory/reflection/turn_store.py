@@ -52,9 +52,8 @@ class SqliteTurnStore:
         self._file.write(_PUT, [_row(turn)])
 
     def put_instead(self, turn: QueuedTurn, day: date) -> str | None:
-        """Queue a turn in the place of another, counted among what was dropped that day: the oldest
-        of the loudest speaker of the group with the most. Returns that turn's ticket; None, and
-        nothing is done, where all are being read."""
+        """Queue a turn in the place of the oldest of the loudest speaker of the largest group: that
+        counts as dropped on the day. Returns its ticket; None where all are being read."""
         with self._file.transaction() as connection:
             held = connection.execute(
                 "SELECT scope, COUNT(*), ticket_id, MIN(place) FROM turn WHERE batch_id NOT IN"  # noqa: S608
@@ -80,10 +79,11 @@ class SqliteTurnStore:
     def lines(self, *, addressed: bool = False) -> list[WaitingLine]:
         """Returns what waits, the oldest line first. ``addressed``: as if there were only turns in
         private, or answered by the bot."""
-        rows = self._file.rows(_LINES, (int(addressed),))
         return [
-            WaitingLine(scope, where, persona, count, oldest, newest, key, chars)
-            for scope, where, persona, count, *times, key, chars in rows
+            WaitingLine(scope, where, who, count, oldest, newest, key, chars)
+            for (scope, where, who, count, *times, key, chars) in self._file.rows(
+                _LINES, (int(addressed),)
+            )
             for oldest, newest in [map(datetime.fromisoformat, times)]
         ]
 
