@@ -73,7 +73,7 @@ _BUT: Final = re.compile(
 _ASKED: Final = re.compile(
     r"[?？]\W*$|[吗么]\W*$|[了过]没有?\W*$|(?<=[^\W\d])不\W*$|([\u4e00-\u9fff])[不没]\1|是否|[能可会]否|有没有|"
     r"多少|几[点号时]|什么时候|啥时|何时|为什么|为何|干[嘛啥]|谁知道|怎么办|(?<![没不])怎么样?\W*$|是(?:谁|哪|什么|几)|在哪|去哪|哪[天里儿]\W*$|"
-    r"哪[个家种位款栋条间层所]|^\W*(?:那|所以)?(?:谁(?!都|也|让|叫)|你们?.*(?:什么|啥|哪|谁|怎么))|"
+    r"哪[个家种位款栋条间层所](?!帮)|^\W*(?:那|所以)?(?:谁[去来在有会能是]|你们?.*(?:什么|啥|哪|谁|怎么))|"
     r"^\W*(?:(?:and|so|but|hey|oh|well|ok(?:ay)?)\W+)*(?:(?:is|are|does)\s(?!not\b)|(?:do|did)\s(?:i|you|u|ya|he|she|it|we|they|any\w*)\b|"
     r"(?:am|was|were|can|could|should|has|have|had|will|would)\s"
     r"(?:i|you|u|ya|he|she|it|we|they|there|this|that|any\w*|some\w*|the|my|your|his|her|our|their)\b|"
