@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -31,6 +32,7 @@ from ..models.scope import ScopeFilter
 from ..remember.edit import MemoryEditor
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
+from ..storage.appending import NotAppended
 from ..text.normalising import content_hash
 from ..vault.markdown.decision_record import Record, render, title_and_body
 from ..vault.notes.note_book import NoteBook
@@ -156,12 +158,13 @@ class Recorder:
 
     async def recover(self) -> None:
         """Mark the open proposals whose record stands in a file: a kill came before that, or a
-        branch was merged. Raises NotAppended."""
+        branch was merged."""
+        entries = list(self._catalogue.all())
         async with self._lock:
-            became = (await self.records()).became
-            entries = list(self._catalogue.all())
-            for stored, known in await asyncio.to_thread(_unmarked, entries, became):
-                await self._mark(stored, known.number)
+            with suppress(NotAppended):  # whoever lists or accepts is told
+                became = (await self.records()).became
+                for stored, known in await asyncio.to_thread(_unmarked, entries, became):
+                    await self._mark(stored, known.number)
 
 
 def _says(entry: StoredMemory, record: Record) -> bool:

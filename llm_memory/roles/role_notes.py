@@ -66,8 +66,8 @@ class RoleNotes:
         if not text:
             return Noted("", left_out)
         today, yesterday = note_name(at), note_name(at - timedelta(days=1))
-        again = any(holds(self._text(shelf, day), text) for day in (today, yesterday))
         try:
+            again = any(holds(self._text(shelf, day), text) for day in (today, yesterday))
             if not again:
                 file, block = self._pages.path_in(shelf, today), partial(_block, text, note, at)
                 append_and_verify(file, block, start=day_title(at).encode())
@@ -90,24 +90,20 @@ class RoleNotes:
         return next(iter(passing(line)), "")
 
     def _text(self, shelf: Place, name: str) -> str:
-        """A page's words, empty where it cannot be read."""
-        try:
-            return text_of(self._pages.read(shelf, name)) or ""
-        except VaultWriteFailed:
-            return ""
+        """A page's words, none of what is no UTF-8. Raises VaultWriteFailed."""
+        return text_of(self._pages.read(shelf, name)) or ""
 
     def _renew(self, shelf: Place) -> bool:
         """Write what the newest notes begin with between the marks of MEMORY.md. Returns False if
         the page was left as it is."""
         days = sorted(filter(NOTE_FILE.fullmatch, self._pages.names(shelf)))[-MOST_LINES:]
-        lines = memory_lines({name: self._text(shelf, name) for name in days})
-        page, title = partial(rewrite, self._pages, shelf), shelf.folder.rpartition("/")[2]
+        form = partial(rewrite, title=shelf.folder.rpartition("/")[2], english=self._english)
         try:
-            done = page(MEMORY_PAGE, lambda _: lines, title=title, english=self._english)
+            lines = memory_lines({name: self._text(shelf, name) for name in days})
+            return form(self._pages, shelf, MEMORY_PAGE, lambda _: lines) is not None
         except VaultWriteFailed as error:
             logger.warning("page_not_written", page=f"{shelf.folder}/{MEMORY_PAGE}", error=error)
             return False
-        return done is not None
 
 
 def _block(text: str, note: RoleNote, at: datetime, content: bytes) -> bytes:
