@@ -70,9 +70,7 @@ def test_a_turn_comes_back_as_it_was_put_in_and_once(turns: SqliteTurnStore) -> 
     assert (turns.count(), turns.turns([])) == (2, [])
 
 
-def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_none(
-    turns: SqliteTurnStore,
-) -> None:
+def test_turns_get_another_scope_with_what_they_are_read_in(turns: SqliteTurnStore) -> None:
     several = put(turns, *map(turn, range(1, 6)), turn(6, "公司"))
     assert turns.keep(several[:2], reply="{}")
     assert turns.keep(several[2:4], error="content")
@@ -81,14 +79,11 @@ def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_non
     scopes = [one.scope for one in turns.turns([one.ticket_id for one in several])]
     assert scopes == ["dm-1", "dm-1", "家人", "家人", "dm-1", "公司"]
     assert [one.scope for one in turns.batches()] == ["dm-1", "家人"]
-    assert turns.rescope(named, "家人", "dm-1") == []
     # What is answered for the former scope is not asked any more.
     assert not turns.keep([several[4]], reply="{}")
 
 
-def test_lines_tell_what_waits_the_oldest_first_and_their_speakers_take_turns(
-    turns: SqliteTurnStore,
-) -> None:
+def test_lines_wait_the_oldest_first_and_their_speakers_take_turns(turns: SqliteTurnStore) -> None:
     several = put(
         turns,
         turn(1, person="a"),
@@ -141,9 +136,7 @@ def test_in_a_full_queue_whoever_holds_the_most_makes_room_but_for_what_is_read(
     assert {one.group: one.dropped for one in shares} == {"家人": 1, UNMAPPED: 2}
 
 
-def test_every_table_that_holds_words_or_tells_of_a_memory_has_a_scope(
-    file: SqliteLoopFile,
-) -> None:
+def test_every_table_that_holds_words_or_names_a_memory_has_a_scope(file: SqliteLoopFile) -> None:
     found = file.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
     names = {str(name) for (name,) in found} - {"meta", "spent", "fact", "sqlite_sequence"}
     assert {"turn", "batch", "evidence"} <= names

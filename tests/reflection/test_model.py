@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
 from astrbot_plugin_scoped_memory.llm_memory.reflection.model import Completion, Purpose, Rests
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import LEAST_TOKENS, Prompt
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import Unreadable
-from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, Reply
+from astrbot_plugin_scoped_memory.tests.fakes.chat import Reply
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
@@ -43,12 +43,9 @@ NIGHT = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 @pytest.fixture
 async def bot(tmp_path: Path) -> AsyncIterator[Bot]:
     """At night, when a day's tokens are whole; its model finds something in one family's turns."""
-
-    def family_is_learned(call: Call) -> str:
-        return answer(learned(PEANUTS)) if "花生" in call.prompt else "{}"
-
+    found = answer(learned(PEANUTS))
     async with reading(tmp_path, StandingClock(NIGHT), settings=DUE, follow=False) as opened:
-        opened.chat.otherwise = family_is_learned
+        opened.chat.otherwise = lambda call: found if "花生" in call.prompt else "{}"
         yield opened
 
 
@@ -70,9 +67,7 @@ async def ask(
         return failed.code
 
 
-async def test_an_answer_that_cannot_be_used_is_asked_for_once_more_with_the_reason(
-    bot: Bot,
-) -> None:
+async def test_an_answer_that_cannot_be_used_is_asked_for_once_more(bot: Bot) -> None:
     assert await ask(bot, "…", "ok 2") == "ok 2"
     first, second = bot.chat.calls
     assert second.prompt.startswith(first.prompt)

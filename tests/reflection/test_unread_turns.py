@@ -25,7 +25,6 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, Bot, r
 pytestmark = pytest.mark.engine
 
 SAID, ASKED, OTHERWISE = "门禁卡放在鞋柜第二格", "门禁卡放在哪儿", "怎么进小区大门"
-ADMIN = person(9, "管理员", admin=True)
 CHAT, OUTSIDE = private(1002), group(888)  # of the family's scope, and of another one's
 
 
@@ -84,7 +83,10 @@ async def test_it_is_found_by_its_vector_in_its_scope_alone_and_while_it_may_be_
     store, embedder = InMemoryVectorStore(), Paraphrasing()
     options = {"chat": ScriptedChat(), "embedder": embedder, "trust": FixedTrust(1.0)}
     async with running(tmp_path, store=store, **options) as rig:
-        service, here = rig.engine.service, {"conversation_id": FAMILY, "actor": ADMIN}
+        service, here = (
+            rig.engine.service,
+            {"conversation_id": FAMILY, "actor": person(9, admin=True)},
+        )
 
         async def indexed() -> list[str]:
             await rig.until_indexed()
