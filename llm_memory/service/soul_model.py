@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ..errors import ChatFailed, StateUnavailable
 from ..log import logger
 from ..models.soul import SoulLine
-from ..reflection.model import Model
+from ..reflection.model import Completion, Model
 from ..reflection.rules.prompt import Prompt
-from ..reflection.rules.reply import without_thoughts
+from ..reflection.rules.reply import Unreadable, without_thoughts
 from ..soul.evaluation import LEAST_CALLS, Evaluation, SoulEvaluation
 from ..soul.rules.soul_text import injected, language_of
 
@@ -42,10 +42,14 @@ class SoulTrials:
             logger.warning("soul_unanswered", error=error)
             return None
 
-    async def _ask(self, system: str, user: str) -> str:
-        return await self._model.ask(
-            Prompt(system, user),
-            lambda completion: without_thoughts(completion.text)[0],
-            conversation="",
-            purpose="soul",
-        )
+    async def _ask(self, system: str, user: str, reading: Callable[[str], object]) -> str:
+        def understand(completion: Completion) -> str | Unreadable:
+            text, _ = without_thoughts(completion.text)
+            try:
+                reading(text)
+            except ChatFailed as failed:
+                return Unreadable(failed.detail)
+            return text
+
+        prompt = Prompt(system, user)
+        return await self._model.ask(prompt, understand, conversation="", purpose="soul")

@@ -2,7 +2,7 @@
 
 A probe is asked under the persona's own prompt and the soul's text, with no history and no memory.
 Safety, privacy and identity are asked one by one; what else there is, several at once. So there are
-twenty calls at most: eight under each text, two for what is judged, and the judge twice.
+twenty answers at most: eight under each text, two for what is judged, and the judge's two.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -39,9 +39,9 @@ _PREFERRED: Final = re.compile(r"[\"“]?(\d{1,2})[\"”]?\s*[:：]\s*[\"“]?(a
 _LIST_LINE: Final = re.compile(r"[-*] +(\S.*)")
 _SENTENCE_END: Final = re.compile(r"[\n。！？!?；;]|\.\s")
 
-type Ask = Callable[[str, str], Awaitable[str]]
-"""Returns a model's answer to a system prompt and a prompt, without its thoughts. Raises ChatFailed
-and StateUnavailable."""
+type Ask = Callable[[str, str, Callable[[str], object]], Awaitable[str]]
+"""Returns a model's answer to a system prompt and a prompt, without its thoughts. One at which the
+third raises ChatFailed is asked for once more. Raises ChatFailed and StateUnavailable."""
 type ProbeKind = Literal["safety", "privacy", "identity", "helpful", "style", "aim", "own"]
 """``own`` are the owner's, from ``probes.md``."""
 type Change = Literal["worse", "same", "better"]
@@ -193,7 +193,7 @@ class Evaluation:
         head = prompt("several", self.language).format(count=len(probes))
         asked = [f"[[{number}]]\n{probe.question}" for number, probe in enumerate(probes, 1)]
         user = "\n\n".join((head, *asked)) if len(probes) > 1 else probes[0].question
-        return unbundle(await self.ask(system, user), len(probes))
+        return unbundle(await self.ask(system, user, str), len(probes))
 
     async def _preferred(
         self, probes: Sequence[Probe], one: Sequence[str], other: Sequence[str]
@@ -204,8 +204,8 @@ class Evaluation:
             asked = {"n": number, "question": probe.question, **hope}
             line = {**asked, "a": a[:_ANSWER_CHARS], "b": b[:_ANSWER_CHARS]}
             lines.append(json.dumps(line, ensure_ascii=False))
-        said = await self.ask(prompt("judge", self.language), "\n".join(lines))
-        return preferred(said, len(probes))
+        reading = partial(preferred, count=len(probes))
+        return reading(await self.ask(prompt("judge", self.language), "\n".join(lines), reading))
 
 
 def unbundle(reply: str, count: int) -> list[str]:

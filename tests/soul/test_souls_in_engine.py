@@ -114,6 +114,8 @@ async def test_a_model_is_asked_under_the_persona_that_would_learn_and_no_close_
     options["clock"].forward(days=1)  # a call that was cut off is one that failed
     async with engine(tmp_path, SoulEvolution.AUTO, **options) as rig:
         assert await rig.engine.service.claim_news(ADMIN) == [], "it is told once"
+        said = iter(["两个都很好"])  # a judge is asked once more
+        chat.probed.judge = lambda asked: next(said, "") or prefers("改进")(asked)
         await night(rig)
         assert (injected(rig), told(rig)) == (block, ["soul_applied"])
     systems = {call.system for call in chat.probed.asked if call.what == "probes"}

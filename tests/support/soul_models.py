@@ -80,7 +80,7 @@ class Asked:
 
 def lines_of(asked: Asked) -> list[dict[str, str]]:
     """What a judge was shown."""
-    return [json.loads(line) for line in asked.prompt.splitlines()]
+    return [json.loads(line) for line in asked.prompt.splitlines() if line.startswith("{")]
 
 
 def prefers(marker: str) -> Callable[[Asked], str]:
@@ -119,7 +119,7 @@ class ProbedModel:
     """What becomes of an answer to probes."""
     asked: list[Asked] = field(default_factory=list)
 
-    async def ask(self, system: str, user: str) -> str:
+    async def ask(self, system: str, user: str, _: object = str) -> str:
         return self.answer(system, user)
 
     def answer(self, system: str, user: str) -> str:
