@@ -14,7 +14,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import (
     LONGEST_WAIT,
     MIN_TURNS,
     MIN_WORTH,
-    MOST_CHARS,
     is_due,
     worth_of,
 )
@@ -37,10 +36,8 @@ LINE = WaitingLine("家人", "a:GroupMessage:1", "", MIN_TURNS, NOW - HOURS, NOW
         ({"count": 1}, 0.2, ENDED, True),
         ({"count": 1, "oldest": NOW - LONGEST_WAIT}, 0.2, IDLE, True),
         ({"count": 10}, 0.0, timedelta(), True),
-        ({"chars": MOST_CHARS}, 0.0, timedelta(), True),
         # A clock that went back makes no turn younger.
         ({}, MIN_WORTH, -IDLE, True),
-        ({}, 0.2, -LONGEST_WAIT - HOURS, True),
     ],
 )
 def test_what_pays_is_read_when_the_talk_rests_and_much_of_it_at_once(

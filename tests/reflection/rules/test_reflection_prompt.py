@@ -70,10 +70,7 @@ def test_a_reader_is_asked_for_more_only_where_it_is_wanted() -> None:
 
 
 def test_an_english_owners_prompt_is_english_but_for_what_was_said() -> None:
-    told = [
-        turn("I am off", who="Ann", history="c1", reply_text="ok"),
-        turn("bye", "", "", history="c2", reply_text=""),
-    ]
+    told = [turn("I am off", who="Ann", reply_text="ok"), turn("bye", "", "", reply_text="")]
     prompt = reflection_prompt(told, [known("Bo is vegan")], most_tokens=ROOMY, spoken="en")
     again = prompt.again("…", "no_json")
     whole = again.system + again.user.replace("小红", "")
@@ -83,10 +80,7 @@ def test_an_english_owners_prompt_is_english_but_for_what_was_said() -> None:
 
 
 def test_what_is_shown_says_who_when_and_for_what() -> None:
-    asked = [
-        *GROUP,
-        turn("她能吃花生吗", recalled=("m-0000",), reply_text=""),
-    ]
+    asked = [*GROUP, turn("她能吃花生吗", recalled=("m-0000",), reply_text="")]
     prompt = reflection_prompt(asked, [known("奶奶对花生过敏")], most_tokens=ROOMY).user
     assert '"s1": "小明（q:1）"' in prompt
     assert '"s3": "小明（q:3）"' in prompt  # two have that name
@@ -120,9 +114,8 @@ def test_no_text_name_or_answer_forges_a_mark_or_a_line(text: str, name: str) ->
 @pytest.mark.parametrize("spoken", SPOKEN)
 @pytest.mark.parametrize("most", [LEAST_TOKENS + 100, 1_500, 3_000, ROOMY])
 def test_the_turns_that_fit_make_a_prompt_that_fits(most: int, spoken: Spoken) -> None:
-    many = [turn("长" * 3_000, ticket_id=f"t-{number}") for number in range(60)]
-    some = [turn(f"第{number}句话", ticket_id=f"t-{number}") for number in range(60)]
-    for turns in (many, some):
+    some = [turn("一句话")] * 60
+    for turns in ([turn("长" * 3_000)] * 60, some):
         count = how_many_fit(turns, most)
         assert 1 <= count <= MOST_TURNS
         old = [known("旧" * 200)] * 50
@@ -147,7 +140,6 @@ def said(judgment: str, **more: Any) -> ReflectionReply:
         (said("小明周日去爬山", turn=1, who="s2"), "", 0),
         (said("小明开车", turn=3, who="小明"), "", 0),  # two have that name
         (said("小明周日去爬山", turn=9), "", 1),
-        (said("小明周日去爬山", who="奶奶"), "", 1),
         (said("小红对花粉过敏", turn=1), "", 0),  # he has said nothing of the kind
     ],
 )
@@ -169,8 +161,6 @@ def test_who_said_it_and_when_is_told_by_the_turn(
         ("2026-11-21", "event", date(2026, 11, 21)),  # of an event it tells it from the next one
         ("2026-11-21", "knowledge", None),
         ("明天", "event", None),
-        ("2026-02-31", "event", None),
-        ("", "event", None),
     ],
 )
 def test_the_day_of_what_is_told_is_the_memorys(when: str, kind: str, day: date | None) -> None:

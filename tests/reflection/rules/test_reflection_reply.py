@@ -26,7 +26,8 @@ ITEM = '{"judgment": "奶奶对花生过敏", "turn": 1}'
 LEARNED = f'{{"useful_ids": ["m-1"], "new_memories": [{ITEM}]}}'
 WANTED = ReflectionReply(("m-1",), new_memories=(NUTS,))
 ONE = ReflectionReply(new_memories=(NUTS,))
-NOTHING = ReflectionReply()
+TALKS = '{"new_memories": [{"judgment": "小明在调 <think> 和 </thinking> 标签"}'
+TAGS = NewMemory("小明在调 <think> 和 </thinking> 标签")
 SKETCH = '{"new_memories": [{"judgment": "奶奶不吃鱼"}]}'
 
 
@@ -52,83 +53,57 @@ AROUND = [
     f"先想想：{SKETCH} 不对\n</think>\n{LEARNED}",
     f"{LEARNED}<think>好像都写了 {SKETCH}</think>",
     f"<think>先想想：{SKETCH} 不对，应该是\n{LEARNED}",
-    f"先写个大概 {{}}，再写全：{LEARNED}",
     f'我想写 {{"new_memories": [ 之类的。\n{LEARNED}',
     f'{{"result": {LEARNED}}}',
     f'{{"status": "ok", "data": {{"answer": {LEARNED}}}}}',
     f'{{"result": {LEARNED}',
     LEARNED.replace("]}", ",],}").replace("1}", "1, }"),
-    LEARNED.replace("{", '{"memory_scope": "public", "budget": 1, ', 1),
     LEARNED.replace("useful_ids", "usefulIds").replace("new_memories", "New Memory"),
+]
+EMPTY = [
+    "{}", "```json\n{}\n```", "没有要记的。\n{}", "[]", '{"new_memories": [], "count": 0}',
+    '{"useful_ids": [], "useless_ids": [], "new_memories": {}, "contradictions": ""}',
+    '{"result": {"new_memories": []}}',
+]  # fmt: skip
+# One object for a list of it, a list for the object around it, fields that say the same.
+OTHERWISE = [
+    f'{{"new_memories": {ITEM}, "contradictions": "无"}}',
+    f'{{"new_memories": [{ITEM}], "new_memories": []}}',
+    f"[{ITEM}]",
+    ITEM,
+    f'{{"new_memories": [], "extracted_facts": [{ITEM}]}}',
+    f'{{"memories": [{ITEM.replace("judgment", "content")}]}}',
+    f"{{'useful_ids': None, 'new_memories': [{ITEM.replace(chr(34), chr(39))}]}}",
+    f'{{"useful_ids": None, "new_memories": [\n{ITEM}]}} 完 {{见上}}',
+    f'{{"新记忆": [{ITEM.replace("judgment", "内容")}]}}',
+    f'{{"memories": [{ITEM.replace("judgment", "judgement")}]}}',
 ]
 SAID = {
     **dict.fromkeys(AROUND, WANTED),
-    **dict.fromkeys(
-        ["{}", " {} ", "```json\n{}\n```", "没有要记的。\n{}", "{ \n }", "[]"], NOTHING
-    ),
-    **dict.fromkeys(
-        [
-            '{"useful_ids": [], "useless_ids": [], "new_memories": {}, "contradictions": ""}',
-            '{"result": {"new_memories": []}}',
-            '{"new_memories": [], "count": 0}',
-        ],
-        NOTHING,
-    ),
-    # One object for a list of it, a list for the object around it, fields that say the same.
-    **dict.fromkeys(
-        [
-            f'{{"new_memories": {ITEM}}}',
-            f'{{"new_memories": [{ITEM}], "new_memories": []}}',
-            f"[{ITEM}]",
-            ITEM,
-            f'{{"memories": [{ITEM}]}}',
-            f'{{"new_memories": [], "extracted_facts": [{ITEM}]}}',
-            f'{{"memories": [{ITEM.replace("judgment", "content")}]}}',
-            f"{{'useful_ids': None, 'new_memories': [{ITEM.replace(chr(34), chr(39))}]}}",
-            f'{{"useful_ids": None, "new_memories": [\n{ITEM}]}} 完 {{见上}}',
-            f'{{"new_memories": {ITEM}, "contradictions": "无"}}',
-            f'{{"新记忆": [{ITEM.replace("judgment", "内容")}]}}',
-            f'{{"memories": [{ITEM.replace("judgment", "judgement")}]}}',
-        ],
-        ONE,
-    ),
+    **dict.fromkeys(EMPTY, ReflectionReply()),
+    **dict.fromkeys(OTHERWISE, ONE),
     '{"memories": "奶奶对花生过敏"}': memory(),
     r'{"memories": "在 D:\\logs\app"}': read(NewMemory(r"在 D:\logs\app")),
     '{"useful_ids": "m-1"}': ReflectionReply(("m-1",)),
     '{"contradictions": {"id": "m-1", "new": "奶奶对花生过敏"}}': ReflectionReply(
         contradictions=(Correction("m-1", memory().new_memories[0]),)
     ),
-    f'[{{"old_id": "m-1", {ITEM[1:]}]': ReflectionReply(contradictions=(Correction("m-1", NUTS),)),
     # Other types.
     item(strength="80"): memory(strength=80),
-    item(strength=80.0): memory(strength=80),
-    item(strength=True): memory(),
     item(turn="1", who=1): memory(turn=1, who="s1"),
     f'{{"memories": [{{"judgment": null, "turn": {{}}}}, {ITEM}],}}': replace(
         ONE, dropped=("new_memories.0",)
     ),
     item(turn="第3轮", who="s2"): memory(turn=3, who="s2"),
     item(turn=1.5, tags=None, when=None): memory(),
-    item(turn=-1, kind="Event"): memory(turn=-1, kind="event"),
     item(tags="健康", asks="谁过敏，花生呢"): memory(tags=("健康",), asks=("谁过敏，花生呢",)),
-    item(tags=["健康", None, 3, {}]): memory(tags=("健康",)),
     item(decision={"accept": True}): memory(decision={"accept": True}),
+    # Members talk of the marks of thoughts, too.
+    f"<think>他说的是 </think> 标签，记 {SKETCH} 吗</think>{TALKS}]}}": read(TAGS),
+    f'{{"result": {TALKS}]}}': read(TAGS),
     '{"new_memories": [{"judgment": "a\\ud800"}]}': read(NewMemory("a?")),
     '{"new_memories": [{"judgment": "第一行\n第二行"}]}': read(NewMemory("第一行\n第二行")),
 }
-
-
-# Members talk of the marks of thoughts, too.
-TALKS = '{"new_memories": [{"judgment": "小明在调 <think> 和 </thinking> 标签"}'
-SAID |= dict.fromkeys(
-    [
-        f"{TALKS}]}}",
-        f"```json\n{TALKS},]}}\n```",
-        f"<think>他说的是 </think> 标签，记 {SKETCH} 吗</think>{TALKS}]}}",
-        f'{{"result": {TALKS}]}}',
-    ],
-    read(NewMemory("小明在调 <think> 和 </thinking> 标签")),
-)
 
 
 @pytest.mark.parametrize(("text", "said"), SAID.items())
@@ -141,14 +116,10 @@ def test_what_is_plainly_meant_is_read(text: str, said: ReflectionReply) -> None
     ["3", "null", "{}", "[]", '{"reasoning": "x"}', '{"judgment": null}', '{"judgment": ["a", 1]}'],
 )
 def test_what_is_wrong_in_one_item_costs_that_item_alone(bad: str) -> None:
-    new = parse_reply(f'{{"new_memories": [{bad}, {ITEM}]}}')
-    old = parse_reply(
-        f'{{"contradictions": [{{"old_id": "m-1", "new": {bad}}}], "memory": {ITEM}}}'
-    )
-    assert (new, old) == (
-        ReflectionReply(new_memories=(NUTS,), dropped=("new_memories.0",)),
-        ReflectionReply(new_memories=(NUTS,), dropped=("contradictions.0",)),
-    )
+    new, old = f'"new_memories": [{bad}, {ITEM}]', f'"correction": [{{"id": "m", "new": {bad}}}]'
+    assert parse_reply(f"{{{new}}}") == replace(ONE, dropped=("new_memories.0",))
+    told = parse_reply(f'{{{old}, "memory": {ITEM}}}')
+    assert told == replace(ONE, dropped=("contradictions.0",))
 
 
 AGAIN = {
