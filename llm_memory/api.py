@@ -73,7 +73,7 @@ from .models.turns import (
     Turn,
     Voice,
 )
-from .primer.models import Primer, PrimerPart, PrimerSection
+from .primer.models import Primed, Primer, PrimerPart, PrimerSection
 from .reflection.reflection_service import ReflectionService
 from .service.cognitive_service import CognitiveService
 from .service.paths import EnginePaths, local_now
@@ -128,6 +128,7 @@ __all__ = [
     "Pace",
     "Pause",
     "Postponed",
+    "Primed",
     "Primer",
     "PrimerPart",
     "PrimerSection",

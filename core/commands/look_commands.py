@@ -118,6 +118,9 @@ async def why(call: Call) -> Reply:
     if not 1 <= back <= _TOLD:
         return call.say("explain.too_far", most=_TOLD)
     lines = list[str]()
+    if back == 1 and (primed := await call.service.last_primer(conversation_id=call.where)):
+        time, hours = f"{primed.at:%m-%d %H:%M}", f"{primed.away.total_seconds() / 3600:.1f}"
+        lines.append(call.say("explain.primed", time=time, hours=hours, count=primed.memories))
     for one in (await call.service.explain(**call.by))[back - 1 : back]:
         lines += why_lines(call.texts, one, await shown_lines(call, [*one.hits.values()]))
         kept = {of.memory_id for of in one.trace.considered if of.dropped is None}

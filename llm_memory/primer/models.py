@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..models.recall import Hit
@@ -50,6 +50,16 @@ class Primer:
         """Returns scope and id of all memories in it."""
         hits = [hit for section in self.sections for hit in section.hits]
         return frozenset((h.scope_name, h.memory_id) for hit in hits for h in (hit, *hit.also))
+
+
+@dataclass(frozen=True, slots=True)
+class Primed:
+    """Records that a conversation got a primer: counts, no text."""
+
+    at: datetime
+    away: timedelta
+    scopes: tuple[str, ...]
+    memories: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from ..vault.markdown.exclusion_list import without_list
 from ..vault.markdown.marked_block import outside
 from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
-from .models import Primer, PrimerPart, PrimerSection
+from .models import Primed, Primer, PrimerPart, PrimerSection
 from .rules.opening import constitution, fit, frame_tokens, is_rule, sections_of, speakers
 
 _DAYS_BACK: Final = timedelta(days=14)
@@ -60,6 +60,7 @@ class _Talk:
     seen: datetime | None
     told: frozenset[str]
     given_up: bool = False
+    primed: Primed | None = None
 
 
 @dataclass(eq=False)
@@ -103,6 +104,9 @@ class PrimerService:
             talk.given_up = True
             made = replace(await self.at_once(view, budget, complete), away=away)
             talk.given_up = False
+            if made.sections:
+                scopes = tuple(scope.name for scope in view.seen.scopes)
+                talk.primed = Primed(now, away, scopes, len(made.shown))
         else:
             untold = [rule for name, rule in standing.items() if name not in talk.told]
             opens = new_talk or talk.seen is None
@@ -135,6 +139,12 @@ class PrimerService:
         stated = await self._constitutions(view.seen) if opens else []
         told = [replace(one, hits=tuple(map(complete, one.hits))) for one in chosen]
         return Primer((*stated, *fit(told, token_budget, self._texts)))
+
+    def primed(self, conversation: str, scope_filter: ScopeFilter) -> Primed | None:
+        """Returns the last primer of a conversation if the reader still sees its sources."""
+        talk = self._talks.get(conversation)
+        known = talk.primed if talk else None
+        return known if known and all(map(scope_filter.admits, known.scopes)) else None
 
     # What is known of a conversation.
 

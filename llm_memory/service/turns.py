@@ -17,7 +17,7 @@ from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Refused, StoredMemory
 from ..models.recall import Recall
 from ..models.turns import PAUSED_VIEW, ContextLine, ObserveOutcome, Turn
-from ..primer.models import Primer
+from ..primer.models import Primed, Primer
 from ..primer.rules.opening import opening
 from ..recall.question import WEEK, RecallRequest
 from ..remember.rules.gate import drops_the_last, is_off_the_record, without_forget_wishes
@@ -133,6 +133,11 @@ class Turns(Recalls, Corrections, ScopeAdmin):
         return await self.parts.primer.prime(
             view, Reader(self.parts, view).complete, new_talk=new_talk
         )
+
+    async def last_primer(self, *, conversation_id: ConversationId) -> Primed | None:
+        """That this conversation got one, as far as it may see what it was made of."""
+        view = await self.parts.gate.open(conversation_id)
+        return self.parts.primer.primed(view.where.umo, view.seen)
 
     @deed
     async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:

@@ -125,8 +125,12 @@ async def told(at: Asking) -> object:
 
 
 async def explained(at: Asking) -> object:
-    """How recalls came to what they found."""
-    return await at.bot.rig.engine.service.explain(conversation_id=at.where)
+    """How recalls came to what they found, and that a primer was given."""
+    service = at.bot.rig.engine.service
+    return (
+        await service.explain(conversation_id=at.where),
+        await service.last_primer(conversation_id=at.where),
+    )
 
 
 async def injected(at: Asking) -> tuple[object, object, object]:
