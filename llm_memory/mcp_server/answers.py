@@ -169,5 +169,6 @@ def note_answer(noted: NoteOutcome, level: Level) -> Answer:
     if not noted.file:
         return Answer("\n".join(["nothing was written", *lines]), FAILED)
     again = ", which said so before" if noted.again else ""
-    page = ["MEMORY.md of the role was not renewed: its marks are damaged"] * noted.page_left
+    left = "MEMORY.md of the role was not renewed: its marks are damaged, or a file cannot be read"
+    page = [left] * noted.page_left
     return Answer("\n".join([f"noted in {safe(noted.file)}{again}", *lines, *page]))

@@ -28,7 +28,8 @@ class RoleNote:
 class Noted:
     """It is on disk, in a file under the memory root, or no line was left to write. ``left_out``:
     lines that are private, or will not last. ``again``: the file held it before. ``page_left``:
-    MEMORY.md of the role is as it was, for its marks are damaged, or it cannot be written."""
+    MEMORY.md of the role is as it was, for its marks are damaged, or it or a note of the last days
+    cannot be read or written."""
 
     file: str
     left_out: tuple[Objection, ...] = ()
