@@ -54,16 +54,19 @@ class Backup:
     """Returns the owner's, without secrets."""
 
     async def run(self) -> SleepReport:
-        """Write tonight's. Raises TransferFailed, and leaves the others as they were; OSError for
-        an older one that cannot be deleted."""
+        """Write tonight's. Raises TransferFailed, and leaves the others as they were. An older one
+        that cannot be deleted is an error in the report."""
         if self._keep <= 0:
             return SleepReport()
         rotates = self.may_rotate()
         form = "%Y-%m-%d.zip" if rotates else "%Y-%m-%d-%H%M%S.zip"
         path = self._folder / self._clock().strftime(form)
         await self._write(path)
-        if rotates:
-            await shielded(asyncio.to_thread(self._rotate, path))
+        try:
+            if rotates:
+                await shielded(asyncio.to_thread(self._rotate, path))
+        except OSError as error:
+            return SleepReport(backup=path.name, errors=(f"backup: {error}",))
         return SleepReport(backup=path.name)
 
     async def carry_out(self, files: TransferFolders) -> tuple[str, int]:

@@ -76,8 +76,8 @@ def weigh(strength: int, times: int) -> int:
     """Returns the strength after a memory was so many times more often useful than useless."""
     for _ in range(min(abs(times), _MOST_TIMES)):
         loss = next(loss for least, loss in _LOSSES if strength >= least)
-        strength += 2 if times > 0 else -loss
-    return max(min(strength, MAX_STRENGTH), MIN_STRENGTH)
+        strength = max(strength + (2 if times > 0 else -loss), MIN_STRENGTH)
+    return min(strength, MAX_STRENGTH)
 
 
 async def rewritten(

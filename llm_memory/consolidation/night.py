@@ -137,12 +137,8 @@ class Night:
         await self._step("backup", self._backup.run())
         opened = await self._step("state/loop.sqlite", asyncio.to_thread(self._loop_file.check))
         if self._learns():
-            # Where it cannot be used, a step of each scope would wait for the same file.
-            for scope in [] if opened.errors else await asyncio.to_thread(self._vault.scopes):
-                if scope.name != QUARANTINE_NAME:
-                    await self._step(f"leaving:{scope.name}", self._leaving.run(scope))
-                    await self._step(f"pages:{scope.name}", self._memory_pages.run(scope))
-                    await self._step(f"questions:{scope.name}", self._questions.run(scope))
+            if not opened.errors:  # else a step of each scope would wait for the same file
+                await self._step("scopes", self._scopes())
             await self._step("purge", self._purge.run())
             await self._step("souls", self._souls())
         self.report = replace(self.report, ended=self._clock())
@@ -154,6 +150,13 @@ class Night:
         else:
             self._notices.clear("sleep_failed")
         return self.report
+
+    async def _scopes(self) -> None:
+        for scope in await asyncio.to_thread(self._vault.scopes):
+            if scope.name != QUARANTINE_NAME:
+                await self._step(f"leaving:{scope.name}", self._leaving.run(scope))
+                await self._step(f"pages:{scope.name}", self._memory_pages.run(scope))
+                await self._step(f"questions:{scope.name}", self._questions.run(scope))
 
     async def _step(self, name: str, work: Awaitable[SleepReport | None]) -> SleepReport:
         """Do a step and add what it did to the report. One that fails is noted there, is tried

@@ -83,21 +83,25 @@ class Purge:
         for name, memory_id in self._corrected.unsealed():
             if self._catalogue.get(Key(name, memory_id)):  # a person has put it back
                 await self._corrected.not_purged(name, memory_id)
-        traces = await asyncio.to_thread(self._traces, list(self._catalogue.all()))
+        notes = [note.text for note in self._note_book.all()]
+        traces = await asyncio.to_thread(self._traces, list(self._catalogue.all()), notes)
         left = await self._taken_out(traces, ()) if traces.deeds else []
         if left:
             await asyncio.sleep(_AGAIN_SECONDS)
             left = await self._taken_out(traces, left)
+        purged = 0 if left else len(traces.deeds)
+        if not left:
+            await self._corrected.seal(traces.deeds, traces.ids)
+            written = await self._done(self._logs)
+            left = written if purged else []
         if left:
             detail = preview("; ".join(left), _DETAIL_CHARS)
             self._notices.post(Notice("purge_unfinished", params={"detail": detail}))
-            return SleepReport()
-        await self._corrected.seal(traces.deeds, traces.ids)
-        await self._done(self._logs)
-        self._notices.clear("purge_unfinished")
-        return SleepReport(purged=len(traces.deeds))
+        else:
+            self._notices.clear("purge_unfinished")
+        return SleepReport(purged=purged)
 
-    def _traces(self, living: Sequence[StoredMemory]) -> Traces:
+    def _traces(self, living: Sequence[StoredMemory], notes: Sequence[str]) -> Traces:
         """Returns those of the statements that no entry needs any more. What others say as well may
         stay: living and archived entries, notes, and turns since."""
         asked = self._corrected.all_in_words()
@@ -124,7 +128,7 @@ class Purge:
         since = [t for t in turns if any(t.observed_at >= one.at for one in deeds)]
         others = chain(
             (render(one) for one in kept if not is_digest(one)),
-            (note.text for note in self._note_book.all()),
+            notes,
             (text for turn in since for text in (turn.user_text, turn.reply_text)),
         )
         return Traces(deeds, {one.memory_id for one in deeds} - there, others)

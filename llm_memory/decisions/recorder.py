@@ -26,7 +26,7 @@ from ..catalogue.rules.proposals import (
     proposal_key,
     withdrawn,
 )
-from ..models.data_models import Refused, StoredMemory, moment_in
+from ..models.data_models import Memory, Refused, StoredMemory, moment_in
 from ..models.decisions import DecisionChange, Draft, Recorded, RecordFile
 from ..models.scope import ScopeFilter
 from ..remember.edit import MemoryEditor
@@ -120,14 +120,11 @@ class Recorder:
         """Append the record, and mark its proposal, or mark the entry alone: a kill before that has
         decided nothing. Raises NotAppended."""
         entry = self._catalogue.get(entry_key(stored)) if stored else None
-        if stored and (entry is None or is_rejected(entry.memory) or not _says(entry, record)):
+        if stored and (entry is None or not _says(entry.memory, record)):
             # Forgotten, rejected or edited while another decision was written.
             return Refused("no_proposal")
         if entry is not None and file is None:
-            day = f"{record.at:%Y-%m-%d}"
-            made = partial(accepted_here, number=record.number, day=day, reference=record.reference)
-            if record.withdraws:
-                made = partial(withdrawn, day=day, why=record.body)
+            made = partial(_decided_here, record=record)
             if isinstance(await self._handlers.annotate(entry, made), Refused):
                 return Refused("no_proposal")
             await self._supersede(record, entry)
@@ -167,10 +164,24 @@ class Recorder:
                     await self._mark(stored, known.number)
 
 
-def _says(entry: StoredMemory, record: Record) -> bool:
-    """True if the words are those that were shown; a withdrawal has words of its own."""
-    said = title_and_body(entry.memory.judgment, entry.memory.reasoning)
-    return bool(record.withdraws) or said == (record.title, record.body)
+def _says(memory: Memory, record: Record) -> bool:
+    """True if it is still what was shown: a decision that holds for a withdrawal, which has words
+    of its own, else these words, which nobody has rejected."""
+    if record.withdraws:
+        return holds_here(memory) or is_published(memory)
+    said = title_and_body(memory.judgment, memory.reasoning)
+    return said == (record.title, record.body) and not is_rejected(memory)
+
+
+def _decided_here(memory: Memory, record: Record) -> Memory:
+    """Returns an entry, as it stands in its file, marked. Raises KeyError where it is no more what
+    was shown."""
+    if not _says(memory, record):
+        raise KeyError(memory.memory_id)
+    day = f"{record.at:%Y-%m-%d}"
+    if record.withdraws:
+        return withdrawn(memory, day, record.body)
+    return accepted_here(memory, record.number, day, record.reference)
 
 
 def _unmarked(

@@ -174,7 +174,7 @@ class PrimerService:
         def read(place: Place) -> PrimerSection | None:
             path = f"{place.folder}/{CONSTITUTION_PAGE}"
             behind = [piece for piece in pieces if piece.file == path]
-            return constitution(self._text(place, CONSTITUTION_PAGE), behind)
+            return constitution(self._text(place, CONSTITUTION_PAGE), path, behind)
 
         told = [await asyncio.to_thread(read, place) for place in (SHARED, *own)]
         return [section for section in told if section is not None]

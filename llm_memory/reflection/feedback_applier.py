@@ -177,12 +177,15 @@ class FeedbackApplier:
         draft, turns = _as_heard(said.draft, lesson), lesson.turns
         named = (one for one in turns if one.ticket_id == said.ticket_id)
         turn = next(named, turns[0] if len(turns) == 1 else None)
-        old = self._catalogue.find(said.memory_id, lesson.own) if turn else None
-        if turn is None or old is None or old.scope != lesson.scope:
+        old = self._catalogue.find(said.memory_id, lesson.own)
+        if old is None or old.scope != lesson.scope:
             return await self._write(draft, lesson, said.memory_id), False
-        since = await asyncio.to_thread(self._corrected.changed_since, turn.observed_at)
+        said_at = (turn or turns[0]).observed_at
+        since = await asyncio.to_thread(self._corrected.changed_since, said_at)
         if any(deed.memory_id == said.memory_id for deed in since):
             return Refused("corrected"), False
+        if turn is None:
+            return await self._write(draft, lesson, said.memory_id), False
         effect = await asyncio.to_thread(
             self._effect, old, draft, turn, list(self._catalogue.visible(lesson.own))
         )

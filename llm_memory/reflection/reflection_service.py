@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -24,6 +24,7 @@ from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
+from ..runtime.shielded import shielded
 from ..scopes.paused_conversations import PausedConversations
 from .feedback_applier import FeedbackApplier, Lesson
 from .model import OF_PROMPT, Completion, Model, Purpose, Rests
@@ -43,6 +44,8 @@ from .turn_queue import UnreadFollower
 from .turn_store import SqliteTurnStore
 
 _PAUSE: Final = 60.0  # seconds between two passes
+_MOST_WORTH: Final = 2_000
+"""Lines whose worth is kept in memory."""
 _UNFIT: Final = ("unreadable", "scope_gone", "internal")
 """Why turns are put aside at once, whatever the service does with others."""
 
@@ -54,7 +57,7 @@ class ReflectionService:
     _turns: SqliteTurnStore
     _model: Model
     _applier: FeedbackApplier
-    _apply: Callable[..., Awaitable[FeedbackReport]]
+    _apply: Callable[..., Coroutine[object, object, FeedbackReport]]
     _unread_follower: UnreadFollower
     _paused_conversations: PausedConversations
     _clock: Clock
@@ -70,6 +73,7 @@ class ReflectionService:
     """The model has answered in this pass."""
     _passed: set[LineName] = field(init=False, default_factory=set)
     """Lines that came to nothing in this pass."""
+    _worth: dict[WaitingLine, float] = field(init=False, default_factory=dict)
     _suspects: Counter[LineName] = field(init=False, default_factory=Counter)
     """How many of a line's first turns the service failed for or refused together."""
 
@@ -190,10 +194,19 @@ class ReflectionService:
         wanted = conversation in (None, line[1]) and line not in self._passed
         return wanted and not any(map(self._paused_conversations.of, (line[1], map_key)))
 
+    def _worth_of(self, line: WaitingLine) -> float:
+        # Each pass asks of each line; another turn makes it another line.
+        if line not in self._worth:
+            if len(self._worth) >= _MOST_WORTH:
+                self._worth.clear()
+            said = cooperative(self._turns.waiting(line, MOST_TURNS))
+            self._worth[line] = sum(map(worth_of, said))
+        return self._worth[line]
+
     def _is_due(self, line: WaitingLine) -> bool:
         return is_due(
             line,
-            lambda line: sum(map(worth_of, cooperative(self._turns.waiting(line, MOST_TURNS)))),
+            self._worth_of,
             self._clock(),
             after_turns=self._settings.after_turns,
             idle=timedelta(minutes=self._settings.idle_minutes),
@@ -250,7 +263,8 @@ class ReflectionService:
     async def _learn(self, said: Sequence[QueuedTurn], feedback: Feedback) -> None:
         first, *also = (turn.ticket_id for turn in said)
         try:
-            applied = await self._apply(feedback, ticket=Ticket(first, tuple(also)))
+            # Also for a caller who goes away: the next pass would apply the same beside it.
+            applied = await shielded(self._apply(feedback, ticket=Ticket(first, tuple(also))))
         except ScopedMemoryError:
             raise  # closed, or a disk error: it is tried again
         except Exception as error:  # one answer must not stop the others

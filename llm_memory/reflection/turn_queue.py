@@ -109,8 +109,10 @@ class UnreadFollower:
         self._unread.drop([ticket for ticket, _ in known.items() - kept])
         held = self._unread.scopes()
         self._told = {ticket: self._told[ticket] for ticket in self._told.keys() & held.keys()}
-        for turn, scope in [one for ticket, one in waiting.items() if ticket not in held]:
-            await self._take_in(turn, scope)
+        for ticket, (turn, scope) in waiting.items():
+            # One that was there before has been read, or moved, since it was looked for.
+            if ticket not in held and known.get(ticket) != scope.name:
+                await self._take_in(turn, scope)
         await self._unread.review()
 
     def _waiting(self) -> dict[str, tuple[QueuedTurn, Scope]]:

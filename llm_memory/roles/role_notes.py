@@ -67,7 +67,8 @@ class RoleNotes:
             return Noted("", left_out)
         today, yesterday = note_name(at), note_name(at - timedelta(days=1))
         try:
-            again = any(holds(self._text(shelf, day), text) for day in (today, yesterday))
+            before = self._readable(shelf, yesterday)
+            again = holds(self._text(shelf, today), text) or holds(before, text)
             if not again:
                 file, block = self._pages.path_in(shelf, today), partial(_block, text, note, at)
                 append_and_verify(file, block, start=day_title(at).encode())
@@ -93,13 +94,19 @@ class RoleNotes:
         """A page's words, none of what is no UTF-8. Raises VaultWriteFailed."""
         return text_of(self._pages.read(shelf, name)) or ""
 
+    def _readable(self, shelf: Place, name: str) -> str:
+        """A page's words, none of one that cannot be read: nothing of it is written again."""
+        with suppress(VaultWriteFailed):
+            return self._text(shelf, name)
+        return ""
+
     def _renew(self, shelf: Place) -> bool:
         """Write what the newest notes begin with between the marks of MEMORY.md. Returns False if
         the page was left as it is."""
         days = sorted(filter(NOTE_FILE.fullmatch, self._pages.names(shelf)))[-MOST_LINES:]
         form = partial(rewrite, title=shelf.folder.rpartition("/")[2], english=self._english)
         try:
-            lines = memory_lines({name: self._text(shelf, name) for name in days})
+            lines = memory_lines({name: self._readable(shelf, name) for name in days})
             return form(self._pages, shelf, MEMORY_PAGE, lambda _: lines) is not None
         except VaultWriteFailed as error:
             logger.warning("page_not_written", page=f"{shelf.folder}/{MEMORY_PAGE}", error=error)

@@ -249,15 +249,15 @@ class SoulStore:
         folder = _folder(role)
         file = self._pages.read(folder, SOUL_CHAIN, most=_LONGEST_LOG)
         names = [name for name in self._pages.names(folder) if name.startswith(SOUL_VERSIONS)]
+        page = self._page(_shelf(role), SOUL_PAGE)
         # Where all is gone, and not the log's end alone, it is begun anew.
-        head = self._heads.get(role) if file or names else None
+        head = self._heads.get(role) if file or names or page else None
         soul = read(file.raw if file else b"", head)
         if not soul.lines and len(names) > 1:  # a kill leaves one
             soul.broken = 1
         version, sha256 = soul.version, soul.sha256
         if head and soul.broken:  # else a cut tail would undo a veto
             version, sha256 = head.version, head.in_force
-        page = self._page(_shelf(role), SOUL_PAGE)
         raw = self._bytes(role, version, sha256)
         if raw is None and page is not None and digest(page.raw) == sha256:
             raw = page.raw

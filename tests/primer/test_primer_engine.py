@@ -174,6 +174,9 @@ async def test_a_private_chat_is_told_of_its_person_a_group_of_its_last_speakers
     assert names(names="奶奶、妈妈") in await empty.back(who=GRANDMA)
     alone = await empty.at_home()
     assert [word in alone for word in (names(names="妈妈"), "豆浆", "花生")] == [True, True, False]
+    empty.clock.now += HOURS
+    await empty.rig.remember("今天下雨了", FAMILY, replace(MUM, name="妈"), kind=MemoryKind.EVENT)
+    assert names(names="奶奶、妈") in await empty.back(who=GRANDMA), "by the last name"
     empty.clock.now += 31 * 24 * HOURS  # who has said nothing for so long is not there
     assert "奶奶、妈妈" not in await empty.turn(who=GRANDMA)
 

@@ -57,9 +57,12 @@ def is_rule(stored: StoredMemory) -> bool:
 
 
 def speakers(lately: Iterable[StoredMemory], familiar: AbstractSet[str]) -> list[Actor]:
-    """Returns the familiar people who spoke last, given what was said, the newest first."""
-    origins = (stored.memory.provenance for stored in lately)
-    names = {one.account: one.who for one in origins if one.account in familiar and one.who}
+    """Returns the familiar people who spoke last, by their last names, given what was said, the
+    newest first."""
+    names = dict[str, str]()
+    for origin in (stored.memory.provenance for stored in lately):
+        if origin.account in familiar and origin.who:
+            names.setdefault(origin.account, origin.who)
     return [Actor(account, who) for account, who in names.items()][: MOST_PEOPLE - 1]
 
 
@@ -142,10 +145,12 @@ def _line_tokens(line: str) -> int:
     return estimate_tokens(f"{line}\n")
 
 
-def constitution(text: str, pieces: Iterable[NoteChunk] = ()) -> PrimerSection | None:
+def constitution(
+    text: str, path: str = "", pieces: Iterable[NoteChunk] = ()
+) -> PrimerSection | None:
     """Returns the section, its ``words`` being the file's lines without comments; None where nobody
     has written more than a title. Where the text is cut, behind a paragraph if one fits, the
-    pointer opens that of the file's ``pieces`` with which it goes on."""
+    pointer opens that of the file's ``pieces`` with which it goes on, or names the file."""
     lines = COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text).rstrip().split("\n")
     if all(line.startswith("# ") or not line.strip() for line in lines):
         return None
@@ -161,7 +166,7 @@ def constitution(text: str, pieces: Iterable[NoteChunk] = ()) -> PrimerSection |
     whole = next((end for end in range(count, 0, -1) if not words[end]), count)
     left_at = 1 + next(number for number, line in kept[whole:] if line)
     told = words[:whole] or (words[0][:MOST_TOKENS],)
-    pointer = next((piece.pointer for piece in pieces if piece.last >= left_at), "")
+    pointer = next((piece.pointer for piece in pieces if piece.last >= left_at), path)
     return PrimerSection(PrimerPart.CONSTITUTION, words=told, pointer=pointer)
 
 
