@@ -161,6 +161,26 @@ async def test_a_backup_that_could_not_be_written_costs_no_older_one(
     assert backups(root) == ["2026-11-21.zip"]
 
 
+async def test_an_older_backup_that_stays_is_told_and_costs_no_new_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = Path.unlink
+
+    def held(path: Path, missing_ok: bool = False) -> None:
+        if path.name == "2026-11-21.zip":
+            raise PermissionError("used by another process")
+        unlink(path, missing_ok)
+
+    async with asleep(root, backups_keep=1) as rig:
+        await nightly(rig)
+        rig.clock.now += DAY
+        monkeypatch.setattr(Path, "unlink", held)
+        report = await rig.night()
+        assert report.backup == "2026-11-22.zip"
+        assert report.errors == ("backup: used by another process",)
+    assert backups(root) == ["2026-11-21.zip", "2026-11-22.zip"]
+
+
 def test_a_zip_that_leads_out_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     store_zip.write_zip(tmp_path / "x.zip", [("../../out.md", 0, b"x" * 1000)])

@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -236,3 +237,13 @@ async def test_what_needs_no_locked_file_is_done_and_the_rest_when_it_is_free(
         assert "sleep_failed" not in {notice.code for notice in rig.engine.notices}
     for scope in ("家人", "公司"):
         assert set(strengths(tmp_path, scope).values()) == {57}
+
+
+async def test_scopes_that_cannot_be_listed_are_told_and_cost_no_backup(tmp_path: Path) -> None:
+    useless(tmp_path, 60)
+    async with asleep(tmp_path) as rig:
+        with mock.patch.object(rig.engine.parts.vault, "scopes", side_effect=OSError("no disk")):
+            report = await rig.night()
+        assert (report.backup, report.errors[0]) == ("2026-11-21.zip", "scopes: no disk")
+        assert report.ended is not None
+        assert await night(rig) == (0, 0)

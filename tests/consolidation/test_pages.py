@@ -174,6 +174,11 @@ def test_the_table_of_the_docstring(strength: int, times: int, after: int) -> No
     assert weigh(strength, times) == after
 
 
+def test_no_strength_leaves_its_range() -> None:
+    weighed = {weigh(strength, times) for strength in range(1, 101) for times in range(-7, 8)}
+    assert weighed == set(range(1, 101))
+
+
 async def test_a_person_may_change_an_entry_before_it_is_weighed(tmp_path: Path) -> None:
     """The file alone says so: it was not looked at yet."""
     memories = [passive(n, f"奶奶爱喝第{n}种茶") for n in range(3)]

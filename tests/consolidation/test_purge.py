@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archi
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
+from astrbot_plugin_scoped_memory.tests.support.nights import find_useless, passive, plant
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     StandingClock,
@@ -52,6 +53,7 @@ HARMLESS = "周六去爬山"
 ADMIN, SPEAKER = person(9, "管理员", admin=True), person(1)
 EVENING = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
 ARCHIVE = "memory/scopes/家人/archive"
+FIRST_NIGHT = "backups/daily/2026-11-21.zip"
 
 
 @dataclass
@@ -177,6 +179,20 @@ async def test_what_is_gone_by_hand_is_purged_when_no_entry_has_it(
     assert files_holding(tmp_path, SECRET) == set()
 
 
+async def test_what_a_night_archived_is_purged_from_its_backups_too(tmp_path: Path) -> None:
+    weak, *others = (passive(n, f"第{n}件", strength=10) for n in range(4))
+    weak = replace(weak, judgment=SECRET)
+    plant(tmp_path, "家人", "entities.md", [weak, *others])
+    find_useless(tmp_path, "家人", weak)
+    async with opened(tmp_path, StandingClock(EVENING)) as home:
+        home.memory_id = weak.memory_id
+        assert await home.night() == 0
+        assert files_holding(tmp_path, SECRET) >= {f"{ARCHIVE}/entities.md", FIRST_NIGHT}
+        await home.forget()
+        assert await home.night() == 1, home.unfinished
+        assert files_holding(tmp_path, SECRET, home.memory_id) == set()
+
+
 async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path: Path) -> None:
     clock, memory = StandingClock(EVENING), tmp_path / "memory"
     async with opened(tmp_path, clock) as home:
@@ -259,6 +275,25 @@ async def test_what_is_left_is_named_and_tried_again(
             assert await home.night() == 0
             assert any(name in home.unfinished for name in faults)
     assert await home.night() == 1, home.unfinished
+    assert not home.unfinished
+    assert files_holding(tmp_path, SECRET, home.memory_id) == set()
+
+
+async def test_a_log_that_stays_behind_the_seal_is_told_though_all_is_purged(
+    home: Home, tmp_path: Path
+) -> None:
+    deeds, wrong = home.rig.engine.parts.corrected, contextlib.ExitStack()
+    seal = deeds.seal
+
+    async def sealed(*what: Any) -> None:
+        await seal(*what)
+        wrong.enter_context(read_by_another(tmp_path, file="state/state.sqlite"))
+
+    await home.forget()
+    with wrong, mock.patch.object(deeds, "seal", sealed):
+        assert await home.night() == 1
+        assert home.unfinished.startswith("state/state.sqlite: ")
+    assert await home.night() == 0
     assert not home.unfinished
     assert files_holding(tmp_path, SECRET, home.memory_id) == set()
 
