@@ -138,16 +138,21 @@ class Corrections(Door):
         found = {entry_key(one): one for one in named}
         standing = {key: one for key, one in found.items() if one.path != ARCHIVE}
         turns = {key for key, one in standing.items() if self.parts.unread.waiting(key_of(one))}
-        # What a night has put into the archive stands in backups, too, and nobody has told of it.
+        # What a night has put into the archive stands in backups as well, and no deed tells of it.
+        untold = {
+            key: one
+            for key, one in found.items()
+            if one.path != ARCHIVE or not self.parts.corrected.was_taken_out(*key)
+        }
         deeds = (
             replace(lost(DeedKind.FORGOTTEN, one.scope.name, one.memory), undoable=not for_good)
-            for one in found.values()
+            for one in untold.values()
         )
         numbers = await self.parts.corrected.note(deeds, view.requester)
         living = [one for key, one in standing.items() if key not in turns]
         gone, refused = await self.parts.handlers.archive(living, view.who)
         done = turns.union(map(entry_key, gone), found.keys() - standing.keys())
-        pairs = zip(numbers, found, strict=True)
+        pairs = zip(numbers, untold, strict=True)
         await self.parts.corrected.drop([number for number, key in pairs if key not in done])
         await self.parts.corrections.follow()
         if for_good and refused is None:

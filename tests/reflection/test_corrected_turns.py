@@ -236,6 +236,20 @@ DEBT: Final = (
 """What stands, what is said, what a reader makes of it, and how a person corrects what stands."""
 
 
+async def test_nor_does_one_of_which_the_model_names_no_turn(bot: Bot) -> None:
+    stored = (await bot.remember("小明住在上海浦东", FAMILY, MING)).memory
+    bot.clock.forward(hours=1)
+    for said in ("我家在苏州河边的老房子里", "今天下了一天雨"):
+        await say(bot, said, who=MING)
+    bot.clock.forward(hours=1)
+    await correct(bot, "edited", stored, "小明住在深圳南山")
+    item = {"judgment": "小明的家在苏州河边的老房子里"}
+    changes = [{"old_id": stored.memory.memory_id, "new": item}]
+    bot.chat.otherwise = answer(contradictions=changes)
+    await reflect(bot)
+    assert [one.memory.judgment for one in bot.living()] == ["小明住在深圳南山"]
+
+
 @pytest.mark.parametrize("plain", [False, True], ids=["contradiction", "new memory"])
 @pytest.mark.parametrize("begun", [False, True], ids=["read later", "being read"])
 @pytest.mark.parametrize(

@@ -52,6 +52,23 @@ async def test_what_is_said_while_the_reader_is_at_work_is_found_at_once(
     assert SAID in await bot.texts(ASKED, FAMILY)
 
 
+async def test_what_is_read_while_the_queue_is_looked_through_does_not_come_back(
+    bot: Bot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(bot, SAID, where=FAMILY)
+    parts = bot.engine.parts
+    follower, look = parts.unread_follower, parts.unread_follower._waiting
+
+    def and_is_read_meanwhile() -> Any:
+        found = look()
+        parts.unread.drop(found)
+        return found
+
+    monkeypatch.setattr(follower, "_waiting", and_is_read_meanwhile)
+    await follower.follow()
+    assert parts.unread.scopes() == {}
+
+
 async def test_a_turn_costs_no_look_at_the_whole_queue_or_the_folders(
     bot: Bot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
