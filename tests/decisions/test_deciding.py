@@ -60,9 +60,11 @@ async def propose(rig: Rig, judgment: str, why: str = "连接池已经有了。"
 
 
 @contextlib.asynccontextmanager
-async def deciding(root: Path, *words: str) -> AsyncIterator[tuple[Rig, list[str]]]:
+async def deciding(
+    root: Path, *words: str, follow: bool = True
+) -> AsyncIterator[tuple[Rig, list[str]]]:
     """An engine over these proposals, and their ids."""
-    async with running(root, clock=StandingClock()) as rig:
+    async with running(root, clock=StandingClock(), follow=follow) as rig:
         yield rig, [await propose(rig, text) for text in words]
 
 
@@ -360,3 +362,20 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
                     await service.forget(memory_id, **at(), for_good=meanwhile == "purged")
         assert await waiting == NO_PROPOSAL
         assert not shared(tmp_path).exists()
+
+
+async def test_what_a_person_reworded_in_the_file_since_it_was_shown_is_no_decision(
+    tmp_path: Path,
+) -> None:
+    async with deciding(tmp_path, WORDS, follow=False) as (rig, (memory_id,)):
+        shown = (await drafted(rig, Accept(memory_id))).digest
+        file = tmp_path / "memory" / "scopes" / "家人" / "decisions.md"
+        file.write_text(file.read_text("utf-8").replace("PostgreSQL", "MySQL"), "utf-8")
+        before = file.read_bytes()
+        assert await decide(rig, Accept(memory_id, shown=shown)) == NO_PROPOSAL
+        assert file.read_bytes() == before
+        await rig.engine.reconcile()
+        assert [(one.number, one.state) for one in await items(rig)] == [(0, "proposed")]
+        (stored,) = rig.engine.parts.catalogue.all()
+        assert ("MySQL" in stored.memory.judgment, is_accepted(stored.memory)) == (True, False)
+        assert not stored.memory.provenance.trusted

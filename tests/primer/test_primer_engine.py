@@ -271,6 +271,9 @@ async def test_of_a_long_one_the_rest_is_behind_a_pointer(empty: Room) -> None:
     opened = await empty.rig.engine.service.expand(pointer, conversation_id=FAMILY)
     assert isinstance(opened, NoteSection)
     assert opened.text.startswith(f"## 第{last + 1}条")
+    await empty.write(CONSTITUTION, RULE)
+    await empty.write("scopes/家人/CONSTITUTION.md", "\n\n".join(rules))
+    assert "（还有，见 scopes/家人/CONSTITUTION.md）" in await empty.back()
 
 
 async def test_what_cannot_be_read_costs_only_its_own_lines(room: Room, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.storage import appending
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile, is_held_with
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
-from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
+from astrbot_plugin_scoped_memory.llm_memory.vault.pages import MAX_PAGE, PagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 
 pytestmark = pytest.mark.unit
@@ -179,6 +179,22 @@ def test_a_page_that_cannot_be_written_is_left_and_the_note_is_kept(desk: Desk) 
         assert desk.says(f"改了超时{number}。") == Noted(DAY, page_left=True)
         assert page.read_bytes() == elsewhere.read_bytes() == damaged
     assert desk.files()[DAY].count(b"\n## ") == 3
+
+
+@needs_links
+@pytest.mark.parametrize("linked", [False, True])
+def test_yesterdays_file_that_cannot_be_read_costs_today_no_note(desk: Desk, linked: bool) -> None:
+    yesterday = "roles/backend/2026-11-26.md"
+    desk.put("shared/x.md", b"x\n")
+    desk.put(yesterday, b"x" * (MAX_PAGE + 1))
+    if linked:
+        (desk.root / yesterday).unlink()
+        (desk.root / yesterday).symlink_to(desk.root / "shared/x.md")
+    before = desk.files()
+    assert desk.says("改了超时。") == Noted(DAY)
+    written = {path: raw for path, raw in desk.files().items() if before.get(path) != raw}
+    assert written.keys() == {DAY, "roles/backend/MEMORY.md"}
+    assert all("改了超时。" in raw.decode() for raw in written.values())
 
 
 @pytest.mark.parametrize(

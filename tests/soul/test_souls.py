@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -191,6 +192,20 @@ async def test_without_its_log_a_soul_is_not_begun_again(world: SoulWorld) -> No
         path.unlink()  # an owner who throws all of it away begins anew
     await live(world, "undo")
     assert (await world.view()).text == SEED.decode()
+
+
+async def test_without_its_folder_a_soul_is_not_begun_again_while_its_page_is_there(
+    world: SoulWorld,
+) -> None:
+    await world.applied()
+    shutil.rmtree(world.folder())
+    world.restart()
+    before = world.tree()
+    view = await world.view()
+    assert (view.broken, view.version, view.rules) == (1, 2, (GENTLE,))
+    assert (await world.ask("verify")).line == 1
+    assert await world.ask("propose", wish=SHORT) == Refused("broken", detail="1")
+    assert world.tree() == before
 
 
 async def test_a_save_meanwhile_stays(world: SoulWorld) -> None:
