@@ -206,8 +206,10 @@ class PrimerService:
     ) -> list[PrimerSection]:
         """Returns each section with all that may be shown unasked: what the catalogue holds is
         copied here, and gone through in a thread."""
-        now, seen, actor, of_topics = self._clock(), view.seen, view.who, self._catalogue.of_topics
-        scope, today, zone, umo = seen.scopes[0], now.date(), now.tzinfo, view.where.umo
+        seen, actor, umo = view.seen, view.who, view.where.umo
+        scope, of_topics = seen.scopes[0], self._catalogue.of_topics
+        now = self._clock()
+        today, zone = now.date(), now.tzinfo
         if rules is not None:
             shown = {PrimerPart.RULES: rules}
             return await asyncio.to_thread(sections_of, shown, scope.name, zone)

@@ -37,12 +37,16 @@ from ..vault.markdown_vault import MarkdownVault
 from .rules.due import tells_something
 from .turn_store import SqliteTurnStore
 
-_MARGIN, _MOST_RECALLED = 200, 50
+_MARGIN: Final = 200
+_MOST_RECALLED: Final = 50
 _PATIENCE: Final = 60.0
-"""Seconds that a turn waits for another's lock on the file; ``_AGAIN`` between two attempts."""
+"""Seconds, from when it came, that a turn waits for another's lock on the file; ``_AGAIN`` between
+two attempts."""
 _AGAIN: Final = 1.0
-_MOST_UNREAD, _LONGEST = 2_000, 400
-"""The most turns that are recallable, the newest, and the characters of one."""
+_MOST_UNREAD: Final = 2_000
+"""The most turns that are recallable, the newest."""
+_LONGEST: Final = 400
+"""The most characters of one."""
 
 
 @dataclass(eq=False)

@@ -55,6 +55,7 @@ class SqliteTurnStore:
         """Queue a turn in the place of the oldest of the loudest speaker of the largest group: that
         counts as dropped on the day. Returns its ticket; None where all are being read."""
         with self._file.transaction() as connection:
+            # SQLite takes the ticket from the row of the MIN.
             held = connection.execute(
                 "SELECT scope, COUNT(*), ticket_id, MIN(place) FROM turn WHERE batch_id NOT IN"  # noqa: S608
                 f" (SELECT batch_id FROM batch WHERE error = '') AND NOT {_NAMED}"
@@ -63,9 +64,11 @@ class SqliteTurnStore:
             ).fetchall()
             if not held:
                 return None
-            places = (scope for scope, count, *_ in held for _ in range(count))
-            groups = Counter(map(group_of, (turn.scope, *places)))
-            scope, _, ticket, _ = max(held, key=lambda one: (groups[group_of(one[0])], *one[1::-1]))
+            groups = Counter([group_of(turn.scope)])
+            for scope, count, *_ in held:
+                groups[group_of(scope)] += count
+            largest = max(held, key=lambda one: (groups[group_of(one[0])], one[1], one[0]))
+            scope, _, ticket, _ = largest
             connection.execute("DELETE FROM turn WHERE ticket_id = ?", (ticket,))
             connection.execute(_DROP_EMPTY)
             add_share(connection, day, Share(group_of(scope), dropped=1))

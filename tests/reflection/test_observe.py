@@ -235,3 +235,20 @@ async def test_a_ticket_is_settled_once_of_one_conversation_and_for_those_who_sp
     origin = rig.only().memory.provenance
     assert (origin.person, origin.who, origin.trusted) == ("", "", False)
     assert (origin.source, rig.only().scope.name) == (Source.REFLECTION, "家人")
+
+
+async def test_a_history_that_is_mixed_counts_as_that_however_many_come_after_it() -> None:
+    class State:
+        def __init__(self) -> None:
+            self.noted = {"q:0": ("公司", False)}
+
+        def model_history(self, umo: str, _: str) -> tuple[str, bool] | None:
+            return self.noted.get(umo)
+
+        def note_model_history(self, umo: str, _: str, scope: str, *, mixed: bool) -> None:
+            self.noted[umo] = (scope, mixed)
+
+    histories = turn_queue.ModelHistories(State())  # type: ignore[arg-type]
+    for number in range(4_200):
+        await histories.is_mixed(f"q:{number}", "c1", "家人")
+    assert [histories.current_is_mixed(umo) for umo in ("q:0", "q:1")] == [True, False]

@@ -33,13 +33,14 @@ LEAST_TOKENS: Final = 740
 MOST_TURNS: Final = 40
 MOST_TURN_TOKENS: Final = 5_000
 """The most tokens of all turns of a prompt."""
-_MOST_KNOWN, _KNOWN_CHARS = 30, 160
+_MOST_KNOWN: Final = 30
+_KNOWN_CHARS: Final = 160
 _TURN_CHARS: Final = (2_000, 1_000, 500, 240, 120, 60)
 """Limits for the text of a turn, tried in order until the turns fit."""
 _QUOTED_REPLY = 1_000
-_MOST_RELATED, _LEAST_SHARED = 12, 2
-"""The most related memories of a prompt, and what they share with a turn at least: a Han character
-counts one, a word two."""
+_MOST_RELATED: Final = 12
+_LEAST_SHARED: Final = 2
+"""What a related memory shares with a turn at least: a Han character counts one, a word two."""
 NOBODY: Final = Actor("", "")
 
 
