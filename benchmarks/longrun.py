@@ -209,7 +209,7 @@ async def run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
     look_at_store(root, leaks)
     spent = spent_by_day(root)
     for day, figures in days.items():
-        figures |= spent[day]
+        figures |= spent.get(day, {})  # of older days nothing is kept
     kept = kept_turns(root)
     figures = {
         "turns": len(weeks.observed),
