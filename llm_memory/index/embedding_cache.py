@@ -16,7 +16,7 @@ from typing import Final
 from ..log import logger
 from ..runtime.cooperative import cooperative
 from ..storage.files import make_folder
-from ..storage.sqlite import checkpoint_wal, connect_numbered, remove
+from ..storage.sqlite import checkpoint_wal, connect_numbered, is_broken, remove
 from .embedding.ports import Fingerprint, Vector
 
 FORMAT: Final = 1
@@ -64,8 +64,9 @@ class SqliteVectorCache:
             if self._connection is None and (create or self._path.exists()):
                 try:
                     self._connection = self._connected()
-                except (sqlite3.Error, OSError):
-                    self._begin_anew()
+                except (sqlite3.Error, OSError) as error:
+                    if is_broken(error):
+                        self._begin_anew()
             return self._connection is not None
 
     def _begin_anew(self) -> None:

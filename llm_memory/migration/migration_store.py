@@ -37,7 +37,7 @@ class SqliteMigrationStore(SqliteFile):
 
     def __init__(self, path: Path, *, version: str = "") -> None:
         """``version`` is the plugin's."""
-        super().__init__(path, MIGRATION.make_tables, version=version)
+        super().__init__(path, MIGRATION, version=version)
         self._opened = False
 
     def _open(self) -> bool:

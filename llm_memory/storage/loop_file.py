@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 from .formats.loop_schema import LOOP
-from .sqlite import connect_in_memory
 from .sqlite_file import SqliteFile
 
 
@@ -15,17 +13,12 @@ class SqliteLoopFile(SqliteFile):
 
     def __init__(self, path: Path, *, version: str = "") -> None:
         """``version`` is the plugin's."""
-        super().__init__(path, LOOP.make_tables, version=version)
+        super().__init__(path, LOOP, version=version)
 
 
 class ForgetfulLoopFile(SqliteLoopFile):
     """Keeps nothing beyond ``close``, and touches no file: for an engine without conversations."""
 
     def open(self) -> bool:
-        self._connection = self.connect()
+        self.open_in_memory(empty=True)
         return True
-
-    def connect(self) -> sqlite3.Connection:
-        connection = connect_in_memory()
-        self._complete(connection)
-        return connection

@@ -1,11 +1,12 @@
-"""A SQLite file whose commits are on the disk: opened, looked through, set aside when broken."""
+"""SQLite as all files of ours use it: one way to open, one transaction, one idea of "broken"."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,37 +15,23 @@ from .files import make_file, move
 _BROKEN: Final = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 )
-
-_ENDINGS: Final = ("", "-wal", "-shm", "-journal")
-
-
-def is_broken(error: sqlite3.DatabaseError) -> bool:
-    """The file itself is unusable; a lock or a full disk says nothing about it."""
-    return error.sqlite_errorcode & 0xFF in _BROKEN
+"""The last one is said of a table that is not ours: missing columns are added."""
+_ENDINGS: Final = ("-wal", "-shm", "-journal", "")
+"""The file last: SQLite would play an old log into a new file."""
+_UNREAD: Final = re.compile(r"error code=(\d+)")
 
 
-def open_file(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
-    """Made if missing, and then as private as its folder; SQLite gives its log the same rights.
-    Transactions are the caller's; any thread may use it, one at a time.
-
-    Raises sqlite3.DatabaseError.
-    """
-    with contextlib.suppress(OSError):  # SQLite says what is wrong
-        make_file(path)
-    return sqlite3.connect(
-        path, timeout=wait_seconds, check_same_thread=False, isolation_level=None
-    )
-
-
-def connect_in_memory() -> sqlite3.Connection:
-    """The same, kept nowhere."""
-    return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+def is_broken(error: BaseException) -> bool:
+    """The file itself can never be used again. Whatever else fails (another's lock, a full disk,
+    missing rights, a disk that does not answer) says nothing about it: the file stays."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN
 
 
 def connect(
     path: Path | None, *, wait_seconds: float, can_be_made_again: bool = False
 ) -> sqlite3.Connection:
-    """Transactions are the caller's; any thread may use it, one at a time.
+    """A file, made if missing, as private as its folder. Transactions are the caller's; any thread
+    may use it, one at a time.
 
     Args:
         path: None for one that is kept nowhere.
@@ -52,7 +39,12 @@ def connect(
 
     Raises sqlite3.DatabaseError.
     """
-    connection = open_file(path, wait_seconds=wait_seconds) if path else connect_in_memory()
+    if path:
+        with contextlib.suppress(OSError):  # SQLite says what is wrong
+            make_file(path)
+    connection = sqlite3.connect(
+        path or ":memory:", timeout=wait_seconds, check_same_thread=False, isolation_level=None
+    )
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute(f"PRAGMA synchronous={'NORMAL' if can_be_made_again else 'FULL'}")
@@ -63,42 +55,27 @@ def connect(
     return connection
 
 
-def connect_checked(
-    path: Path, *, wait_seconds: float, complete: Callable[[sqlite3.Connection], None]
-) -> sqlite3.Connection:
-    """A file that was looked through, with its tables: ``complete`` makes what is missing.
-
-    Raises sqlite3.DatabaseError.
-    """
-    connection = connect(path, wait_seconds=wait_seconds)
+@contextlib.contextmanager
+def all_or_nothing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A transaction that holds the write lock from its beginning. What is raised inside undoes
+    it."""
+    connection.execute("BEGIN IMMEDIATE")
     try:
-        check(connection)
-        complete(connection)
-    except sqlite3.DatabaseError:
-        connection.close()
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
-    return connection
 
 
-def connect_numbered(
-    path: Path | None, *, wait_seconds: float, number: int, tables: str
-) -> sqlite3.Connection:
-    """A file that can be made again, of this format, with its tables.
-
-    Raises sqlite3.DatabaseError, SQLITE_FORMAT for one of another format.
-    """
-    connection = connect(path, wait_seconds=wait_seconds, can_be_made_again=True)
-    try:
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
-        if found not in (0, number):
-            raise _fault(sqlite3.SQLITE_FORMAT, f"format {found}")
-        connection.executescript(tables)
-        if not found:  # a file that is broken is set aside as it was found
-            connection.execute(f"PRAGMA user_version={number}")
-    except sqlite3.DatabaseError:
-        connection.close()
-        raise
-    return connection
+def check(connection: sqlite3.Connection) -> None:
+    """Look through all pages. Raises sqlite3.DatabaseError: SQLITE_CORRUPT, or what the disk said
+    of a page that could not be read."""
+    for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
+        if verdict != "ok":
+            unread = _UNREAD.search(verdict)
+            raise fault(int(unread[1]) if unread else sqlite3.SQLITE_CORRUPT, verdict)
 
 
 def checkpoint_wal(connection: sqlite3.Connection) -> None:
@@ -114,24 +91,18 @@ def checkpoint_wal(connection: sqlite3.Connection) -> None:
     finally:
         connection.execute(f"PRAGMA busy_timeout={patience}")
     if is_busy:
-        raise _fault(sqlite3.SQLITE_BUSY, "another program has the file open")
+        raise fault(sqlite3.SQLITE_BUSY, "another program has the file open")
 
 
-def check(connection: sqlite3.Connection) -> None:
-    """Look through all pages. Raises sqlite3.DatabaseError, SQLITE_CORRUPT."""
-    for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
-        if verdict != "ok":
-            raise _fault(sqlite3.SQLITE_CORRUPT, verdict)
-
-
-def _fault(code: int, text: str) -> sqlite3.DatabaseError:
-    fault = sqlite3.DatabaseError(text)
-    fault.sqlite_errorcode = code
-    return fault
+def fault(code: int, text: str) -> sqlite3.DatabaseError:
+    """An error as SQLite would raise it."""
+    made = sqlite3.DatabaseError(text)
+    made.sqlite_errorcode = code
+    return made
 
 
 def set_aside(path: Path) -> None:
-    """With its log: SQLite would play an old log into the new file."""
+    """Keep a broken file for its owner, with its log. Raises OSError."""
     moment = time.time_ns()
     for ending in _ENDINGS:
         found = path.with_name(path.name + ending)
@@ -140,6 +111,27 @@ def set_aside(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """With its log. Raises OSError."""
+    """Delete a broken file with its log. Raises OSError."""
     for ending in _ENDINGS:
         path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def connect_numbered(
+    path: Path | None, *, wait_seconds: float, number: int, tables: str
+) -> sqlite3.Connection:
+    """A file that can be made again, of this format, with its tables.
+
+    Raises sqlite3.DatabaseError, SQLITE_FORMAT for one of another format.
+    """
+    connection = connect(path, wait_seconds=wait_seconds, can_be_made_again=True)
+    try:
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        if found not in (0, number):
+            raise fault(sqlite3.SQLITE_FORMAT, f"format {found}")
+        connection.executescript(tables)
+        if not found:  # a file that is broken is set aside as it was found
+            connection.execute(f"PRAGMA user_version={number}")
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection

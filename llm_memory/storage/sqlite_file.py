@@ -1,26 +1,32 @@
-"""A SQLite file of small facts, begun anew where it is broken: one connection, one lock, translated
-errors."""
+"""A SQLite file of ours: one connection, one lock, translated errors, begun anew where it is
+broken."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import EngineClosed, StateUnavailable
 from .files import make_folder
-from .sqlite import checkpoint_wal, connect_checked, is_broken, set_aside
-from .transactions import all_or_nothing
-
-MakeTables = Callable[[sqlite3.Connection, str], None]
-"""Makes what tables are missing; the text is the plugin's version, which signs a new file."""
+from .formats.peek import peek
+from .formats.schema import Schema
+from .sqlite import (
+    all_or_nothing,
+    check,
+    checkpoint_wal,
+    connect,
+    is_broken,
+    remove,
+    set_aside,
+)
 
 
 class SqliteFile:
-    """Safe to call from any thread, one call at a time.
+    """Safe to call from any thread, one call at a time. Every method blocks.
 
     Where it could not be opened, its methods raise StateUnavailable until it is opened again; after
     ``close``, EngineClosed.
@@ -29,18 +35,25 @@ class SqliteFile:
     WAIT_SECONDS = 5.0
     """For another's lock on the file."""
 
-    def __init__(self, path: Path, make_tables: MakeTables, *, version: str = "") -> None:
-        """``version`` is the plugin's."""
+    def __init__(
+        self, path: Path, schema: Schema, *, version: str = "", can_be_made_again: bool = False
+    ) -> None:
+        """``version`` is the plugin's, which signs a new file.
+
+        What ``can_be_made_again`` outlives a kill of the bot, and not every power cut; a broken one
+        is removed and not set aside, and so is one of another format."""
         self._path = path
-        self._make_tables = make_tables
+        self._schema = schema
         self._version = version
+        self._can_be_made_again = can_be_made_again
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._is_kept = True
         self._failure = ""
 
     def open(self) -> bool:
-        """Returns False where the file was broken, is set aside for its owner, and a new one was
-        begun: no memory is lost with it. Raises StateUnavailable."""
+        """Look through the file and add the tables and columns that are missing. Returns False
+        where it was broken and a new one was begun. Raises StateUnavailable: it is as it was."""
         with self._lock:
             try:
                 with self._translated():
@@ -55,23 +68,59 @@ class SqliteFile:
             self._connection = self.connect()
         except sqlite3.DatabaseError as error:
             if not is_broken(error):
-                raise  # locked, a full disk: the file itself is fine
-            set_aside(self._path)
+                raise
+            self._discard()
             self._connection = self.connect()
             return False
         return True
 
-    def connect(self) -> sqlite3.Connection:
-        """A new connection to the checked file. Raises sqlite3.Error, OSError."""
-        return connect_checked(self._path, wait_seconds=self.WAIT_SECONDS, complete=self._complete)
+    def _discard(self) -> None:
+        """What becomes of a broken file. Raises OSError."""
+        if self._can_be_made_again:
+            remove(self._path)
+        else:
+            set_aside(self._path)
 
-    def _complete(self, connection: sqlite3.Connection) -> None:
-        self._make_tables(connection, self._version)
+    def connect(self) -> sqlite3.Connection:
+        """A new connection to the checked file. Raises sqlite3.Error."""
+        return self._checked(self._path)
+
+    def open_in_memory(self, *, empty: bool = False) -> None:
+        """Where ``open`` failed: go on with what can be read of the file, if anything, or with an
+        ``empty`` one. Nothing is kept beyond ``close``."""
+        with self._lock:
+            self._is_kept = False
+            # What cannot be written can often be read: a full disk, wrong permissions, a lock.
+            with contextlib.suppress(sqlite3.Error, OSError):
+                if not empty:
+                    with peek(self._path) as source:
+                        self._connection = self._checked(None, source)
+                    return
+            self._connection = self._checked(None)
+
+    def _checked(
+        self, path: Path | None, source: sqlite3.Connection | None = None
+    ) -> sqlite3.Connection:
+        connection = connect(
+            path, wait_seconds=self.WAIT_SECONDS, can_be_made_again=self._can_be_made_again
+        )
+        try:
+            if source is not None:
+                source.backup(connection)
+            check(connection)
+            # Under the write lock: another program may be about to add the same column.
+            with all_or_nothing(connection):
+                self._schema.complete(connection, self._version, exactly=self._can_be_made_again)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
 
     def close(self) -> None:
         """Idempotent."""
         with self._lock:
             self._failure = ""
+            self._is_kept = True
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -79,8 +128,9 @@ class SqliteFile:
     def check(self) -> None:
         """Look through the file as it lies on the disk, whatever this connection holds of it.
         Raises StateUnavailable."""
-        with self._translated(), contextlib.closing(self.connect()):
-            pass
+        if self._is_kept:
+            with self._translated(), contextlib.closing(self.connect()):
+                pass
 
     def checkpoint_wal(self) -> None:
         """Leave nothing of what rows were before. Raises StateUnavailable."""

@@ -18,11 +18,9 @@ from ..models.conversation import SeenSender
 from ..models.passages import Key
 from ..models.resolution import DerivedScope, Rebinding
 from ..models.settings import MapPast
-from .formats.peek import peek
 from .formats.state_schema import STATE
-from .sqlite import check, connect_in_memory
+from .sqlite import all_or_nothing
 from .sqlite_file import SqliteFile
-from .transactions import all_or_nothing
 
 _RELEASED = "accounts_let_go"
 """In ``meta``: bot accounts as a JSON list."""
@@ -39,33 +37,7 @@ class SqliteStateStore(SqliteFile):
 
     def __init__(self, path: Path, *, version: str = "") -> None:
         """``version`` is the plugin's."""
-        super().__init__(path, STATE.make_tables, version=version)
-        self._durable = True
-
-    def open_in_memory(self) -> None:
-        """Where ``open`` failed: go on with what can be read of the file, if anything.
-
-        Nothing is kept beyond ``close``.
-        """
-        try:
-            # What cannot be written can often be read: a full disk, wrong permissions, a lock.
-            with peek(self._path) as source:
-                self._connection = self._in_memory(source)
-        except (sqlite3.Error, OSError):
-            self._connection = self._in_memory()
-        self._durable = False
-
-    def _in_memory(self, source: sqlite3.Connection | None = None) -> sqlite3.Connection:
-        connection = connect_in_memory()
-        try:
-            if source is not None:
-                source.backup(connection)
-            check(connection)
-            self._complete(connection)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
+        super().__init__(path, STATE, version=version)
 
     def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
         return tuple(values)  # an id that cannot be stored must not become another one
@@ -217,7 +189,7 @@ class SqliteStateStore(SqliteFile):
         found = self.rows("SELECT value FROM meta WHERE name = 'installation'")
         if found:
             return str(found[0][0])
-        if not self._durable:
+        if not self._is_kept:
             raise StateUnavailable("kept in memory only", str(self._path))
         made = "INSERT OR IGNORE INTO meta VALUES ('installation', ?)"
         self.rows(made, (uuid.uuid4().hex,))

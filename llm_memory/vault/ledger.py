@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ..errors import StateUnavailable
 from ..log import logger
-from ..storage.sqlite import check
+from ..storage.sqlite import set_aside
 from ..storage.sqlite_file import SqliteFile
-from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, row_of
+from .ledger_rows import LEDGER, PUT_ENTRY, entry_of, file_of, row_of
 from .models import BUFFER_SECONDS, FileKey, KnownEntry, KnownFile, RemovedEntry
 
 _AT_ONCE = 500
@@ -27,7 +27,8 @@ class SqliteLedger(SqliteFile):
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        super().__init__(path or Path(), lambda *_: None)  # ``connected`` makes them
+        # After a power cut the vault's files are read anew anyway.
+        super().__init__(path or Path(), LEDGER, can_be_made_again=True)
         self._durable = path is not None
         self._last_append = 0
 
@@ -43,20 +44,19 @@ class SqliteLedger(SqliteFile):
                 except StateUnavailable as error:
                     logger.warning("changes_unknown", error=error)
             if self._connection is None:
-                kept, self._connection = False, connected(None)
+                kept = False
+                self.open_in_memory(empty=True)
                 self._last_append = 0
             return kept
 
     def connect(self) -> sqlite3.Connection:
-        connection = connected(self._path)
-        try:
-            check(connection)
-            (last,) = connection.execute("SELECT MAX(appended) FROM entry").fetchone()
-        except sqlite3.DatabaseError:
-            connection.close()
-            raise
+        connection = super().connect()
+        (last,) = connection.execute("SELECT MAX(appended) FROM entry").fetchone()
         self._last_append = int(last or 0)
         return connection
+
+    def _discard(self) -> None:
+        set_aside(self._path)  # it has the words of entries that are held
 
     def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
         return tuple(values)  # a path that cannot be stored must not become another one

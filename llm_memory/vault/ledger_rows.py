@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from ..storage.sqlite import connect_numbered
+from ..storage.formats.schema import Schema
 from .markdown.entry import parse, render
 from .models import KnownEntry, KnownFile
 
@@ -32,15 +30,9 @@ CREATE TABLE IF NOT EXISTS moving (
 DROP TABLE IF EXISTS deed;
 """
 """The last line: a former version noted there what could be undone."""
-_FORMAT = 1
+LEDGER = Schema(1, _TABLES)
 _NO_TIME = datetime.fromtimestamp(0, UTC)
 PUT_ENTRY = f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * 14)})"  # noqa: S608
-
-
-def connected(path: Path | None) -> sqlite3.Connection:
-    """The file, with its tables; kept nowhere without a path. After a power cut the vault's files
-    are read anew anyway. Raises sqlite3.DatabaseError."""
-    return connect_numbered(path, wait_seconds=5.0, number=_FORMAT, tables=_TABLES)
 
 
 def file_of(row: tuple[Any, ...]) -> KnownFile:

@@ -7,15 +7,20 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache, TextKey
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.schema import Schema
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
@@ -59,6 +64,7 @@ LEDGER = Kind(
     SqliteLedger,
     lambda file, number: file.record(files=[KnownFile("家人", f"{number:01500}", "x", "y")]),
     lambda file: len(file.files()),
+    frozenset({"meta"}),
 )
 MIGRATION = Kind(
     SqliteMigrationStore,
@@ -160,6 +166,110 @@ def test_two_broken_files_in_one_second_are_both_kept(kind: Kind, path: Path) ->
         assert not file.open()
         file.close()
     assert set_aside(path) == {b"first broken", b"second broken"}
+
+
+def refusing(asked: str, code: int | None, verdict: str = "") -> type[sqlite3.Connection]:
+    """Connections of which one statement is refused, or is answered with a verdict."""
+
+    class Refusing(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if not sql.startswith(asked):
+                return super().execute(sql, *values)
+            if verdict:
+                return super().execute("SELECT ?", (verdict,))
+            error = sqlite3.OperationalError("refused")
+            if code is not None:
+                error.sqlite_errorcode = code
+            raise error
+
+    return Refusing
+
+
+PASSING: list[tuple[str, int | None, str]] = [
+    ("PRAGMA journal_mode", sqlite3.SQLITE_BUSY, ""),
+    ("BEGIN", sqlite3.SQLITE_LOCKED, ""),
+    ("CREATE", sqlite3.SQLITE_FULL, ""),
+    ("PRAGMA quick_check", sqlite3.SQLITE_IOERR_READ, ""),
+    ("PRAGMA quick_check", None, "Tree 3 page 7: unable to get the page. error code=266"),
+    ("PRAGMA journal_mode", sqlite3.SQLITE_CANTOPEN, ""),
+    ("PRAGMA synchronous", sqlite3.SQLITE_PERM, ""),
+    ("BEGIN", sqlite3.SQLITE_READONLY_DIRECTORY, ""),
+    ("PRAGMA quick_check", sqlite3.SQLITE_NOMEM, ""),
+    ("PRAGMA journal_mode", None, ""),
+]
+
+
+class Cache(SqliteFile):
+    """As those of ``index/`` are."""
+
+    def __init__(self, path: Path) -> None:
+        schema = Schema(2, "CREATE TABLE IF NOT EXISTS vector (scope TEXT PRIMARY KEY, bytes BLOB)")
+        super().__init__(path, schema, can_be_made_again=True)
+
+
+CACHE = Kind(
+    Cache,
+    lambda file, number: file.write("INSERT INTO vector VALUES (?, ?)", [(f"{number}", b"0")]),
+    lambda file: len(file.rows("SELECT * FROM vector")),
+)
+
+
+@pytest.mark.parametrize("refusal", PASSING, ids=str)
+@pytest.mark.parametrize("some", [STATE, LOOP, CACHE], ids=["state", "loop", "cache"])
+def test_what_says_nothing_of_the_file_itself_leaves_it_as_it_is(
+    some: Kind, path: Path, refusal: tuple[str, int | None, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = some.open(path)
+    file.open()
+    some.put(file, 1)
+    file.close()
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        connect = partial(sqlite3.connect, factory=refusing(*refusal))
+        patch.setattr(sqlite3, "connect", connect)
+        with pytest.raises(StateUnavailable):
+            file.open()
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir() if "-" not in p.name] == [path.name]
+    assert file.open()
+    assert some.count(file) == 1
+    file.close()
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY])
+def test_vectors_that_were_paid_for_outlive_an_opening_that_fails(
+    path: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, mark = TextKey("家人", "hash"), Fingerprint("model", 2, "1")
+    cache = SqliteVectorCache(path)
+    assert cache.open()
+    cache.put(mark, {key: np.array([1, 0], np.float32)})
+    cache.close()
+    with monkeypatch.context() as patch:
+        connect = partial(sqlite3.connect, factory=refusing("PRAGMA journal_mode", code))
+        patch.setattr(sqlite3, "connect", connect)
+        assert not cache.open()
+    assert cache.open()
+    assert list(cache.get(mark, [key])) == [key]
+    cache.close()
+
+
+@pytest.mark.parametrize("harm", ["damaged", "newer"])
+def test_a_cache_that_is_broken_or_of_another_format_is_begun_anew_and_nothing_is_kept(
+    path: Path, harm: str
+) -> None:
+    file = Cache(path)
+    file.open()
+    CACHE.put(file, 1)
+    if harm == "newer":
+        file.rows("UPDATE meta SET value = '3' WHERE name = 'format'")
+    file.close()
+    if harm == "damaged":
+        path.write_bytes(b"no database")
+    assert not file.open()
+    assert CACHE.count(file) == 0
+    file.close()
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def test_a_database_that_another_holds_is_not_set_aside_and_can_be_opened_later(

@@ -7,10 +7,13 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-from ..transactions import all_or_nothing
+from ..sqlite import fault
 from .numbers import FormatStamp, refuse_newer
 from .peek import peek
+
+_META: Final = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,25 +24,28 @@ class Schema:
     tables: str
     older: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
-    def make_tables(self, connection: sqlite3.Connection, written_by: str) -> None:
-        """Whatever tables and columns are missing. A number that stands there stays, unless it is
-        smaller, and so does who wrote it.
+    def complete(
+        self, connection: sqlite3.Connection, written_by: str, *, exactly: bool = False
+    ) -> None:
+        """Make whatever tables and columns are missing, inside the caller's transaction. A number
+        that stands there stays, unless it is smaller, and so does who wrote it.
 
-        Raises sqlite3.DatabaseError.
+        Raises sqlite3.DatabaseError: SQLITE_FORMAT for any other number, if it is wanted
+        ``exactly``.
         """
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
-        )
+        connection.execute(_META)
         stamp = _stamp(connection)
+        if exactly and stamp and stamp.format != self.format:
+            raise fault(sqlite3.SQLITE_FORMAT, f"format {stamp.format}")
         if stamp is None or stamp.format < self.format:
-            with all_or_nothing(connection):
-                before = self.format if stamp is None else stamp.format
-                for number, statements in self.older.items():
-                    for statement in statements if before < number else ():
-                        connection.execute(statement)
-                for name, value in (("format", str(self.format)), ("written_by", written_by)):
-                    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
-        connection.executescript(self.tables)
+            before = self.format if stamp is None else stamp.format
+            for number, statements in self.older.items():
+                for statement in statements if before < number else ():
+                    connection.execute(statement)
+            for name, value in (("format", str(self.format)), ("written_by", written_by)):
+                connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+        for statement in self.tables.split(";"):
+            connection.execute(statement)
         self._add_columns(connection)
 
     def _add_columns(self, connection: sqlite3.Connection) -> None:
