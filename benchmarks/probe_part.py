@@ -15,12 +15,12 @@ from hashed import HashedWords
 from samples import SHARES, memories, questions
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.collection_calls import nearest
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id, record_id
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key

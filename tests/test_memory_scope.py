@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import QUARANTINE_NAME, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, QUICK, group, private, running
 

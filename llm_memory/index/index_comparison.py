@@ -14,8 +14,8 @@ from .embedding_cache import SqliteVectorCache
 from .index_queue import IndexQueue
 from .index_writer import asks_key, record_hash, text_key
 from .passages import Passages
-from .ports import VectorStore
 from .store_calls import StoreCalls
+from .vector.ports import VectorStore
 
 _SLICE = 200
 """Passages looked at between two looks at the event loop."""

@@ -19,8 +19,8 @@ from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .embedding_cache import SqliteVectorCache, TextKey
 from .index_faults import CHANGED, DIED, IndexFaults
 from .index_queue import Entry, IndexQueue
-from .ports import IndexRecord, VectorStore
 from .store_calls import BUSY, StoreCalls
+from .vector.ports import IndexRecord, VectorStore
 
 NOTE_KIND = "笔记"
 """Where the index says of a memory what it is about."""

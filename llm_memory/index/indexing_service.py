@@ -26,11 +26,11 @@ from .index_queue import IndexQueue, Lag
 from .index_writer import IndexWriter
 from .manifest import JsonManifest
 from .passages import Passages
-from .ports import Neighbours, VectorStore
 from .rules.circuit_breaker import CircuitBreaker
 from .rules.common_part import apart_from
 from .rules.deduplication import MergeThresholds
 from .store_calls import BUSY, StoreCalls
+from .vector.ports import Neighbours, VectorStore
 
 WORDS_ALONE = "lexical"
 """The label where there is no embedder: what the setting calls it."""

@@ -1,24 +1,33 @@
-"""The vector index, a cache of the vault, and what says which part of it is complete."""
+"""Where vectors are stored, and what is found among them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 from ..models.passages import Key
 from ..models.scope import ScopeFilter
 from .embedding.ports import Fingerprint, Vector, Vectors
 
+BROKEN: Final = "broken"
+"""The code of a store that is of no use as it lies: ``drop(None)``, ``load``, and write it anew."""
+PAGE: Final = 1000
+"""Records that are loaded at a time, so that nobody waits for long."""
 
-@dataclass(frozen=True, slots=True)
-class IndexRecord:
-    """What the index keeps of a memory. ``text`` is what was embedded."""
+
+class IndexRecord(NamedTuple):
+    """What a store keeps of a passage beside its vector: none of its words.
+
+    Attributes:
+        content_hash: Changes with whatever the vector is made of.
+        plain: The vector of the text alone, as float16; only of a memory that answers questions,
+            whose vector is ``normalise(e(text) + e(questions))``.
+    """
 
     key: Key
-    text: str
     content_hash: str
-    metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    plain: bytes = b""
 
 
 class Neighbour(NamedTuple):
@@ -36,90 +45,38 @@ class Neighbours:
     dropped: int = 0
 
 
+type Page = tuple[list[IndexRecord], Vectors | None]
+
+
 class VectorStore(Protocol):
-    """The index: a cache of the vault. Every method blocks and may raise IndexUnavailable."""
+    """A cache of vectors that outlives a start; the vault is the truth. For any thread.
 
-    def open(self) -> str:
-        """Import, open, and make ready. Idempotent.
+    Every method blocks and may raise IndexUnavailable: ``broken``; ``closed``; ``missing``, no
+    chromadb; ``full``, the disk; ``in_use``, another process still has the folder; ``unreadable``,
+    rights are missing; ``server``, it does not answer, or not to us.
+    """
 
-        Returns why an earlier index was set aside instead of being opened: a stable code, empty
-        where nothing was.
+    def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:
+        """All records of this embedder, a thousand at a time; begins with none for a new one.
+
+        What is odd is left out and deleted. The collection that was loaded last before is kept, for
+        its embedder may come back; older ones go. Of more than ``most`` records the pages have no
+        vectors: then ``query`` is asked.
         """
         ...
 
-    def name_for(self, fingerprint: Fingerprint) -> str:
-        """The collection's name for an embedder; different for different fingerprints."""
+    def write(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
+        """Add or replace by key, and take the keys out of the collection that is kept beside."""
         ...
 
-    def collections(self) -> tuple[str, ...]:
-        """The names of our collections on disk."""
-        ...
-
-    def use(self, collection: str) -> bool:
-        """Open the collection that the following calls speak of; False if it had to be made."""
-        ...
-
-    def drop(self, collection: str) -> None:
-        """Delete a collection that is not in use. Unknown names are ignored."""
-        ...
-
-    def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
-        """Add or replace by key. Raises IndexFull, and then nothing was touched."""
-        ...
-
-    def delete(self, keys: Sequence[Key]) -> None:
-        """Remove by key. Unknown keys are ignored."""
-        ...
-
-    def hashes(self) -> dict[Key, str]:
-        """Content hashes of all records."""
-        ...
-
-    def count(self) -> int:
-        """How many records the collection holds."""
+    def drop(self, keys: Collection[Key] | None) -> None:
+        """Delete from every collection of ours. None: all there is, the folder's files too."""
         ...
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """At most ``k`` visible neighbours. No result without the scope check."""
         ...
 
-    def worn(self) -> bool:
-        """Deletions outnumber the living: rebuilt, the collection would be better."""
-        ...
-
-    def discard(self, reason: str) -> None:
-        """Give up everything that is stored: the next ``open`` begins with nothing.
-
-        What lies on our own disk is set aside for its owner, as far as there is room for it.
-        """
-        ...
-
-    def clear(self) -> None:
-        """Delete what lies on our own disk, unopened; nothing is kept. Only before ``open``.
-
-        What lies on a server stays: who does without an index asks no server.
-        """
-        ...
-
-    def reset(self) -> None:
-        """Let go of everything after a fault; ``open`` starts anew, on whatever is there then."""
-        ...
-
     def close(self) -> None:
-        """Release the directory. Idempotent; every call after it raises IndexUnavailable."""
-        ...
-
-
-class TextIndex(Protocol):
-    """An index whose process embeds what it is asked."""
-
-    def query_text(
-        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
-    ) -> tuple[Vector, Neighbours]:
-        """The text's vector apart from ``common``, and ``VectorStore.query`` for it. Blocks.
-
-        Raises:
-            IndexUnavailable: as there.
-            EmbeddingFailed: ``died``, the process ended; or the embedder's own reason.
-        """
+        """Give everything back. Idempotent."""
         ...

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..log import logger
-from .ports import VectorStore
+from .vector.ports import VectorStore
 
 SLOW: Final = "slow"
 """The code of a query that took too long; the next one is asked again."""

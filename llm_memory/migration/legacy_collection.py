@@ -11,10 +11,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..errors import IndexUnavailable
+from ..index.chroma.scope_where import scope_where
 from ..index.vector.connection import Client, Connection
 from ..index.vector.faults import attempt, translated
 from ..index.vector.names import PREFIX
-from ..index.vector.scope_where import scope_where
 from ..models.scope import ScopeFilter
 from .ports import ForeignRecord, Value
 

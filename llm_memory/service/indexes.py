@@ -15,8 +15,8 @@ from ..index.embedding.native_probe import NativeProbe
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
 from ..index.embedding.remote_model import RemoteModel
-from ..index.ports import VectorStore
 from ..index.vector.embedded import CHROMA_TRIED, EmbeddedChroma
+from ..index.vector.ports import VectorStore
 from ..index.vector.server import ChromaServer
 from ..index.vector.vector_store import ChromaVectorStore
 from ..index.vector.worker_store import WorkerStore, worker_command

@@ -14,9 +14,13 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Vector,
     Vectors,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours, TextIndex, VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import CAUTIOUS
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import (
+    Neighbours,
+    TextIndex,
+    VectorStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 
 

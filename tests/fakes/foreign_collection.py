@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord, Value
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Fingerprint,
     Vector,
     Vectors,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbour, Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
     PREFIX,
     collection_name,
@@ -21,7 +21,11 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
     parse_id,
     record_id,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import (
+    IndexRecord,
+    Neighbour,
+    Neighbours,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 

@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     IndexUnavailable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,

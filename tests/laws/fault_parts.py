@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     VaultWriteFailed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalMatch, LexicalMatches
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbour, Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop, no_thread_starts
 

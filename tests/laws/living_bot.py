@@ -39,9 +39,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_denied

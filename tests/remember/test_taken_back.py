@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts

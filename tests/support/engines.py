@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepRe
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import LegacyStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (

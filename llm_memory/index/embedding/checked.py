@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import EmbeddingFailed
-from ..ports import TextIndex
 from ..rules.deduplication import MergeThresholds
+from ..vector.ports import TextIndex
 from .ports import Embedder, Fingerprint
 from .vectors import unit_rows
 

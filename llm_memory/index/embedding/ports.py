@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..ports import TextIndex
+    from ..vector.ports import TextIndex
 
     Vector = NDArray[np.float32]
     """Shape ``(dim,)``, unit length."""

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from ...models.passages import Key
+from ..chroma.scope_where import Condition
 from ..embedding.ports import Vector
 from .names import parse_id
 from .records import Answer, Value
-from .scope_where import Condition
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection

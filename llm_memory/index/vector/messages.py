@@ -22,7 +22,7 @@ from ...models.scope import Place, ScopeFilter
 from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint
 from ..embedding.remote_model import Which
-from ..ports import IndexRecord, Neighbour, Neighbours
+from .ports import IndexRecord, Neighbour, Neighbours
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,8 +11,8 @@ from typing import Final
 
 from ...models.passages import Key
 from ...models.scope import MARKER_FIELD, SCOPE_FIELD, ScopeFilter
-from ..ports import IndexRecord, Neighbour, Neighbours
 from .names import parse_id
+from .ports import IndexRecord, Neighbour, Neighbours
 
 HASH_FIELD: Final = "content_hash"
 

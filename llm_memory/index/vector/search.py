@@ -18,12 +18,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ...models.scope import ScopeFilter
+from ..chroma.scope_where import Condition, scope_where
 from ..embedding.ports import Vector
-from ..ports import Neighbours
 from .collection_calls import matching, measured, metadata_of, nearest, neighbourhood
 from .names import parse_id
+from .ports import Neighbours
 from .records import visible
-from .scope_where import Condition, scope_where
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection

@@ -11,12 +11,12 @@ from ...errors import IndexUnavailable
 from ...models.passages import Key
 from ...models.scope import ScopeFilter
 from ..embedding.ports import Fingerprint, Vector, Vectors
-from ..ports import IndexRecord, Neighbours
 from .collection_calls import listed, remove, replace
 from .collections import existing, made, our_names
 from .connection import Client, Connection
 from .faults import attempt, translated
 from .names import collection_name, dimension_of, prefix_of, record_id
+from .ports import IndexRecord, Neighbours
 from .records import sound_hash, stored_metadata
 from .search import MANY, Search
 from .write_pace import WritePace

@@ -11,8 +11,8 @@ from ..embedding.bundled.bundled_model import BundledModel
 from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint, Vector, Vectors
 from ..embedding.remote_model import OpenedModel, Which
-from ..ports import Neighbours, VectorStore
 from ..rules.common_part import apart_from
+from .ports import Neighbours, VectorStore
 
 _PAGE: Final = 1000
 

@@ -16,14 +16,14 @@ from ...models.passages import Key
 from ...models.scope import ScopeFilter
 from ...storage.child_process import import_path, python_program
 from ...texts import Spoken
+from ..chroma.scope_where import scope_where
 from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint, Vector, Vectors
 from ..embedding.remote_model import Which
-from ..ports import IndexRecord, Neighbours
 from .embedded import EmbeddedChroma
 from .messages import GREETING
 from .names import collection_name
-from .scope_where import scope_where
+from .ports import IndexRecord, Neighbours
 from .worker_process import WorkerEnded, WorkerLate, WorkerProcess
 
 WORKER: Final = Path(__file__).with_name("worker.py")

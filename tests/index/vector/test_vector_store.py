@@ -10,7 +10,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vector
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbours, VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     DIM,

@@ -8,9 +8,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_guard import FolderGuard
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     SPACE,
@@ -29,7 +29,7 @@ sys.path.insert(0, sys.argv[1])
 import checkout
 checkout.register()
 from pathlib import Path
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import SPACE, chroma_at, vectors
 

@@ -18,8 +18,8 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EmbeddingFailed,
     IndexUnavailable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_store
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import (
     WorkerEnded,
     WorkerProcess,

@@ -17,8 +17,12 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     IndexUnavailable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbour, Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.messages import next_message, packed
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import (
+    IndexRecord,
+    Neighbour,
+    Neighbours,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     PUBLIC,

@@ -11,8 +11,12 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Vector,
     Vectors,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbours, VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import (
+    IndexRecord,
+    Neighbours,
+    VectorStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (

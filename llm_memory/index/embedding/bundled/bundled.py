@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ....errors import EmbeddingFailed
-from ...ports import TextIndex
 from ...rules.deduplication import CAUTIOUS, MergeThresholds
+from ...vector.ports import TextIndex
 from ..languages import (
     PROBE_MEMORIES,
     PROBE_QUERIES,

@@ -7,8 +7,9 @@ dict, ``{"$ne": "x"}``, would be an operator and show everything.
 from __future__ import annotations
 
 from ...models.scope import MARKER_FIELD, QUARANTINE_NAME, SCOPE_FIELD, Place, ScopeFilter
+from ..child.program import Json
 
-type Condition = str | dict[str, str | list[str] | int] | list[dict[str, Condition]]
+type Condition = Json
 
 
 def scope_where(scope_filter: ScopeFilter) -> dict[str, Condition]:
@@ -31,7 +32,7 @@ def scope_where(scope_filter: ScopeFilter) -> dict[str, Condition]:
         raise TypeError("a scope filter is made of Place values only")
     if scope_filter.everything:
         return {SCOPE_FIELD: {"$ne": QUARANTINE_NAME}}
-    names = list(dict.fromkeys(scope_filter.names))
+    names: list[Json] = [*dict.fromkeys(scope_filter.names)]
     if not scope_filter.scopes:
         raise ValueError("a scope filter names at least one scope")
     strict: dict[str, Condition] = {SCOPE_FIELD: names[0] if len(names) == 1 else {"$in": names}}

@@ -1,0 +1,200 @@
+"""A program of ours in a process of its own: what it is asked, in which order, and whatever
+becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
+from astrbot_plugin_scoped_memory.llm_memory.index.child import process
+from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child, ChildFailed
+from astrbot_plugin_scoped_memory.tests.support.programs.program import PROGRAMS, lines
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(60)]
+
+type Make = Callable[..., Child]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    asyncio.run(until_true(condition, within=30))
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Path:
+    return tmp_path / "told"
+
+
+@pytest.fixture
+def make(told: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    made: list[Child] = []
+
+    def child(idle_seconds: float | None = None) -> Child:
+        made.append(Child("child_program", [str(told)], idle_seconds=idle_seconds))
+        return made[-1]
+
+    yield child
+    for one in made:
+        one.close()
+
+
+def test_many_ask_at_once_and_each_gets_its_own(make: Make) -> None:
+    child = make()
+
+    def ask(number: int) -> bool:
+        body = bytes([number]) * (number << 12)
+        fields, answer = child.ask("echo", {"句": f"第{number}\n句\ud83d"}, body, seconds=30)
+        return fields["句"] == f"第{number}\n句\ud83d" and answer == body
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(64)))
+
+
+def test_questions_come_before_what_waits(make: Make, tmp_path: Path) -> None:
+    child, trace = make(), tmp_path / "trace"
+
+    def ask(name: str, seconds: float, urgent: bool) -> threading.Thread:
+        fields = {"trace": str(trace), "name": name, "seconds": seconds}
+        asking = threading.Thread(
+            target=lambda: child.ask("wait", fields, seconds=30, urgent=urgent)
+        )
+        asking.start()
+        return asking
+
+    asked = [ask("a", 0.5, False)]
+    wait_until(trace.exists)
+    asked += [ask(name, 0.0, False) for name in "bc"]
+    time.sleep(0.1)
+    asked.append(ask("Q", 0.0, True))
+    for one in asked:
+        one.join(30)
+    assert trace.read_text()[:2] == "aQ"
+
+
+@pytest.mark.parametrize("code", ["full", "fault"])
+def test_an_error_has_its_code_and_the_program_lives_on(make: Make, code: str) -> None:
+    child = make()
+    with pytest.raises(ChildFailed) as failed:
+        child.ask("fail", {"code": code}, seconds=30)
+    assert failed.value.code == code
+    with pytest.raises(ChildFailed, match="unheard") as failed:
+        child.ask("unheard", {}, seconds=30)
+    assert failed.value.code == "fault"
+    pid = child.pid
+    assert child.ask("echo", {}, seconds=30)[0]["pid"] == pid
+
+
+def test_a_death_names_what_it_was_loading_and_another_one_is_started(make: Make) -> None:
+    child = make()
+    first = child.ask("echo", {}, seconds=30)[0]["pid"]
+    with pytest.raises(ChildFailed, match=r"SIGABRT.*last words.*loading onnxruntime") as failed:
+        child.ask("die", {}, seconds=30)
+    assert failed.value.code == "died"
+    assert child.ask("echo", {}, seconds=30)[0]["pid"] != first
+
+
+def test_all_who_wait_hear_of_the_end(make: Make, tmp_path: Path) -> None:
+    child, trace = make(), tmp_path / "trace"
+    codes: list[str] = []
+
+    def ask() -> None:
+        try:
+            child.ask("wait", {"trace": str(trace), "name": "a", "seconds": 60}, seconds=90)
+        except ChildFailed as error:
+            codes.append(error.code)
+
+    asked = [threading.Thread(target=ask) for _ in range(3)]
+    for one in asked:
+        one.start()
+    wait_until(trace.exists)
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGTERM)
+    for one in asked:
+        one.join(30)
+    assert codes == ["died"] * 3
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_one_that_gives_no_sign_is_ended(make: Make, tmp_path: Path, held: bool) -> None:
+    child = make()
+    with pytest.raises(ChildFailed) as failed:
+        if held:
+            child.ask("die", {"held": True}, seconds=0.5)
+        else:
+            trace = str(tmp_path / "trace")
+            child.ask("wait", {"trace": trace, "name": "", "seconds": 60}, seconds=0.5)
+    assert failed.value.code == "hangs"
+    assert child.ask("echo", {}, b"x", seconds=30)[1] == b"x"
+
+
+def test_unasked_it_is_closed_in_order_and_begun_again(make: Make, told: Path) -> None:
+    child = make(idle_seconds=0.3)
+    first = child.ask("echo", {}, seconds=30)[0]["pid"]
+    wait_until(lambda: child.pid is None)
+    wait_until(lambda: told.exists() and told.read_text() == "closed")
+    assert child.ask("echo", {}, seconds=30)[0]["pid"] != first
+
+
+def test_what_was_closed_answers_no_more(make: Make, told: Path) -> None:
+    child = make()
+    child.ask("echo", {}, seconds=30)
+    for _ in range(2):
+        child.close()
+    assert told.read_text() == "closed"
+    with pytest.raises(ChildFailed) as failed:
+        child.ask("echo", {}, seconds=30)
+    assert failed.value.code == "closed"
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["at rest", "held by a library"])
+def test_a_killed_parent_leaves_no_child(told: Path, held: bool) -> None:
+    code = (
+        f"sys.path.insert(0, {str(PROGRAMS)!r})\n"
+        "from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child\n"
+        "child = Child('child_program', [sys.argv[1]])\n"
+        "print(child.ask('echo', {}, seconds=30)[0]['pid'], flush=True)\n"
+        f"child.ask('die', {{'held': True}}, seconds=3) if {held} else sys.stdin.read()\n"
+    )
+    parent = subprocess.Popen(
+        lines(code, told), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        time.sleep(0.3)
+        parent.kill()
+
+    def gone() -> bool:
+        stat = Path(f"/proc/{pid}/stat")
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+    if sys.platform.startswith("linux"):
+        wait_until(gone)
+
+
+def test_where_python_starts_no_other_it_says_so_or_works_here(
+    make: Make, told: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(ChildFailed) as failed:
+        make().ask("echo", {}, seconds=30)
+    assert failed.value.code == "no_child"
+    here = process.Here("llm_memory.index.chroma.program")
+    with pytest.raises(ChildFailed, match="unheard") as failed:
+        here.ask("unheard", {}, seconds=30)
+    assert failed.value.code == "fault"
+    here.close()
+    with pytest.raises(ChildFailed) as failed:
+        here.ask("unheard", {}, seconds=30)
+    assert failed.value.code == "closed"

@@ -1,0 +1,50 @@
+"""A child that answers, waits, dies, hangs and prints, for the tests of the protocol. It comes by
+its file's name: the engine is ``llm_memory`` to it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from llm_memory.index.child.program import Answer, Fault, Handlers, loading, log
+
+type Fields = Mapping[str, Any]
+
+
+def echo(fields: Fields, body: bytes) -> Answer:
+    os.write(1, b"a library that has something to say")
+    return {**fields, "pid": os.getpid()}, body
+
+
+def wait(fields: Fields, body: bytes) -> Answer:
+    with Path(fields["trace"]).open("a") as trace:
+        trace.write(fields["name"])
+    time.sleep(fields["seconds"])
+    return {}, body
+
+
+def fail(fields: Fields, body: bytes) -> Answer:
+    log("INFO", "about to refuse")
+    if fields["code"] == "fault":
+        raise BaseException("a panic")
+    raise Fault(fields["code"], "no")
+
+
+def die(fields: Fields, body: bytes) -> Answer:
+    loading("onnxruntime")
+    os.write(2, b"last words\n")
+    if fields.get("held"):  # as a native library that keeps the interpreter to itself
+        ctypes.PyDLL(None).sleep(600)
+    os.abort()
+
+
+def handlers(told: str) -> Handlers:
+    def close(fields: Fields, body: bytes) -> Answer:
+        Path(told).write_text("closed")
+        return {}, b""
+
+    return {"echo": echo, "wait": wait, "fail": fail, "die": die, "close": close}
