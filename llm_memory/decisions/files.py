@@ -59,7 +59,7 @@ class SharedFiles:
             return own
 
         start = shared_templates(english=self.english)[file.path].encode()
-        return append_and_verify(self._path(file), lines, start=start).line
+        return append_and_verify(self._path(file), lines, start=start)
 
     def records(self) -> SharedRecords:
         """Returns what all the files hold."""

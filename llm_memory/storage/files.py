@@ -21,8 +21,8 @@ from .retry import when_free
 
 
 def append_durably(path: Path, payload: bytes) -> None:
-    """Append and fsync; on any failure the file is cut back to what it was. The file's other names
-    (hard links) keep what they had: they may lie where nothing of ours is to be written.
+    """Append and fsync. The file's other names (hard links) keep what they had: they may lie where
+    nothing of ours is to be written.
 
     Raises:
         VaultWriteFailed: nothing was written.
@@ -30,32 +30,41 @@ def append_durably(path: Path, payload: bytes) -> None:
     _separate(path)
     made = False
     try:
-        fresh = not path.exists()
-        if fresh:
+        if not path.exists():
             make_folder(path.parent)
             make_file(path)
             made = True
         # Unbuffered: what a buffer still held would be written when the file is closed, behind the
         # cut.
-        with when_free(lambda: path.open("ab", buffering=0)) as file:
-            before = file.seek(0, os.SEEK_END)
-            made = fresh and before == 0  # another program may have written to it by now
-            try:
-                write_all(file, payload)
-                os.fsync(file.fileno())
-                if fresh:
-                    sync_folder(path.parent)
-            except OSError:
-                # The first error is the one to report; a half-written tail that cannot be cut is
-                # repaired by the next reading, which takes any text as it stands.
-                with contextlib.suppress(OSError):
-                    file.truncate(before)
-                raise
+        with when_free(lambda: path.open("a+b", buffering=0)) as file:
+            append_synced(file, payload, new_in=path.parent if made else None)
     except OSError as error:
-        if made:
-            with contextlib.suppress(OSError):  # closed by now: Windows removes no open file
-                when_free(path.unlink)
+        if made:  # another program may have written to it by now
+            with contextlib.suppress(OSError):
+                if not path.stat().st_size:
+                    when_free(path.unlink)  # closed by now: Windows removes no open file
         raise VaultWriteFailed(_told(path, error)) from error
+
+
+def append_synced(file: FileIO, payload: bytes, *, new_in: Path | None = None) -> None:
+    """Write behind what stands in an open file, and make it durable, in ``new_in`` its name, too.
+
+    Raises OSError: what the disk took of it is cut off, where nothing but that stands behind what
+    stood there; else a person has saved the file meanwhile, and its end is not ours.
+    """
+    before = file.seek(0, os.SEEK_END)
+    try:
+        write_all(file, payload)
+        os.fsync(file.fileno())
+        if new_in is not None:
+            sync_folder(new_in)
+    except OSError:
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            file.seek(before)
+            left = file.readall()
+            if left and payload.startswith(left):
+                file.truncate(before)
+        raise
 
 
 def _separate(path: Path) -> None:
@@ -168,21 +177,13 @@ def scratch_folder(folder: Path) -> TemporaryDirectory[str]:
 
 
 def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> None:
-    """Write a neighbour file, fsync it and move it over ``path``.
+    """Write a neighbour file with the mode of ``path``, fsync it and move it over ``path``.
 
     With a ``stamp``, only if ``path`` still is the file that had it, or there still is none.
 
     Raises:
         VaultWriteFailed: ``path`` is as it was.
         ChangedMeanwhile: the same.
-    """
-    put_in_place(write_beside(path, payload), path, stamp)
-
-
-def write_beside(path: Path, payload: bytes) -> Path:
-    """Write and fsync a neighbour file that can take the place of ``path``, with its mode.
-
-    Raises VaultWriteFailed: there is no such file.
     """
     temporary = temporary_beside(path)
     try:
@@ -193,41 +194,26 @@ def write_beside(path: Path, payload: bytes) -> Path:
             os.fsync(file.fileno())
         if path.exists():
             temporary.chmod(path.stat().st_mode & 0o777)
-    except OSError as error:
-        drop_beside(temporary)
-        raise VaultWriteFailed(_told(path, error)) from error
-    return temporary
-
-
-def put_in_place(temporary: Path, path: Path, stamp: Stamp | None = None) -> None:
-    """Move what ``write_beside`` has written over ``path``; see ``replace_durably``. If that fails,
-    it is removed."""
-    try:
-        if stamp is not None:
-            refuse_another(path, stamp)
+        if stamp not in (None, _stamp_at(path)):
+            raise ChangedMeanwhile(path.name)
         move(temporary, path)
     except OSError as error:
-        drop_beside(temporary)
         raise VaultWriteFailed(_told(path, error)) from error
-    except ChangedMeanwhile:
+    finally:
         drop_beside(temporary)
-        raise
+
+
+def _stamp_at(path: Path) -> Stamp:
+    try:
+        return stamp_of(path.lstat())
+    except FileNotFoundError:
+        return ABSENT
 
 
 def drop_beside(temporary: Path) -> None:
-    """Remove what will take no file's place. Never raises."""
+    """Remove what takes no file's place. Never raises."""
     with contextlib.suppress(OSError):
         when_free(temporary.unlink)
-
-
-def refuse_another(path: Path, stamp: Stamp) -> None:
-    """Raises ChangedMeanwhile where ``path`` is no longer the file that had ``stamp``."""
-    try:
-        found = stamp_of(path.lstat())
-    except FileNotFoundError:
-        found = ABSENT
-    if found != stamp:
-        raise ChangedMeanwhile(path.name)
 
 
 def move(source: Path, target: Path) -> None:

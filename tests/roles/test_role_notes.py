@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest import mock
 
 import pytest
 from hypothesis import example, given
@@ -21,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import MOST_CHARACTERS, RoleNotes
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat, lease_file, not_held
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.storage import appending
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile, is_held_with
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import MAX_PAGE, PagesOnDisk
@@ -112,7 +110,7 @@ def test_the_same_words_are_one_block_today_and_the_day_after(desk: Desk) -> Non
 def test_what_people_wrote_there_stays_byte_for_byte(
     notes: list[str], person: str, windows: bool
 ) -> None:
-    with TemporaryDirectory() as folder, mock.patch.object(appending, "_QUIET", 0.0):
+    with TemporaryDirectory() as folder:
         desk = Desk(Path(folder), PrivacyMode.OFF)
         newline = "\r\n" if windows else "\n"
         mine = f"# my own{newline}{person}".encode()

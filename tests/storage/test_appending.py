@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -19,15 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.storage import appending
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.storage import appending, files
 from astrbot_plugin_scoped_memory.llm_memory.storage.appending import (
     AppendFault,
     NotAppended,
     append_and_verify,
     find_lines,
 )
-from astrbot_plugin_scoped_memory.llm_memory.storage.files import write_all
-from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = pytest.mark.unit
 
@@ -47,15 +46,12 @@ def path(tmp_path: Path) -> Path:
 def put(path: Path, content: bytes) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    os.utime(path, (1_700_000_000, 1_700_000_000))  # nobody is writing it
-
-
-# The bytes
 
 
 @pytest.mark.parametrize(
     ("before", "between"),
     [
+        (None, b"# 2026-11-27\n\n"),
         (b"# D\n", b"\n"),
         (b"# D", b"\n\n"),
         (b"# D\r\n", b"\r\n"),
@@ -65,23 +61,17 @@ def put(path: Path, content: bytes) -> None:
         (BOM, b"\n\n"),
     ],
 )
-def test_what_stood_there_stays_and_the_lines_follow_behind_a_blank_one(
-    path: Path, before: bytes, between: bytes
+def test_what_stood_there_stays_and_the_lines_follow_once_behind_a_blank_one(
+    path: Path, before: bytes | None, between: bytes
 ) -> None:
-    put(path, before)
-    done = append_and_verify(path, record)
-    assert path.read_bytes() == before + between + RECORD == done.content
-    assert done.content[done.at :] == RECORD
-    assert done.content.splitlines()[done.line - 1].startswith(b"## D-0007")
-    assert done.written
-
-
-def test_a_new_file_begins_with_its_start(path: Path) -> None:
-    assert append_and_verify(path, record, start=b"# 2026-11-27\n").line == 3
-    assert path.read_bytes() == b"# 2026-11-27\n\n" + RECORD
-    other = path.with_name("other.md")
-    append_and_verify(other, record)
-    assert other.read_bytes() == RECORD
+    if before is not None:
+        put(path, before)
+    line = append_and_verify(path, record, start=b"# 2026-11-27\n")
+    whole = (before or b"") + between + RECORD
+    assert path.read_bytes() == whole
+    assert whole.splitlines()[line - 1].startswith(b"## D-0007")
+    assert append_and_verify(path, record) == line
+    assert path.read_bytes() == whole
 
 
 @pytest.mark.parametrize(
@@ -118,68 +108,115 @@ def test_a_file_that_is_no_utf8_is_left_alone(path: Path, content: bytes) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
-def test_a_link_a_second_name_a_folder_and_a_pipe_are_refused(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["link", "dangling", "second name", "pipe", "folder"])
+def test_what_is_no_plain_file_of_one_name_is_refused(
+    path: Path, tmp_path: Path, kind: str
+) -> None:
     elsewhere = tmp_path / "elsewhere.md"
     elsewhere.write_bytes(b"# mine\n")
     path.parent.mkdir()
-    makers: list[Callable[[], object]] = [
-        lambda: path.symlink_to(elsewhere),
-        lambda: path.symlink_to(tmp_path / "nowhere"),
-        lambda: path.hardlink_to(elsewhere),
-        lambda: os.mkfifo(path),
-        path.mkdir,
-    ]
-    for make in makers:
-        make()
-        with pytest.raises(NotAppended) as refusal:
-            append_and_verify(path, record)
-        assert refusal.value.code is AppendFault.NOT_PLAIN
-        assert elsewhere.read_bytes() == b"# mine\n"
-        assert not (tmp_path / "nowhere").exists()
-        if path.is_dir() and not path.is_symlink():
-            path.rmdir()
-        else:
-            path.unlink()
+    makers: dict[str, Callable[[], object]] = {
+        "link": lambda: path.symlink_to(elsewhere),
+        "dangling": lambda: path.symlink_to(tmp_path / "nowhere"),
+        "second name": lambda: path.hardlink_to(elsewhere),
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+    }
+    makers[kind]()
+    with pytest.raises(NotAppended) as refusal:
+        append_and_verify(path, record)
+    assert refusal.value.code is AppendFault.NOT_PLAIN
+    assert elsewhere.read_bytes() == b"# mine\n"
+    assert not (tmp_path / "nowhere").exists()
 
 
 # A full disk
 
 
-@pytest.mark.parametrize("others", [b"", b"mine\n"])
-@given(short=st.integers(0, len(RECORD) + 2))
-def test_what_a_full_disk_cut_off_is_taken_back_unless_others_wrote_behind_it(
-    others: bytes, short: int
-) -> None:
-    def fill_up(file: FileIO, payload: bytes) -> None:
-        write_all(file, payload[:short] + others)
-        raise OSError(errno.ENOSPC, "No space left on device")
+def lines(path: Path) -> None:
+    append_and_verify(path, record)
 
+
+def durably(path: Path) -> None:
+    files.append_durably(path, b"\n" + RECORD)
+
+
+FULL = "No space left on device"
+FAILED = (NotAppended, VaultWriteFailed)
+
+
+@contextmanager
+def disk_that_takes(take: Callable[[Path], bytes | None], path: Path) -> Iterator[None]:
+    """``take`` tells what comes to the end of the file before the disk is full, or None where it
+    has put something else into it."""
+
+    def fill_up(file: FileIO, _: bytes) -> None:
+        taken = take(path)
+        if taken is not None:
+            file.write(taken)
+        raise OSError(errno.ENOSPC, FULL)
+
+    with mock.patch.object(files, "write_all", fill_up):
+        yield
+
+
+@pytest.mark.parametrize("append", [lines, durably])
+@given(short=st.integers(0, len(RECORD)))
+def test_what_a_full_disk_cut_off_is_taken_back(append: Callable[[Path], None], short: int) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "DECISIONS.md"
         put(path, b"# D\n")
         with (
-            mock.patch.object(appending, "write_all", fill_up),
-            pytest.raises(NotAppended, match="No space left") as failure,
+            disk_that_takes(lambda _: (b"\n" + RECORD)[:short], path),
+            pytest.raises(FAILED, match=FULL),
         ):
-            append_and_verify(path, record)
-        assert failure.value.code is AppendFault.DISK
-        left = (b"\n" + RECORD)[:short] + others if others else b""
-        assert path.read_bytes() == b"# D\n" + left
-        if not others:
-            append_and_verify(path, record)
-            assert path.read_bytes() == b"# D\n\n" + RECORD
+            append(path)
+        assert path.read_bytes() == b"# D\n"
+        append(path)
+        assert path.read_bytes() == b"# D\n\n" + RECORD
+
+
+@pytest.mark.parametrize("append", [lines, durably])
+@pytest.mark.parametrize("others", [b"mine\n", b"# D, shorter\n", b"# D\n" * 90])
+@pytest.mark.parametrize("way", ["behind", "in its place"])
+def test_what_a_person_saved_while_the_disk_was_full_is_neither_cut_nor_padded(
+    path: Path, append: Callable[[Path], None], others: bytes, way: str
+) -> None:
+    """An editor may have emptied the file and written it anew in place, or a program appended."""
+    before = b"# D\n" * 20
+    put(path, before)
+
+    def saved(found: Path) -> bytes | None:
+        if way == "behind":
+            return RECORD[:7] + others
+        found.write_bytes(others)
+        return None
+
+    with disk_that_takes(saved, path), pytest.raises(FAILED, match=FULL):
+        append(path)
+    assert path.read_bytes() == (before + RECORD[:7] + others if way == "behind" else others)
+
+
+@pytest.mark.parametrize("others", [b"", b"a person's first line\n"])
+def test_a_new_file_that_could_not_be_filled_goes_unless_somebody_else_has_filled_it(
+    path: Path, others: bytes
+) -> None:
+    with disk_that_takes(lambda _: others, path), pytest.raises(FAILED, match=FULL):
+        durably(path)
+    assert [p.read_bytes() for p in path.parent.iterdir()] == ([others] if others else [])
 
 
 # People who save meanwhile
 
 
 class Person:
-    """Saves a text, whole, at given moments of an append. ``text`` is what was saved last."""
+    """Saves a text, whole, or a line at its end, at given moments of an append. ``lines`` are what
+    was saved last."""
 
     def __init__(self, path: Path, saves: dict[int, tuple[str, bytes]]) -> None:
         self.path = path
         self.saves = dict(saves)
-        self.text = path.read_bytes()
+        self.lines = path.read_bytes().splitlines(keepends=True)
         self.moment = 0
         self._half: bytes | None = None
 
@@ -189,23 +226,20 @@ class Person:
         if self._half is not None:  # the editor had emptied the file
             with self.path.open("r+b") as file:
                 file.write(self._half)
-            self.text, self._half = self._half, None
+            self.lines, self._half = self._half.splitlines(keepends=True), None
         way, text = self.saves.pop(self.moment, ("", b""))
-        if way == "rename":
-            beside = self.path.with_name("4913")
-            beside.write_bytes(text)
-            beside.replace(self.path)
-            self.text = text
-        elif way == "in place":
-            self.path.write_bytes(text)
-            self.text = text
-        elif way == "in two steps":
-            self.path.write_bytes(b"")
-            self.text, self._half = b"", text
-        elif way == "line":
+        if way == "line":
             with self.path.open("ab") as file:
                 file.write(text)
-            self.text += text
+            self.lines.append(text)
+        elif way == "in two steps":
+            self.path.write_bytes(b"")
+            self.lines, self._half = [], text
+        elif way:
+            saved = self.path.with_name("4913") if way == "rename" else self.path
+            saved.write_bytes(text)
+            saved.replace(self.path)
+            self.lines = text.splitlines(keepends=True)
 
 
 @contextmanager
@@ -222,10 +256,9 @@ def watched(person: Person) -> Iterator[None]:
 
         return timed
 
-    names = ("_refuse_unplain", "_wait_until_quiet", "write_all", "_missing")
-    with mock.patch.multiple(
-        appending, **{name: around(getattr(appending, name)) for name in names}
-    ):
+    names = ("_refuse_unplain", "_opened", "append_synced", "_between")
+    steps = {name: around(getattr(appending, name)) for name in names}
+    with mock.patch.multiple(appending, _PAUSE=0, **steps):
         yield
 
 
@@ -245,72 +278,56 @@ SAVES = st.dictionaries(st.integers(1, 24), WHOLE | LINE, max_size=6)
 
 
 @given(start=TEXTS, saves=SAVES)
-def test_whatever_people_save_meanwhile_stays_byte_for_byte_and_ours_stands_there(
+def test_whatever_people_save_meanwhile_stays_byte_for_byte(
     start: bytes, saves: dict[int, tuple[str, bytes]]
 ) -> None:
-    with TemporaryDirectory() as folder, mock.patch.object(appending, "_QUIET", 0.0):
+    with TemporaryDirectory() as folder:
         path = Path(folder) / "DECISIONS.md"
         put(path, start)
         person = Person(path, saves)
         with watched(person):
             try:
-                done = append_and_verify(path, record)
+                append_and_verify(path, record)
             except NotAppended as error:
-                done = None
                 assert error.code is AppendFault.BUSY
             person.tick()
-        content = path.read_bytes()
-    assert_kept(content, person.text)
-    if done is not None:
-        assert find_lines(done.content, RECORD) == done.at
+        rest = path.read_bytes()
+    for line in person.lines:  # nothing but ours between them
+        assert line in rest
+        rest = rest[rest.find(line) + len(line) :]
 
 
-def assert_kept(content: bytes, text: bytes) -> None:
-    """The person's bytes are all there, in their order, with nothing but ours between them."""
-    rest = content
-    for line in text.splitlines(keepends=True):
-        at = rest.find(line)
-        assert at >= 0, (content, text)
-        rest = rest[at + len(line) :]
-
-
-def test_one_who_never_stops_saving_is_told_of_in_the_end(
+def test_what_an_old_buffer_overwrote_is_appended_again_and_told_of_in_the_end(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(path, b"# D\n")
-    read = appending._read
+    saves = [1, 1, 0]
 
-    def overwritten(found: Path) -> bytes:
-        found.write_bytes(b"# D\nfrom an old buffer\n")
-        return read(found)
+    def overwritten(file: FileIO, payload: bytes, **more: Any) -> None:
+        files.append_synced(file, payload, **more)
+        if saves.pop(0):
+            path.write_bytes(b"# D\nfrom an old buffer\n")
 
-    monkeypatch.setattr(appending, "_read", overwritten)
-    monkeypatch.setattr(appending, "_MOST_PAUSE", 0.0)
+    monkeypatch.setattr(appending, "append_synced", overwritten)
+    monkeypatch.setattr(appending, "_PAUSE", 0.0)
+    assert append_and_verify(path, record) == 4
+    path.write_bytes(b"# D\n")
+    saves[:] = [1] * 3
     with pytest.raises(NotAppended) as refusal:
         append_and_verify(path, record, tries=3)
     assert refusal.value.code is AppendFault.BUSY
     assert path.read_bytes() == b"# D\nfrom an old buffer\n"
 
 
-# Others who append
-
-WRITER = """
-import time
-from pathlib import Path
-from astrbot_plugin_scoped_memory.llm_memory.storage.appending import append_and_verify
-def next_number(content):
-    time.sleep(0.005)  # the others would read the same meanwhile
-    return f"## D-{content.count(b'## D-') + 1}\\n".encode()
-for _ in range(8):
-    append_and_verify(Path(sys.argv[1]), next_number, tries=400)
-"""
-
-
-@pytest.mark.process
-def test_several_processes_append_one_after_the_other(path: Path) -> None:
+def test_several_threads_append_one_after_the_other(path: Path) -> None:
     """Each sees what the others have written: no two of them take the same number."""
+
+    def next_number(content: bytes) -> bytes:
+        return f"## D-{content.count(b'## D-') + 1}\n".encode()
+
     put(path, b"# D\n")
-    writers = [subprocess.Popen(program.lines(WRITER, path)) for _ in range(3)]
-    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    with ThreadPoolExecutor(6) as threads:
+        for _ in range(24):
+            threads.submit(append_and_verify, path, next_number)
     headings = [line for line in path.read_bytes().splitlines() if line.startswith(b"## ")]
     assert headings == [f"## D-{number}".encode() for number in range(1, 25)]
