@@ -32,7 +32,6 @@ from ..runtime.supervisor import Supervisor
 from ..service.parts import Parts
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.store_formats import StoreFormats
-from ..storage.private_folder import restrict_contents, restrict_folder
 from ..text.lazy_pattern import compile_all
 
 _LOCK_POLL_SECONDS: Final = 0.2
@@ -100,7 +99,6 @@ class Engine:
         parts = self.parts
         for lock in parts.locks:
             await self._own(lock)
-            await asyncio.to_thread(restrict_folder, lock.path)
         for step in (
             compile_all,
             # Before the index and a search import numpy at the same time, each half of it.
@@ -173,9 +171,7 @@ class Engine:
         await self.parts.souls.follow()
 
     async def _tidy(self) -> None:
-        """Take others' rights from what lies in the folders, and delete what a kill left."""
-        for lock in self.parts.locks:
-            await shielded(asyncio.to_thread(restrict_contents, lock.path))
+        """Delete what a kill left."""
         await shielded(asyncio.to_thread(self.parts.files.remove_stale))
 
     async def _keep_up(

@@ -17,7 +17,6 @@ from ..service.paths import EnginePaths, local_now
 from ..storage.directory_lock import DirectoryLock
 from ..storage.files import scratch_folder
 from ..storage.formats.store_formats import StoreFormats
-from ..storage.private_folder import restrict_contents
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
 from ..transfer.line_files import named_in, write_lines
@@ -37,8 +36,6 @@ def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
     try:
         for lock in locks:
             lock.acquire()
-        for folder in paths.owned:
-            restrict_contents(folder)
         StoreFormats(paths.memory, paths.data, version).open()
         yield
     finally:

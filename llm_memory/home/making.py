@@ -12,7 +12,6 @@ from typing import Final
 from ..errors import HomeError
 from ..service.paths import EnginePaths
 from ..storage.files import PRIVATE, make_folder
-from ..storage.private_folder import restrict_folder
 from ..texts import at
 from ..vault.rules.templates import role_template, shared_templates
 from .clients import Launch
@@ -47,7 +46,6 @@ def make_folders(folders: list[Path], home: Path) -> None:
     if home in folders:
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=PRIVATE)
-    restrict_folder(home)
     for folder in folders:
         make_folder(folder)
 

@@ -1,34 +1,44 @@
 """A directory has one owner at a time, and so has a file, until the owner is gone; who holds a file
-says so in it, and can prove it."""
+says so beside it, and can prove it."""
+
+from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import Engine, build_engine
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import owned
 from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryDraft
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import (
     LOCK_NAME,
     DirectoryLock,
-    FileLocking,
-    MsvcrtLocking,
-    system_locking,
+    is_free,
+    signed_pid,
 )
+from astrbot_plugin_scoped_memory.llm_memory.storage.files import append_durably, replace_durably
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import (
     HeldFile,
     holder,
     is_held_with,
 )
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = pytest.mark.unit
+has_modes = pytest.mark.skipif(os.name == "nt", reason="modes are POSIX's")
+removes_open_files = pytest.mark.skipif(sys.platform == "win32", reason="not there")
 
 OWNER = """
 import time
@@ -65,55 +75,35 @@ def another_process(code: str, path: Path) -> Iterator[tuple[int, str]]:
 # A directory
 
 
-class ScriptedMsvcrt:
-    """Windows' byte locks: of one opener, refused with EACCES to the others."""
-
-    LK_NBLCK = 2
-    LK_UNLCK = 0
-
-    def __init__(self) -> None:
-        self.owners: dict[tuple[int, int], int] = {}
-
-    def locking(self, fd: int, mode: int, length: int) -> None:
-        assert length == 1
-        byte = (os.fstat(fd).st_ino, os.lseek(fd, 0, os.SEEK_CUR))
-        held_by = self.owners.get(byte)
-        if mode == self.LK_NBLCK and held_by is None:
-            self.owners[byte] = fd
-        elif mode == self.LK_UNLCK and held_by == fd:
-            del self.owners[byte]
-        else:
-            raise PermissionError(errno.EACCES, "Permission denied")
-
-
-@pytest.fixture(params=["system", "windows"])
-def locking(request: pytest.FixtureRequest) -> FileLocking:
-    return system_locking() if request.param == "system" else MsvcrtLocking(ScriptedMsvcrt())
-
-
-def test_a_second_opener_is_refused_until_the_first_lets_go(
-    tmp_path: Path, locking: FileLocking
+def test_a_second_opener_is_refused_until_the_first_lets_go_in_whatever_thread(
+    tmp_path: Path,
 ) -> None:
-    first = DirectoryLock(tmp_path / "index", locking=locking)
-    second = DirectoryLock(tmp_path / "index", locking=locking)
+    first, second = DirectoryLock(tmp_path / "index"), DirectoryLock(tmp_path / "index")
+    first.acquire()
     first.acquire()
     with pytest.raises(DirectoryInUse) as refusal:
         second.acquire()
     assert refusal.value.path == os.path.realpath(tmp_path / "index")
-    assert first.held
-    assert not second.held
+    assert (is_free(tmp_path / "index"), signed_pid(tmp_path / "index")) == (False, os.getpid())
+    release = threading.Thread(target=first.release)
+    release.start()
+    release.join()
     first.release()
+    assert signed_pid(tmp_path / "index") is None
+    assert is_free(tmp_path / "index")
     second.acquire()
-    assert second.held
     second.release()
 
 
-def test_the_lock_file_names_its_owner_for_people(tmp_path: Path, locking: FileLocking) -> None:
-    lock = DirectoryLock(tmp_path, locking=locking)
+@removes_open_files
+def test_the_lock_file_stays_when_it_is_given_back(tmp_path: Path) -> None:
+    """Else one who waits for it would lock a file that nobody else looks at."""
+    lock = DirectoryLock(tmp_path)
     lock.acquire()
-    assert (tmp_path / LOCK_NAME).read_text() == f"pid {os.getpid()}\n"
+    number = (tmp_path / LOCK_NAME).stat().st_ino
     lock.release()
-    assert (tmp_path / LOCK_NAME).read_text() == ""
+    assert (tmp_path / LOCK_NAME).stat().st_ino == number
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK_NAME]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
@@ -130,54 +120,12 @@ def test_other_names_of_a_directory_name_the_same(
     lock.release()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
-def test_a_lock_file_that_was_removed_is_made_again(tmp_path: Path) -> None:
-    """Between opening and locking, the file may have become one that nobody else looks at."""
-
-    class Remover:
-        def __init__(self) -> None:
-            self.rounds = 0
-            self._system = system_locking()
-
-        def lock(self, fd: int) -> bool:
-            self.rounds += 1
-            if self.rounds == 1:
-                (tmp_path / LOCK_NAME).unlink()
-            return self._system.lock(fd)
-
-        def unlock(self, fd: int) -> None:
-            self._system.unlock(fd)
-
-    remover = Remover()
-    lock = DirectoryLock(tmp_path, locking=remover)
-    lock.acquire()
-    assert remover.rounds == 2
-    with pytest.raises(DirectoryInUse):
-        DirectoryLock(tmp_path).acquire()
-    lock.release()
-
-
-def test_a_file_system_without_locks_is_an_error_and_holds_nothing(tmp_path: Path) -> None:
-    class Lockless:
-        def lock(self, fd: int) -> bool:
-            raise OSError(errno.ENOLCK, "No locks available")
-
-        def unlock(self, fd: int) -> None:
-            raise AssertionError
-
-    lock = DirectoryLock(tmp_path, locking=Lockless())
-    with pytest.raises(OSError, match="No locks available"):
-        lock.acquire()
-    assert not lock.held
-    lock.release()
-
-
 @pytest.mark.process
 def test_another_process_is_refused_too_and_its_death_frees_the_lock(tmp_path: Path) -> None:
     lock = DirectoryLock(tmp_path / "index")
     with another_process(OWNER, tmp_path / "index") as (pid, said):
         assert said == "held"
-        assert (tmp_path / "index" / LOCK_NAME).read_text() == f"pid {pid}\n"
+        assert signed_pid(tmp_path / "index") == pid
         with pytest.raises(DirectoryInUse):
             lock.acquire()
     lock.acquire()
@@ -216,14 +164,15 @@ def test_nothing_but_the_present_token_is_a_proof(path: Path) -> None:
     assert file.take(WORDS)
     for token in ("", "x", file.token[:-1], f"{file.token}x", "令牌", "\ud800"):
         assert not is_held_with(path, token)
-    copied = path.with_name("qa.lock")
-    copied.write_bytes(path.read_bytes())
-    assert not is_held_with(copied, file.token), "words without the lock"
+    for ending in (".lock", ".json"):
+        copied = path.with_name(f"qa{ending}")
+        copied.write_bytes(path.with_suffix(ending).read_bytes())
+    assert not is_held_with(copied.with_suffix(".lock"), file.token), "words without the lock"
     file.release()
     assert not is_held_with(path, ""), "nobody's token is empty"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no open file is removed there")
+@removes_open_files
 def test_who_holds_a_file_that_was_removed_proves_nothing_to_its_successor(path: Path) -> None:
     former, later = HeldFile(path), HeldFile(path)
     assert former.take(WORDS)
@@ -232,19 +181,17 @@ def test_who_holds_a_file_that_was_removed_proves_nothing_to_its_successor(path:
     assert later.take(WORDS)
     assert is_held_with(path, later.token)
     assert not is_held_with(path, former.token)
-    former.release()
-    assert is_held_with(path, later.token), "giving back the old one gives back nothing else"
     later.release()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes say nothing there")
+@has_modes
 def test_the_token_is_for_this_user_alone_in_one_line(path: Path) -> None:
     path.parent.mkdir(parents=True, mode=0o755)
     file = HeldFile(path)
     assert file.take(WORDS)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    (line,) = path.read_bytes().splitlines(keepends=True)
-    assert line.endswith(b"\n")
+    words = path.with_suffix(".json")
+    assert stat.S_IMODE(words.stat().st_mode) == 0o600
+    (line,) = words.read_bytes().splitlines(keepends=True)
     assert json.loads(line) == {**WORDS, "token": file.token}
     assert len(file.token) == 43
     file.release()
@@ -256,7 +203,7 @@ def test_words_that_cannot_be_read_say_nothing_and_prove_nothing(
 ) -> None:
     file = HeldFile(path)
     assert file.take(WORDS)
-    path.write_bytes(content)
+    path.with_suffix(".json").write_bytes(content)
     assert holder(path) == {}
     assert not is_held_with(path, file.token)
     file.release()
@@ -269,9 +216,101 @@ def test_a_process_that_is_killed_holds_nothing_whatever_words_it_left(path: Pat
         assert is_held_with(path, token)
         assert not file.take(WORDS)
         assert holder(path) == {"client": "codex", "pid": 7}
-    assert token in path.read_text("utf-8"), "nobody was left to remove it"
+    assert token in path.with_suffix(".json").read_text("utf-8"), "nobody was left to remove it"
     assert holder(path) is None
     assert not is_held_with(path, token)
     assert file.take(WORDS)
     assert not is_held_with(path, token)
     file.release()
+
+
+# Other users of the machine
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """As most systems have it: what is made is readable by everybody unless it is asked for."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+async def one_life(root: Path, memory: Path, words: str) -> Engine:
+    """A start of the real engine, in which something is remembered and exported."""
+    paths, settings = EnginePaths.under(root, memory), EngineSettings(scope_map={"a:b:c": "家人"})
+    async with build_engine(paths, settings) as engine:
+        await engine.service.remember(
+            MemoryDraft(words, actor=person(1)), conversation_id=group(777)
+        )
+        admin = person(1, admin=True)
+        await engine.service.export(conversation_id=group(777), actor=admin)
+        assert {"state.sqlite-wal", "exports"} <= {path.name for path in root.rglob("*")}
+        return engine
+
+
+@has_modes
+@pytest.mark.engine
+@pytest.mark.usefixtures("open_umask")
+@pytest.mark.parametrize("there", [False, True], ids=["made by us", "made by others"])
+async def test_what_a_store_holds_is_for_the_bots_user_alone_until_its_owner_opens_it(
+    tmp_path: Path, there: bool
+) -> None:
+    roots = data, memory = tmp_path / "data", tmp_path / "elsewhere/memory"
+    for root in roots if there else ():
+        root.mkdir(parents=True)
+    await one_life(data, memory, "奶奶对花生过敏")
+    for root in roots:
+        assert [p for p in (root, *root.rglob("*")) if mode(p) & 0o077] == []
+    for path in (memory, *memory.rglob("*")):
+        path.chmod(0o750 if path.is_dir() else 0o640)
+    await one_life(data, memory, "爷爷住在四楼")
+    assert {mode(p) for p in (memory, *memory.rglob("*")) if p.is_dir()} == {0o750}
+    assert {mode(path) for path in memory.rglob("*.md")} == {0o640}
+    assert len(list(memory.rglob("*.md"))) == 2
+    assert mode(data) == 0o700
+
+
+def by_lock(folder: Path) -> None:
+    DirectoryLock(folder).acquire()
+
+
+def by_command_line(folder: Path) -> None:
+    with owned(EnginePaths.under(folder)):
+        pass
+
+
+@has_modes
+@pytest.mark.parametrize("take", [by_lock, by_command_line])
+@pytest.mark.parametrize("refused", [False, True], ids=["", "a disk that takes no changes"])
+def test_who_takes_a_folder_first_closes_it_if_he_can(
+    tmp_path: Path,
+    take: Callable[[Path], None],
+    refused: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data").chmod(0o755)
+    with monkeypatch.context() as patch:
+        if refused:
+            patch.setattr(Path, "chmod", read_only)
+        take(tmp_path / "data")
+    assert mode(tmp_path / "data") == (0o755 if refused else 0o700)
+
+
+@has_modes
+def test_a_rewrite_keeps_the_mode_of_the_file(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    path = tmp_path / "a.md"
+    replace_durably(path, b"1")
+    assert mode(path) == 0o600
+    path.chmod(0o644)
+    replace_durably(path, b"2")
+    append_durably(path, b"3")
+    assert mode(path) == 0o644
