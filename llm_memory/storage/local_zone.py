@@ -11,47 +11,35 @@ class MachineZone(tzinfo):
     """Asks the system for the offset at each moment, so that a day before the clocks were changed
     is the day that it was. ``datetime.astimezone`` without a zone keeps today's offset for good.
 
-    It needs no name of the zone, which Windows has others for, and no table of zones.
+    It needs no name of the zone: in a container that is often another one than the clock's.
     """
 
     @override
     def utcoffset(self, at: datetime | None) -> timedelta:
         """From the wall clock to the offset; of an hour that comes twice ``fold`` says which."""
-        if at is None:
-            return self._standard()
-        naive = at.replace(tzinfo=None)
+        naive = (at or datetime.now()).replace(tzinfo=None)  # noqa: DTZ005  (the system's zone)
         try:
             return naive - datetime.fromtimestamp(naive.timestamp(), UTC).replace(tzinfo=None)
         except (OverflowError, OSError, ValueError):  # years that the system cannot count
-            return self._standard()
+            return timedelta(seconds=-time.timezone)
 
     @override
-    def dst(self, at: datetime | None) -> timedelta:
-        """How much of the offset is daylight saving."""
-        return self.utcoffset(at) - self._standard()
+    def dst(self, at: datetime | None) -> None:
+        """Not asked of the system."""
 
     @override
-    def tzname(self, at: datetime | None) -> str:
-        """The system's name for the offset."""
-        return time.tzname[bool(self.dst(at))]
+    def tzname(self, at: datetime | None) -> None:
+        """Not asked of the system."""
 
     @override
     def fromutc(self, at: datetime) -> datetime:
         """From UTC to the wall clock."""
-        moment = at.replace(tzinfo=UTC)
         try:
-            local = datetime.fromtimestamp(moment.timestamp())  # noqa: DTZ006  (the system's zone)
+            local = datetime.fromtimestamp(at.replace(tzinfo=UTC).timestamp())  # noqa: DTZ006
         except (OverflowError, OSError, ValueError):
-            return (moment.replace(tzinfo=None) + self._standard()).replace(tzinfo=self)
+            return at - timedelta(seconds=time.timezone)
         # A timestamp is rounded to microseconds: those of the moment are exact.
         return local.replace(microsecond=at.microsecond, tzinfo=self)
-
-    @staticmethod
-    def _standard() -> timedelta:
-        return timedelta(seconds=-time.timezone)
-
-    def __repr__(self) -> str:
-        return "MachineZone()"
 
 
 MACHINE_ZONE = MachineZone()

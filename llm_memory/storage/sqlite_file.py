@@ -12,8 +12,7 @@ from typing import Any
 
 from ..errors import EngineClosed, StateUnavailable
 from .files import make_folder
-from .formats.peek import peek
-from .formats.schema import Schema
+from .formats.schema import Schema, peek
 from .sqlite import (
     all_or_nothing,
     check,

@@ -53,4 +53,4 @@ def test_now_is_told_in_it(zone: ZoneInfo) -> None:
     now = local_now()
     assert now.tzinfo is MACHINE_ZONE
     assert now.utcoffset() == now.astimezone(zone).utcoffset()
-    assert now.tzname() == now.astimezone(zone).tzname()
+    assert now.strftime("%Y-%m-%d %H") == now.astimezone(zone).strftime("%Y-%m-%d %H")

@@ -8,8 +8,8 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,6 +169,25 @@ async def test_a_stamp_that_a_person_lost_or_broke_refuses_nothing_and_is_writte
     assert f'"format": {VAULT_FORMAT},' in stamp.read_text("utf-8")
 
 
+async def test_a_stamp_that_cannot_be_read_now_is_not_written_over(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be a later version's."""
+    newer_vault(data)
+    before, real = (data / "memory" / STAMP).read_bytes(), Path.open
+
+    def unread(path: Path, *args: Any, **kwargs: Any) -> Any:
+        if path.name == STAMP:
+            raise OSError(5, "Input/output error")
+        return real(path, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", unread)
+        async with running(data, sample.MAP, follow=False):
+            pass
+    assert (data / "memory" / STAMP).read_bytes() == before
+
+
 async def test_a_vault_that_takes_no_stamp_is_read_all_the_same(data: Path) -> None:
     (data / "memory" / STAMP).unlink()
     (data / "memory" / STAMP).mkdir()
@@ -260,49 +279,3 @@ async def test_a_newer_index_is_removed_and_built_anew(data: Path) -> None:
         assert PEANUTS in await rig.texts(QUESTION, group(777))
     assert not (index / "vectors.bin").exists()
     assert JsonManifest(index / "manifest.json").active()
-
-
-# What an older file lacks
-
-
-AS_IN_STATE_2 = """
-CREATE TABLE correction (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, scope TEXT NOT NULL,
-    target TEXT NOT NULL, memory_id TEXT NOT NULL, words TEXT NOT NULL, marks TEXT NOT NULL,
-    person TEXT NOT NULL, who TEXT NOT NULL, said_at TEXT NOT NULL, at TEXT NOT NULL,
-    by TEXT NOT NULL);
-INSERT INTO correction SELECT number, kind, scope, target, memory_id, words, marks, person, who,
-    said_at, at, by FROM deed WHERE kind <> 'purged';
-INSERT INTO meta SELECT 'mark:purged:' || scope || '/' || memory_id, '' FROM deed
-    WHERE kind = 'purged';
-DROP TABLE deed;
-UPDATE meta SET value = '2' WHERE name = 'format';
-"""
-
-
-async def test_what_was_corrected_in_state_2_stays_so_and_comes_back_by_its_id(
-    tmp_path: Path,
-) -> None:
-    admin, where, shrimps = person(9, "管理员", admin=True), group(777), "奶奶对虾过敏"
-    async with running(tmp_path, follow=False) as rig:
-        several = [await rig.stored_id(text, where) for text in ("花在阳台上", "书在柜子里")]
-        edited = await rig.stored_id(PEANUTS, where)
-        purged = await rig.stored_id("门的密码在纸上", where)
-        await rig.engine.service.forget_many(several, conversation_id=where, actor=admin)
-        await rig.edit(edited, shrimps, where, admin)
-        await rig.forget(purged, where, admin, for_good=True)
-    with closing(sqlite3.connect(state_of(tmp_path))) as state:
-        state.executescript(AS_IN_STATE_2)
-    for _ in range(2):
-        async with running(tmp_path, follow=False) as rig:
-            deeds_now = rig.engine.parts.corrected
-            assert len(deeds_now.of_scope("家人")) == 4
-            assert deeds_now.unsealed() == [("家人", purged)]
-            (memory,) = await rig.engine.service.newest(conversation_id=where)
-            said = replace(memory.memory, memory_id="m-again0001", judgment=PEANUTS)
-            assert await rig.engine.parts.handlers.take(memory.scope, [said]) == []
-    async with running(tmp_path, follow=False) as rig:
-        for memory_id in several:
-            back = await rig.restore(memory_id, where, admin)
-            assert is_changed(back, DeedKind.FORGOTTEN, undone=True)
-        assert len(await rig.newest(where)) == 3

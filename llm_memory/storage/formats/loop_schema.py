@@ -40,16 +40,11 @@ CREATE TABLE IF NOT EXISTS style (
     PRIMARY KEY (scope, role, week, axis, direction, person)) WITHOUT ROWID;
 """
 
-_GONE: Final = ("sleep_run", "sleep_day", "sleep_compared", "soul_answer", "turn", "batch")
 LOOP: Final = Schema(
     6,
     TABLES,
-    # Shares are counted by group since 4; the day's whole is in ``spent``. Pauses stand beside the
-    # memories since 5. What is known of nights is a fact since 6, neither a day's journal nor a
-    # probe's verdict is kept, and turns have less columns.
-    older={
-        4: ("DROP TABLE IF EXISTS share",),
-        5: ("DROP TABLE IF EXISTS pause",),
-        6: tuple(f"DROP TABLE IF EXISTS {name}" for name in _GONE),
-    },
+    older=(
+        *("turn", "batch", "share", "pause"),
+        *("sleep_run", "sleep_day", "sleep_compared", "soul_answer"),
+    ),
 )

@@ -1,28 +1,40 @@
-"""The tables of a SQLite file of ours, and the number that they have in ``meta.format``."""
+"""The numbers of on-disk formats, and the tables of a SQLite file, whose number is ``meta.format``.
+
+A newer number is refused, tables and columns that are missing are added.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import re
+import shutil
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
+from ...errors import FormatNewer
 from ..sqlite import fault
-from .numbers import FormatStamp, refuse_newer
-from .peek import peek
 
+_VERSION: Final = re.compile(r"v?\d[\w.+-]{0,39}")
+_LONGEST: Final = 64 * 1024
 _META: Final = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+
+type Written = tuple[int, str]
+"""A format's number, and the version that first wrote it: empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """``older``: by number, the statements that a file of a smaller one needs first."""
+    """``older`` are tables that a file of a smaller number has in another form: they are dropped
+    with what is in them."""
 
     format: int
     tables: str
-    older: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    older: tuple[str, ...] = ()
 
     def complete(
         self, connection: sqlite3.Connection, written_by: str, *, exactly: bool = False
@@ -34,16 +46,14 @@ class Schema:
         ``exactly``.
         """
         connection.execute(_META)
-        stamp = _stamp(connection)
-        if exactly and stamp and stamp.format != self.format:
-            raise fault(sqlite3.SQLITE_FORMAT, f"format {stamp.format}")
-        if stamp is None or stamp.format < self.format:
-            before = self.format if stamp is None else stamp.format
-            for number, statements in self.older.items():
-                for statement in statements if before < number else ():
-                    connection.execute(statement)
-            for name, value in (("format", str(self.format)), ("written_by", written_by)):
-                connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+        number, _ = _written(connection) or (0, "")
+        if exactly and number not in (0, self.format):
+            raise fault(sqlite3.SQLITE_FORMAT, f"format {number}")
+        if number < self.format:
+            for name in self.older:
+                connection.execute(f"DROP TABLE IF EXISTS {name}")
+            for row in (("format", str(self.format)), ("written_by", written_by)):
+                connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
         for statement in self.tables.split(";"):
             connection.execute(statement)
         self._add_columns(connection)
@@ -68,14 +78,54 @@ class Schema:
     def refuse_newer(self, path: Path, version: str) -> None:
         """Raises FormatNewer; leaves no trace. A file that is missing or broken is left to who
         opens it."""
-        if not path.is_file():
-            return
         with contextlib.suppress(sqlite3.Error, OSError), peek(path) as connection:
-            refuse_newer(path, _stamp(connection), self.format, version)
+            refuse_newer(path, _written(connection), self.format, version)
 
 
-def _stamp(connection: sqlite3.Connection) -> FormatStamp | None:
+@contextlib.contextmanager
+def peek(path: Path) -> Iterator[sqlite3.Connection]:
+    """What stands in a SQLite file, its write-ahead log included, as a copy: an ordinary reader
+    makes files beside the database and may checkpoint its log. Raises sqlite3.Error, OSError."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder, path.name)
+        shutil.copyfile(path, copy)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(path.with_name(f"{path.name}-wal"), copy.with_name(f"{copy.name}-wal"))
+        with contextlib.closing(sqlite3.connect(copy)) as connection:
+            yield connection
+
+
+def _written(connection: sqlite3.Connection) -> Written | None:
     """Raises sqlite3.Error."""
     found = dict(connection.execute("SELECT name, value FROM meta").fetchall())
     number = str(found.get("format", ""))
-    return FormatStamp(int(number), found.get("written_by", "")) if number.isdecimal() else None
+    return _stated({**found, "format": int(number) if number.isdecimal() else None})
+
+
+def read_stamp(path: Path) -> Written | None:
+    """What a JSON file says of its format; None where there is none, or it makes no sense. Raises
+    OSError: it may say anything."""
+    if not path.is_file():  # a pipe would hold us up
+        return None
+    with path.open("rb") as file:
+        raw = file.read(_LONGEST)
+    with contextlib.suppress(ValueError, RecursionError):
+        content = json.loads(raw)
+        return _stated(content) if isinstance(content, dict) else None
+    return None
+
+
+def _stated(content: Mapping[str, object]) -> Written | None:
+    number, version = content.get("format"), content.get("written_by")
+    if type(number) is not int or number < 1:  # True is an int, too
+        return None
+    return number, version if isinstance(version, str) else ""
+
+
+def refuse_newer(path: Path, found: Written | None, known: int, version: str) -> None:
+    """Raises FormatNewer if what was found is beyond ``known``; ``version`` is our own."""
+    if found is None or found[0] <= known:
+        return
+    number, writer = found
+    needs = f"≥ {writer}" if _VERSION.fullmatch(writer) else f"> {version or '?'}"
+    raise FormatNewer(str(path), number, known, needs)

@@ -15,7 +15,7 @@ from ...log import logger
 from ..files import replace_durably
 from .loop_schema import LOOP
 from .migration_schema import MIGRATION
-from .numbers import read_stamp, refuse_newer
+from .schema import read_stamp, refuse_newer
 from .state_schema import STATE
 
 VAULT_FORMAT: Final = 1
@@ -35,7 +35,9 @@ class StoreFormats:
 
     def check(self) -> None:
         """Touch nothing. Blocks. Raises FormatNewer."""
-        refuse_newer(self.vault / STAMP, read_stamp(self.vault / STAMP), VAULT_FORMAT, self.version)
+        stamp = self.vault / STAMP
+        with contextlib.suppress(OSError):  # as the vault will say
+            refuse_newer(stamp, read_stamp(stamp), VAULT_FORMAT, self.version)
         for name, schema in _DATABASES.items():
             schema.refuse_newer(self.data / "state" / name, self.version)
 
@@ -43,12 +45,15 @@ class StoreFormats:
         """Then number the vault where a person lost the stamp, and remove the index of a later
         version: it is a cache. Blocks. Raises FormatNewer."""
         self.check()
-        if read_stamp(self.vault / STAMP) is None:
-            content = {"format": VAULT_FORMAT, "written_by": self.version}
-            # A vault that we cannot write to now can be read all the same.
-            with contextlib.suppress(VaultWriteFailed):
-                replace_durably(self.vault / STAMP, (json.dumps(content) + "\n").encode())
-        stamp = read_stamp(self.data / "index" / MANIFEST)
-        if stamp and stamp.format > INDEX_FORMAT:
-            logger.warning("index_newer", format=stamp.format)
-            shutil.rmtree(self.data / "index", ignore_errors=True)
+        stamp, index = self.vault / STAMP, self.data / "index"
+        content = {"format": VAULT_FORMAT, "written_by": self.version}
+        # A vault that we cannot write to now can be read all the same. A stamp that cannot be read
+        # now may be a later version's.
+        with contextlib.suppress(OSError, VaultWriteFailed):
+            if read_stamp(stamp) is None:
+                replace_durably(stamp, (json.dumps(content) + "\n").encode())
+        with contextlib.suppress(OSError):
+            found = read_stamp(index / MANIFEST)
+            if found and found[0] > INDEX_FORMAT:
+                logger.warning("index_newer", format=found[0])
+                shutil.rmtree(index, ignore_errors=True)
