@@ -116,8 +116,8 @@ def first_word(text: str) -> tuple[str, str]:
 
 
 def folded_word(word: str) -> str:
-    """A word of a command as it is compared, of the same length for Chinese ones."""
-    from ...llm_memory.text.traditional import simplified
+    """Words of a command as they are compared, of the same length for Chinese ones."""
+    from ...llm_memory.text.scripts import simplified
 
     return simplified(word.casefold())
 

@@ -30,7 +30,7 @@ from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, error_text, remembered_text
 from ..turn.events import command_rest
 from .call import Asked, Call, Handler, Person, Reply, no, yes
-from .command_words import COMMANDS, CommandWords, Row, first_word, known, nearest
+from .command_words import COMMANDS, CommandWords, Row, first_word, folded_word, known, nearest
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide, soul
 from .file_commands import backup, export, import_, restore
@@ -51,7 +51,7 @@ _NO_MATTER = frozenset({"", "一下", "吧", "了", "now", "please", "现在", "
 
 async def help_(call: Call) -> Reply:
     """List the commands; for an unknown word, suggest the nearest ones."""
-    page = _MORE.get(call.rest, call.rest.lower())
+    page = _MORE.get(folded := folded_word(call.rest), folded)
     if call.actor.admin and page in _MORE.values():
         python, folder = shlex.quote(sys.executable), shlex.quote(str(ROOT))
         line = f"cd {folder} && {python} -m llm_memory restore"
@@ -135,7 +135,7 @@ class Commands:
 
 
 def _misused(call: Call, row: Row) -> str | None:
-    if row.bare and call.rest.lower() not in _NO_MATTER:
+    if row.bare and folded_word(call.rest) not in _NO_MATTER:
         return call.say("outcome.unread_words", words=cut(call.rest))
     if row.usage and len(call.rest.split()) < row.words:
         return call.say(row.usage)

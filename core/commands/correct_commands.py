@@ -52,15 +52,15 @@ _PREVIEW = 80
 def all_of(words: str) -> str | None:
     """Returns whose words are all meant, empty for one's own; None for words that do not begin or
     end with the word for all."""
-    found = _ALL_OF.fullmatch(words) if len(words) <= _LONGEST else None
-    return found and (found["after"] or found["before"] or "")
+    found = _ALL_OF.fullmatch(folded_word(words)) if len(words) <= _LONGEST else None
+    return found and words[slice(*found.span("before" if found["before"] else "after"))]
 
 
 async def forget(call: Call) -> Reply:
     """Move entries to the archive, or purge them: by their speaker or an admin. Words that only one
     memory holds name it."""
     words, _, how = call.rest.rpartition(" ")
-    for_good = how.lower() in _FOR_GOOD
+    for_good = folded_word(how) in _FOR_GOOD
     words = bare(words if for_good else call.rest)
     call.plugin.talk.clear(call.where)
     whose = all_of(words)
@@ -104,7 +104,7 @@ async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> Reply | Non
 async def _ask_for_here(call: Call, words: str, *, for_good: bool) -> Reply | None:
     """Ask before all that was learned from this conversation, or from a day of it, is forgotten, as
     far as this person may: it is counted. None for words that name neither."""
-    said = _HERE.fullmatch(words)
+    said = _HERE.fullmatch(folded_word(words))
     days = said and said["days"].strip(_AROUND)
     spans = find_times(days, call.plugin.clock(), Towards.BACK) if days else ()
     if days is None or (days and [span.words for span in spans] != [days]):
@@ -214,7 +214,7 @@ def named_one(call: Call, words: str) -> str | None:
 def named_several(call: Call, words: str) -> list[str] | None:
     """Returns the ids that are named, each once; None for words that are neither numbers nor ids. A
     number that was not listed is answered."""
-    listed, parts = call.listed, _BETWEEN.split(unicodedata.normalize("NFKC", words))
+    listed, parts = call.listed, _BETWEEN.split(folded_word(unicodedata.normalize("NFKC", words)))
     read = [(_numbers(one, listed), pointed_id(one) or "") for one in parts if one]
     if not read or not all(numbers or pointed for numbers, pointed in read):
         whole = pointed_id(words)  # of a line that ends with its pointer; else they are words

@@ -101,7 +101,7 @@ async def sleep(call: Call) -> Reply:
     """Begin one, or tell of the one that goes on. ``status``: tell of the last one."""
     schedule, say, word = call.plugin.schedule, call.say, folded_word(call.rest)
     report = call.plugin.engine.sleep.report  # of the run that goes on, else of the last one
-    if word and word not in _STATUS:
+    if word and folded_word(word) not in _STATUS:
         return say("outcome.unread_words", words=cut(call.rest))
     if schedule.waiting:
         return say("sleep.waiting", why=say(f"postponed.{schedule.waiting}"))

@@ -35,7 +35,6 @@ from ..runtime.cooperative import cooperative
 from ..text.normalising import estimate_tokens
 from ..text.overlap import content, shortlist
 from ..text.scripts import fold
-from ..text.traditional import simplified
 from .afterwards import UseCounts
 from .embedder_trust import EmbedderTrust
 from .patterns import says
@@ -277,7 +276,7 @@ class CandidateFinder:
             "length": 1.0 if carried else min(length, 1.0),
             "probe": self._weights.probe(self._trust.model, found.vector),
         }
-        how = content(ask.text) if says("how", simplified(fold(ask.text))) else frozenset[str]()
+        how = content(ask.text) if says("how", fold(ask.text)) else frozenset[str]()
         trace.chance, trace.values = order.decide(
             self._weights,
             self._trust.weight(ask.language) if found.similarities else 0.0,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ..text.lazy_pattern import PatternFile
+from ..text.scripts import simplified
 
 PATTERNS: Final = PatternFile("recall/patterns.txt")
 _HEADS = Path(__file__).with_name("heads.json")
@@ -21,5 +22,5 @@ HEADS: Final[dict[str, dict[str, str]]] = {
 
 
 def says(kind: str, text: str) -> bool:
-    """Whether a text holds what a pattern describes."""
-    return PATTERNS[kind].search(text) is not None
+    """Whether a text, in either script, holds what a pattern describes."""
+    return PATTERNS[kind].search(simplified(text)) is not None

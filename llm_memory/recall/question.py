@@ -19,7 +19,7 @@ from ..models.turns import ContextLine, Voice
 from ..scopes.rules.scope_resolution import ids_of
 from ..text.dates.expressions import TimeSpan, Towards, days_named, find_times, towards
 from ..text.normalising import clean
-from ..text.scripts import Language, fold, language_of
+from ..text.scripts import Language, fold, language_of, simplified
 from ..text.stated import CLAUSE, asks
 from .patterns import PATTERNS, says
 from .rules.asked import (
@@ -109,13 +109,15 @@ class Ask:
 def read(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> list[Ask]:
     """The questions of a message: itself, and its parts where it asks for several things, each
     with what was asked before it as context: a second clause asks as often for more of the same.
-    None where nothing is visible in it. ``links`` tells who is the same person."""
-    query = clean(request.query)
+    None where nothing is visible in it. ``links`` tells who is the same person. From here on its
+    words are in one script, as what is indexed."""
+    query = simplified(clean(request.query))
     if len(query) > MAX_QUERY:  # a question stands at either end
         query = f"{query[: MAX_QUERY // 2]} {query[-MAX_QUERY // 2 :]}"
     if not query:
         return []
-    asked, said, parts = [replace(request, query=query)], [*request.context], parts_of(query)
+    said = [replace(one, text=simplified(one.text)) for one in request.context]
+    asked, parts = [replace(request, query=query, context=tuple(said))], parts_of(query)
     for part in parts if len(parts) > 1 else ():
         asked.append(replace(request, query=part, context=tuple(said)))
         said.append(ContextLine(Voice.ASKER, part, now))

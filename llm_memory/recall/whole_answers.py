@@ -20,7 +20,6 @@ from ..models.data_models import MemoryKind, StoredMemory, Topic
 from ..text.dates.expressions import Towards, towards
 from ..text.english import stem
 from ..text.scripts import fold
-from ..text.traditional import simplified
 from .afterwards import UseCounts
 from .patterns import PATTERNS
 from .question import Ask
@@ -146,7 +145,7 @@ class WholeAnswers:
     async def _of_each(self, ask: Ask, words: str) -> list[StoredMemory]:
         """Whatever holds the noun, in any of its forms: who of all has or is what it says."""
         noun, found = words.split()[-1], await self._naming(ask, [words])
-        said = {one: simplified(fold(one.memory.judgment)) for one in found}
+        said = {one: fold(one.memory.judgment) for one in found}
         if not noun.isascii():
             return [one for one, text in said.items() if noun in text]
         latin, asked = PATTERNS["latin"], stem(noun)
@@ -195,7 +194,7 @@ class WholeAnswers:
         return self._heaviest(ask, found.values(), most=None)
 
     def _is_of(self, stored: StoredMemory, asked: OfDays) -> bool:
-        return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))
+        return asked.holds(f"{fold(stored.memory.who)} {self._passages.folded(stored)}")
 
 
 def _called(ask: Ask, name: str) -> tuple[set[str], frozenset[str]]:

@@ -22,7 +22,6 @@ from ..models.soul import Finding
 from ..runtime.cooperative import cooperative
 from ..runtime.lifecycle import Lifespan
 from ..text.scripts import NARROW, WIDE, fold
-from ..text.traditional import simplified
 from ..texts import Said
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.note_book import NoteBook
@@ -129,7 +128,7 @@ def repeated(old: str, new: str, told: Collection[Told] | None) -> tuple[Finding
 
 def _words(text: str) -> list[str]:
     """Returns the words, whatever stands between them; a wide character is one."""
-    folded = _UNSEEN.sub("", simplified(fold(text)))
+    folded = _UNSEEN.sub("", fold(text))
     return NARROW.findall(WIDE.sub(r" \g<0> ", folded))
 
 

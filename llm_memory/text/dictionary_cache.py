@@ -20,7 +20,7 @@ from ..storage.files import replace_durably
 from .word_counts import WordCounts, digest
 
 _KEY_BYTES: Final = 32
-_FORMAT: Final = f"words 3 {sys.byteorder}".encode()
+_FORMAT: Final = f"words 4 {sys.byteorder}".encode()
 _hash: Final = partial(blake2b, digest_size=_KEY_BYTES)
 _LOADING: Final = threading.Lock()
 """The index of words and the embedder want it in the same moment of a first start, and each would

@@ -7,7 +7,7 @@ import hashlib
 import re
 
 from ..models.data_models import Memory
-from .scripts import WIDE, fold
+from .scripts import WIDE, fold, simplified
 
 # Controls but tab and newline; zero-width space, word joiner, byte order mark; direction overrides;
 # tag characters (they smuggle invisible text); lone surrogates. Joiners stay: emoji and
@@ -44,10 +44,10 @@ def normalise(text: str) -> str:
 def same_words(text: str) -> str:
     """What two texts are compared by before one of them is not stored.
 
-    All but the width of blanks and a full stop at the end: signs (3.5 and 35, C++ and C#) and case
-    (a password) mean something.
+    All but the script, the width of blanks and a full stop at the end: signs (3.5 and 35, C++ and
+    C#) and case (a password) mean something.
     """
-    return one_line(text).rstrip("。.!！ ")
+    return one_line(simplified(text)).rstrip("。.!！ ")
 
 
 def preview(text: str, limit: int) -> str:
@@ -67,13 +67,13 @@ def estimate_tokens(text: str) -> int:
 
 
 def embedded_text(memory: Memory) -> str:
-    """What is embedded of a memory: speaker, judgment and tags.
+    """What is embedded of a memory, in one script: speaker, judgment and tags.
 
     The speaker as a prefix makes "what did X say" findable; the reasoning would dilute the vector.
     """
     who = f"{memory.provenance.who}: " if memory.provenance.who else ""
     tags = f" {' '.join(memory.tags)}" if memory.tags else ""
-    return one_line(f"{who}{memory.judgment}{tags}")
+    return one_line(simplified(f"{who}{memory.judgment}{tags}"))
 
 
 def content_hash(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .scripts import simplified
+
 HAN_DIGITS = "零〇一二两三四五六七八九"
 _HAN_VALUES = dict(zip(HAN_DIGITS, (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _SMALL_UNITS = {"十": 10, "百": 100, "千": 1_000}
@@ -23,12 +25,14 @@ _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 
 
 def narrowed(text: str) -> str:
-    """Full-width letters, digits and signs as ASCII, each at its place: the length stays."""
-    return text.translate(_WIDE)
+    """``simplified``, with full-width letters, digits and signs as ASCII: each character stays at
+    its place."""
+    return simplified(text).translate(_WIDE)
 
 
 def han_number(text: str) -> int | None:
     """``二十一`` is 21, ``二〇二六`` 2026, ``三万五`` 35000, ``一百零五`` 105; None for no number.
+    A unit with nothing before it counts one: ``过万`` is past 10000.
 
     A last digit after 百, 千 or 万 counts tens, hundreds, thousands (``三万五``), unless a zero
     stands between (``一百零五``).
@@ -52,7 +56,7 @@ def han_number(text: str) -> int | None:
             digit, after_unit = None, unit
         else:
             unit = _BIG_UNITS[character]
-            total = (total + section + (digit or 0)) * unit
+            total = (total + section + (digit or 0) or 1) * unit
             section, digit, after_unit = 0, None, unit
     if digit and after_unit > 10:
         return total + section + digit * after_unit // 10

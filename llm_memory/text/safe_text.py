@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from .normalising import one_line, preview
-from .scripts import is_invisible
+from .scripts import is_invisible, simplified
 
 _LONGEST_TITLE = 80
 _LONGEST_NAME = 20
@@ -34,9 +34,8 @@ def _spelled(*words: str) -> str:
 
 _OURS = re.compile(
     _spelled(
-        "管理[员員]", "日[记記]", "佚名", "[账帐賬帳][号號]", "日期不[详詳]", "[较較]早",
-        "也[许許]", "未核[实實]", "已了[结結]", "未[决決]", "[笔筆][记記]", "原[话話]",
-        "[没沒]有人[担擔]保", "[别別]人改[写寫][过過]",
+        "管理员", "日记", "佚名", "账号", "日期不详", "较早", "也许", "未核实", "已了结", "未决",
+        "笔记", "原话", "没有人担保", "别人改写过",
     )
     + r"|(?<![a-z])(?:"
     + _spelled(
@@ -70,8 +69,10 @@ def shown_name(name: str) -> str:
 
 
 def _plain_letters(name: str) -> str:
-    """The name with a Latin letter for each that looks like one; as long as it is."""
-    return "".join(unicodedata.normalize("NFD", one)[0] for one in name).translate(_ALIKE)
+    """The name in one script, with a Latin letter for each that looks like one; as long as it
+    is."""
+    plain = "".join(unicodedata.normalize("NFD", one)[0] for one in simplified(name))
+    return plain.translate(_ALIKE)
 
 
 def _is_of_a_name(one: str) -> bool:

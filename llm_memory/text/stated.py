@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from .traditional import simplified
+from .scripts import simplified
 
 type Mood = Literal["stated", "asked", "supposed", "joked"]
 
@@ -18,7 +18,7 @@ ASKS_FOR: Final = re.compile(
 _QUESTION: Final = re.compile(
     r"[?？]\s*$|(?:[呢吗么]|没有?|(?<![好行对是要得])不)\W*(?:[(（][^()（）]*[)）]\W*)?$|"
     r"([\u4e00-\u9fff])[不没]\1|有没有|是否|[能可会]否|"
-    r"好[多久](?![不没了人])|啷个|乜|点解|边[个度位]|係咪|"
+    r"好[多久](?![不没了人])|啷个|乜|点解|边[个度位]|系咪|"
     r"^\W*(?:do|does|did|am|is|are|was|were|has|have|had|will|would|can|could|should|may|might)\s",
     re.IGNORECASE,
 )
@@ -127,17 +127,18 @@ def read(text: str) -> list[tuple[str, Mood]]:
     """Returns the pieces of a text, each with how it is meant."""
     found: list[tuple[str, Mood]] = []
     for sentence in SENTENCE.findall(_STOP.sub("\\1\n", _SPACE.sub("，", text))):
-        if _JOKED.search(sentence):
-            serious = _BUT.search(sentence)
+        plain = simplified(sentence)
+        if _JOKED.search(plain):
+            serious = _BUT.search(plain)
             told = sentence[serious.start() :] if serious else ""
             # It is what was said before that was a joke.
             found = [(piece, "joked") for piece, _ in found] + [(sentence, "joked")]
-            found += [(told, "stated")] if told and not _JOKED.search(told) else []
+            found += [(told, "stated")] if told and not _JOKED.search(simplified(told)) else []
             continue
         if _TAG.search(sentence):
             found.append((sentence, "asked"))
             continue
-        supposed = _SUPPOSED.search(simplified(sentence))
+        supposed = _SUPPOSED.search(plain)
         end = supposed.start() if supposed else len(sentence)
         for clause in CLAUSE.findall(sentence[:end]):
             found += _parted(clause)

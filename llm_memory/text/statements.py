@@ -1,5 +1,6 @@
 """A statement as what it says: words in their order, without differences that mean nothing. Pure.
 
+- It is read in simplified Chinese.
 - Days that words name from the day they were said on are written out (`date_annotation`).
 - Numerals become digits; ``1,000`` becomes ``1000``; ``2.0.1``, ``3:30``, ``C++`` stay whole.
 - Known synonyms become one word, words that say nothing go (``same_meaning``).
@@ -18,6 +19,7 @@ from .dates.date_annotation import resolve_dates
 from .dates.expressions import Precision, TimeSpan, find_times
 from .numerals import ENGLISH_NUMBERS, HAN_NUMERALS, han_number, number
 from .same_meaning import CONTRACTIONS, DEGREES, EMPTY, LIGHT, NEGATIONS, SYNONYMS, TURNS
+from .scripts import simplified
 
 Words = tuple[str, ...]
 
@@ -61,7 +63,7 @@ class Statement:
 
 def statement(text: str, said_at: datetime) -> Statement:
     """What ``text``, said at that local time, says."""
-    text = text.strip()
+    text = simplified(text.strip())
     asked = _ASKED.match(text)
     text = text[asked.end() :] if asked else text
     spans = find_times(text, said_at)

@@ -10,7 +10,7 @@ from typing import Final
 
 from .safe_text import shown_name
 from .same_meaning import PERSONS
-from .traditional import simplified
+from .scripts import simplified
 
 _KIN: Final = "|".join(("妈", "爸", "朋友", "男朋友", "女朋友", *sorted(PERSONS)))
 _APART: Final = re.compile(
@@ -60,7 +60,7 @@ def third_person(text: str, who: str) -> str:
     name = shown_name(who)
     plain = _APART.sub(lambda apart: " " * len(apart[0]), simplified(text))
     found = list(_OWN.finditer(plain))
-    if not found or not name or name in text or _LEFT.search(plain):
+    if not found or not name or simplified(name) in simplified(text) or _LEFT.search(plain):
         return text
     forms = {form for own in found for form, word in own.groupdict().items() if word}
     if _ANY.search(_OWN.sub("", plain)) or ("i" in forms and forms & {"my", "mine", "me"}):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from . import stop_words
 from .dictionary_cache import load_words
@@ -16,6 +16,10 @@ from .english import stem
 from .scripts import Script, letters, normalise, runs
 from .segmenter import Segmenter
 from .word_counts import WordCounts
+
+VERSION: Final = "3"
+"""Of the tokens, beside the digest of the dictionary: anything that changes a token changes one of
+the two."""
 
 
 class _Word(NamedTuple):

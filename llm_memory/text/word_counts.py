@@ -8,6 +8,8 @@ from io import BufferedIOBase
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
+from .scripts import simplified
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -77,8 +79,8 @@ def digest(file: BufferedIOBase) -> bytes:
     """The tables of a dictionary. Takes a second; numpy does most of it.
 
     Args:
-        file: UTF-8 lines of a word, a blank, its count, and what else follows a blank. Of a word
-            that stands there twice the later count holds.
+        file: UTF-8 lines of a word, a blank, its count, and what else follows a blank. Words are
+            taken in one script; of one that stands there twice the greater count holds.
 
     Raises:
         OSError: it cannot be read.
@@ -89,7 +91,8 @@ def digest(file: BufferedIOBase) -> bytes:
     # A page of lines at a time: no call keeps the interpreter from other threads for long.
     pages: list[tuple[Numbers, Numbers, NDArray[np.uint32]]] = []
     while lines := file.readlines(_PAGE_BYTES):
-        pairs = [line.decode().split(" ", 2) for line in lines]
+        page = simplified(b"".join(lines).decode())
+        pairs = [line.split(" ", 2) for line in page.removesuffix("\n").split("\n")]
         words = [pair[0] for pair in pairs]
         pages.append(
             (
@@ -103,7 +106,7 @@ def digest(file: BufferedIOBase) -> bytes:
         raise ValueError("a line that no dictionary has")
     ends, codes, parents = _trie(lengths, letters)
     values = np.zeros(len(codes), dtype=np.int32)
-    values[ends] = counts  # of numbers for the same place numpy keeps the last
+    np.maximum.at(values, ends, counts)
     roots = np.full(int(letters.max()) + 1, -1, dtype=np.int32)
     first = np.flatnonzero(parents < 0)
     roots[codes[first]] = first

@@ -22,7 +22,7 @@ _READ: Final = 300
 _LONGEST: Final = 16
 _PLAIN: Final = re.compile("[^0-9A-Za-z]")
 _ROLE: Final = re.compile(
-    "管理[员員]|超管|群主|主人|系[统統]|官方|[机機]器人|插件|站[长長]|版主|"
+    "管理员|超管|群主|主人|系统|官方|机器人|插件|站长|版主|"
     "(?<![a-z])(?:admin|administrator|owner|system|assistant|moderator|mod|root|bot|official)"
     "(?![a-z])"
 )

@@ -19,7 +19,7 @@ from ...models.data_models import NO_TIME, Memory, MemoryKind, is_plausible
 from ...text.dates.expressions import BARE, Precision, TimeSpan, find_times, is_date
 from ...text.dates.words import FEASTS, WEEKDAYS, chinese, english
 from ...text.numerals import number
-from ...text.traditional import simplified
+from ...text.scripts import simplified
 
 _NAME: Final = "日期"
 _FIELD: Final = re.compile(

@@ -8,6 +8,7 @@ from typing import Final
 
 from ...models.passages import NoteChunk, Passage
 from ...text.normalising import embedded_text, one_line
+from ...text.scripts import simplified
 from .tasks import is_task, task_text
 
 HEADING_SEPARATOR = " › "
@@ -25,16 +26,15 @@ def indexed_text(passage: Passage) -> str:
 
 
 def embedded_passage(passage: Passage) -> str:
-    """Returns the text to embed: for a memory the same as for word search, for a note all its
-    headings and its text, cut to what embedding models read.
+    """Returns the text to embed, in one script: for a memory the same as for word search, for a
+    note all its headings and its text, cut to what embedding models read.
 
     The message before is left out: it is noise where messages are unrelated, and where they are
     related, neighbours raise each other's scores.
     """
     if isinstance(passage, NoteChunk):
-        return one_line(f"{HEADING_SEPARATOR.join(passage.headings)} {body_of(passage)}")[
-            :_LONGEST_EMBEDDED
-        ]
+        text = one_line(f"{HEADING_SEPARATOR.join(passage.headings)} {body_of(passage)}")
+        return simplified(text[:_LONGEST_EMBEDDED])
     return embedded_text(passage.memory)
 
 

@@ -18,16 +18,13 @@ from ...runtime.cooperative import cooperative
 from ...storage.files import make_folder
 from ...storage.imports import import_whole
 from ...storage.sqlite import check, checkpoint_wal, connect, connect_numbered, remove
-from ...text.tokenizer import Tokenizer
+from ...text.tokenizer import VERSION, Tokenizer
 from ..lexical_port import LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
 from . import lexical_search
 from .question import Question, coverages, holding_all
 from .scoring import best_places, scores
 from .tables import FORMAT, LOOK, SCHEMA, Words, scope_number, write
 
-VERSION: Final = "2"
-"""Of the tokens, with the digest of the dictionary behind it. Anything that changes a token changes
-one of the two, and the index is made again."""
 _WAIT_SECONDS: Final = 1.0
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)

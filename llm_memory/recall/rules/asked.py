@@ -24,7 +24,6 @@ from ...text.normalising import one_line
 from ...text.scripts import fold
 from ...text.stated import ASKS_FOR, asks
 from ...text.stop_words import CHINESE, ENGLISH
-from ...text.traditional import simplified
 from ...text.turn_text import spoken
 from ..patterns import HEADS, PATTERNS, says
 
@@ -62,7 +61,7 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class OfDays:
     """What is asked of the days: ``all`` that lies on them, or what holds one of ``left``, of the
-    words beside those that ask, folded and simplified; where not all is asked for, characters and
+    words beside those that ask, folded; where not all is asked for, characters and
     beginnings. ``own``: of the asker's own days, where whatever lies on the very day may matter."""
 
     all: bool
@@ -70,7 +69,7 @@ class OfDays:
     own: bool = False
 
     def holds(self, text: str) -> bool:
-        """Whether a text, folded and simplified, holds one of ``left``."""
+        """Whether a folded text holds one of ``left``."""
         return any(
             re.search(rf"(?<![^\W_]){re.escape(part)}", text) if part.isascii() else part in text
             for part in self.left
@@ -182,7 +181,7 @@ def only_asks(text: str) -> bool:
 
 
 def _plain(subject: str) -> str:
-    return simplified(fold(subject)).replace("’", "'").strip()
+    return fold(subject).replace("’", "'").strip()
 
 
 def _may_be_name(words: list[str]) -> bool:
@@ -218,7 +217,6 @@ class Talk:
 def asks_of_talk(query: str, subject: str) -> bool:
     """Whether a message asks for something and names nothing: the talk before is what is asked for.
     ``subject`` is the query without the times that it names."""
-    query, subject = simplified(query), simplified(subject)
     if not names_nothing(subject) or says("small_talk", query) or not asks(query):
         return False
     empty, person = is_empty(subject), says("person", query)
@@ -239,7 +237,7 @@ def names_nothing(text: str) -> bool:
 def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
     """What of ``lines``, the earliest first, is context of a question asked now."""
     carried, whole = asks_of_talk(query, subject), asked_for(subject)
-    asks_for_nothing = not carried and is_empty(simplified(subject))
+    asks_for_nothing = not carried and is_empty(subject)
     if asks_for_nothing or (whole is not None and whole.topic):
         return Talk()
     heard = {voice: list[str]() for voice in Voice}
@@ -250,7 +248,7 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
     quoted = "".join(heard[Voice.QUOTED][-1:])[:MOST_CHARS]
     texts = (" ".join(own), "".join(heard[Voice.BOT][-1:])[:MOST_ANSWER], quoted)
     parts = {voice: text for voice, text in zip(Voice, texts, strict=True) if text}
-    named = (one for one in (quoted, *reversed(own)) if not names_nothing(simplified(one)))
+    named = (one for one in (quoted, *reversed(own)) if not names_nothing(one))
     before = next(named, "")
     if carried and not before:  # where nothing was named either, there is nothing to ask for
         return Talk()

@@ -29,6 +29,7 @@ from ...models.passages import Key, NoteChunk, Passage, place_name
 from ...models.recall import DropReason
 from ...text.numerals import number
 from ...text.overlap import content
+from ...text.scripts import simplified
 from ...text.statements import agree, statement
 from ..patterns import PATTERNS, says
 from ..weights import Linear
@@ -217,13 +218,13 @@ class Statement:
     @classmethod
     def of(cls, memory: Memory, names: frozenset[str]) -> Statement:
         """``names``: of all speakers."""
-        text, found = memory.judgment[:_READ], PATTERNS["value"]
-        own, named = speaks_of_own(text), {name for name in names if name in text}
+        text, found = simplified(memory.judgment[:_READ]), PATTERNS["value"]
+        own, named = speaks_of_own(text), {one for one in map(simplified, names) if one in text}
         rest = found.sub(" ", text)
         for name in sorted(named, key=len, reverse=True):
             rest = rest.replace(name, " ")
         if own:
-            named |= {memory.provenance.who} - {""}
+            named |= {simplified(memory.provenance.who)} - {""}
         values = defaultdict[str, set[str]](set)
         for one in found.finditer(text):
             day, said = one["day"] or one["weekday"], one["count"] or one["word"]
@@ -353,5 +354,8 @@ def may_follow(old: Statement, new: Statement) -> bool:
     pairs = ((old, new), (new, old))
     return _same_voice(old.memory, new.memory) or (
         not (old.own and new.own)
-        and all(not one.own or one.memory.provenance.who in other.named for one, other in pairs)
+        and all(
+            not one.own or simplified(one.memory.provenance.who) in other.named
+            for one, other in pairs
+        )
     )

@@ -21,7 +21,7 @@ from typing import Final
 from ...models.loop import UNMAPPED, WaitingLine
 from ...models.turns import QueuedTurn
 from ...remember.rules.gate import says_nothing
-from ...text.scripts import WIDE
+from ...text.scripts import WIDE, simplified
 from ...text.stated import asks
 from .prompt import LEAST_TOKENS, REPLY_TOKENS
 
@@ -101,12 +101,14 @@ def is_due(
 
 def worth_of(turn: QueuedTurn) -> float:
     """Returns 1 for a turn of which some clause states something, a fifth for any other."""
-    return 1.0 if any(map(_is_statement, _CLAUSE_ENDS.split(turn.user_text))) else _LITTLE
+    return (
+        1.0 if any(map(_is_statement, _CLAUSE_ENDS.split(simplified(turn.user_text)))) else _LITTLE
+    )
 
 
 def tells_something(text: str) -> bool:
     """Returns whether a text states enough to be recalled verbatim before reflection read it."""
-    stated = " ".join(filter(_is_statement, _CLAUSE_ENDS.split(text)))
+    stated = " ".join(filter(_is_statement, _CLAUSE_ENDS.split(simplified(text))))
     return len(WIDE.findall(stated)) >= _TOLD_HAN or len(_WORD.findall(stated)) >= _TOLD_WORDS
 
 

@@ -6,7 +6,6 @@ Each is brought into one form, so that 三千 and 3000, 下周三 and its date, 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -17,8 +16,8 @@ from ...text.dates.expressions import BARE, find_times
 from ...text.dates.words import MONTHS, WEEKDAYS
 from ...text.numerals import ENGLISH_NUMBERS, number
 from ...text.overlap import holds
+from ...text.scripts import fold
 from ...text.stop_words import ENGLISH
-from ...text.traditional import simplified
 from . import GROUNDING
 
 _UNITS: Final = {
@@ -72,7 +71,7 @@ class Figure:
 
 def plain(text: str) -> str:
     """Returns a text in one width, case and script."""
-    told = simplified(unicodedata.normalize("NFKC", text)).casefold()
+    told = fold(text)
     told = told.replace("’", "'").replace("百分之", "")
     told = GROUNDING["no_apostrophe"].sub(r"\1n't", told)
     told = GROUNDING["slashed"].sub(r"\1月\2日", told)

@@ -19,7 +19,7 @@ from ...recall.rules.tell_once import claiming_nothing
 from ...text.english import stem
 from ...text.normalising import clean
 from ...text.overlap import CHANGED, content, pieces
-from ...text.scripts import fold
+from ...text.scripts import fold, simplified
 from ...text.stated import SENTENCE, Mood, read, supposes
 from ...texts import Texts
 from . import GROUNDING
@@ -43,7 +43,7 @@ _FINAL: Final[tuple[Fault, ...]] = ("foreign", "unstated")
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """A clause of an item, or what a person said, or assented to, in a turn."""
+    """A clause of an item, or what a person said, or assented to, in a turn; in one script."""
 
     text: str
     turn: QueuedTurn | None = None
@@ -51,7 +51,7 @@ class Words:
     @property
     def who(self) -> str:
         """The name of who said it, empty for nobody."""
-        return self.turn.who if self.turn else ""
+        return simplified(self.turn.who) if self.turn else ""
 
     @cached_property
     def plain(self) -> str:
@@ -111,9 +111,9 @@ class Talk:
         for before, turn in zip((None, *turns), turns, strict=False):
             if before is not None and Words(turn.user_text).has("assent"):
                 own = before.user_text if before.person != turn.person else ""
-                said += [Words(one, turn) for one in (before.reply_text, own)]
+                said += [Words(simplified(one), turn) for one in (before.reply_text, own)]
             said = _corrected(said, turn)
-            text, plainly = turn.user_text, plain(turn.user_text)
+            text, plainly = simplified(turn.user_text), plain(turn.user_text)
             if slip := GROUNDING["misspoke"].search(plainly):
                 since = plainly[slip.start() :]
                 text = _left(plainly[: slip.start()], since, turn.observed_at) + since
@@ -140,7 +140,7 @@ class Talk:
     @cached_property
     def speakers(self) -> list[str]:
         """The names of the speakers who have one."""
-        return [*filter(None, self.names.values())]
+        return [simplified(name) for name in self.names.values() if name]
 
     def put_right(self, new: NewMemory) -> NewMemory:
         """Returns an item with names for labels, and without a day that nobody named."""
@@ -151,7 +151,7 @@ class Talk:
         return replace(
             new,
             judgment=self._named(new.judgment, speaker),
-            reasoning="" if GROUNDING["label"].search(reasoning) else reasoning,
+            reasoning="" if GROUNDING["label"].search(simplified(reasoning)) else reasoning,
             asks=tuple(self._named(ask, speaker) for ask in new.asks),
             when=new.when if self._may_be(new.when) else "",
         )
@@ -159,14 +159,15 @@ class Talk:
     def _named(self, text: str, speaker: str) -> str:
         """Returns a text with names in place of the prompt's labels, unless people said these."""
 
-        def put(match: re.Match[str]) -> str:
-            if plain(match[0]).strip() in self.evidence.text:
-                return match[0]
-            if match["label"]:
-                return self.names.get(match["label"]) or match[0]
-            return (speaker or match[0]) if match["user"] else ""
-
-        return GROUNDING["label"].sub(put, text).strip()
+        parts, end = list[str](), 0
+        for match in GROUNDING["label"].finditer(simplified(text)):
+            put = text[slice(*match.span())]
+            if plain(put).strip() not in self.evidence.text:
+                named = self.names.get(match["label"]) if match["label"] else speaker
+                put = (named or put) if match["label"] or match["user"] else ""
+            parts += [text[end : match.start()], put]
+            end = match.end()
+        return "".join([*parts, text[end:]]).strip()
 
     def _may_be(self, when: str) -> bool:
         """Returns whether a day is one that was named or, where none was, one of these years."""
@@ -182,6 +183,7 @@ class Talk:
     def fault(self, text: str, old: str) -> tuple[Fault, str] | None:
         """Returns what is wrong with a memory, and in which of its words; None where it may stand.
         ``old``: what it corrects, empty for nothing."""
+        text = simplified(text)
         bare = re.sub("|".join(map(re.escape, self.speakers)) or "$^", " ", text)
         wanted = content(plain(bare)) or content(plain(text))
         said = self.stated | content(plain(old))
@@ -374,7 +376,10 @@ def _joined(first: ReflectionReply, second: ReflectionReply) -> ReflectionReply:
 
 def _complaint(talk: Talk, prompt: Prompt, text: str, words: str) -> str:
     """Returns what the model is told of an item that it can put right: what was said beside it."""
-    beside = " / ".join(piece.text.strip() for piece in talk.nearest(Words(text), text)[:2])
+    plain_text = simplified(text)
+    beside = " / ".join(
+        piece.text.strip() for piece in talk.nearest(Words(plain_text), plain_text)[:2]
+    )
     said = {"text": as_data(text), "words": as_data(words.strip()), "beside": as_data(beside)}
     return Texts.of(prompt.spoken).say("reader.not_said", **said)
 

@@ -15,6 +15,7 @@ from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
 from ...remember.rules.gate import order_like
 from ...text.overlap import CHANGED, content, holds
+from ...text.scripts import simplified
 from ...text.stated import CLAUSE, SENTENCE, stated
 from . import GROUNDING
 from .figures import plain
@@ -109,7 +110,9 @@ def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn, *, known: bool)
     fact = not stored.scope.is_public and topic_of(stored.path) in _SHARED
     shared = fact or old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
     own_debt = (
-        turn.who and _DEBT.search(old.judgment) is not None and holds(plain(text), plain(turn.who))
+        turn.who
+        and _DEBT.search(simplified(old.judgment)) is not None
+        and holds(plain(text), plain(turn.who))
     )
     here = old.provenance.conversation == turn.conversation
     return shared and here and not own_debt and _changes(stated(turn.user_text))
@@ -132,11 +135,14 @@ def rules_said(text: str) -> list[str]:
     以后你回答不要超过三句话. Only the admin's own words are examined, so no text can manipulate the
     model into a rule. A one-time order (你必须马上回答), reported speech, a question, or an attempt
     to override existing rules is none."""
-    said = (_BEFORE.sub("", sentence.strip()).strip() for sentence in SENTENCE.findall(text))
-    return list(dict.fromkeys(one.rstrip("。；;.\n ") for one in said if _is_rule(one)))
+    said = [sentence.strip() for sentence in SENTENCE.findall(text)]
+    openings = [_BEFORE.match(simplified(one)) for one in said]
+    rules = (one[first.end() if first else 0 :] for one, first in zip(said, openings, strict=True))
+    return list(dict.fromkeys(one.strip().rstrip("。；;.\n ") for one in rules if _is_rule(one)))
 
 
 def _is_rule(words: str) -> bool:
+    words = simplified(words.strip())
     lasts = 0 < len(words) <= _LONGEST_RULE and _LASTING.search(words) is not None
     is_doubtful = _REPORTED.search(words) or _OPEN.search(words)
     return lasts and not is_doubtful and order_like(words) == "standing"

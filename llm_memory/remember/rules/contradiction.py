@@ -22,7 +22,7 @@ from ...recall.rules.tell_once import features, may_follow, weight
 from ...recall.weights import Linear
 from ...text.overlap import content, is_model_worded
 from ...text.same_meaning import LIGHT, NEGATIONS, PERSONS
-from ...text.scripts import fold
+from ...text.scripts import fold, simplified
 from ...text.statements import Statement, Words, agree, statement
 from . import GATE
 from .corrected import named
@@ -64,11 +64,11 @@ class Taken:
 
 def takes_back(draft: MemoryDraft) -> Taken:
     """How a draft takes something back, by its words or by those that a model has heard."""
-    found = _taken_back(draft.judgment)
+    found = _taken_back(simplified(draft.judgment))
     if draft.heard is None or found.corrects:
         return found
     name = "" if draft.actor is None else draft.actor.name
-    heard = _taken_back(draft.heard)
+    heard = _taken_back(simplified(draft.heard))
     if heard.corrects and not is_model_worded(draft.judgment, draft.heard, name):
         return replace(heard, said=draft.judgment)
     return found
@@ -121,14 +121,17 @@ def tells_of_the_same(new: Memory, old: Memory, heard: str, model: Linear) -> bo
     its words, or because they share any and it is told of as something that changes. ``heard``: the
     words that it was made of."""
     mine, yours = _read(new), _read(old)
-    changes = any(map(GATE["changed"].search, (new.judgment, heard)))
+    changes = any(map(GATE["changed"].search, map(simplified, (new.judgment, heard))))
     return may_follow(yours, mine) and (changes or model.score(features(yours, mine)) > _PERHAPS)
 
 
 def _read(memory: Memory) -> Read:
-    """A memory with its speaker's name for the first person; his own if it speaks of him."""
-    text, who = named(memory.judgment, memory.provenance.who), memory.provenance.who
-    read = Read.of(replace(memory, judgment=text), frozenset({who} - {""}))
+    """A memory in one script, with its speaker's name for the first person; his own if it speaks
+    of him."""
+    who = simplified(memory.provenance.who)
+    text = named(simplified(memory.judgment), who)
+    of_one = replace(memory, judgment=text, provenance=replace(memory.provenance, who=who))
+    read = Read.of(of_one, frozenset({who} - {""}))
     own = bool(who) and who in text
     return replace(read, own=own, named=frozenset({who}) if own else frozenset())
 
@@ -167,7 +170,7 @@ def _ends(new: str, old: str, names: frozenset[str]) -> bool:
     denied = (deed["han"] or fold(deed["latin"])[:4]) if deed else ""
     others = any(person in fold(old) and person not in fold(new) for person in PERSONS)
     # Who is no longer 当 something, is no longer what the old statement calls them.
-    if denied not in f"{fold(old)}当當做任" or others:
+    if denied not in f"{fold(old)}当做任" or others:
         return False
     return len(left & content(old)) > _MOST * len(left)
 
@@ -193,13 +196,13 @@ def contradicts(new: Memory, old: Memory) -> bool:
     if not mine.clauses or not yours.clauses or agree(mine.words, yours.words):
         return False
     one, other = mine.clauses[0], yours.clauses[0]
-    told = all(GATE["tells_value"].match(said.judgment) for said in (new, old))
+    told = all(GATE["tells_value"].match(simplified(said.judgment)) for said in (new, old))
     return _is_negated(one, other) or _differ(one, other, _LEAST - told)
 
 
 def _statement(said: Memory) -> Statement:
     # ``statement`` takes the 不过 of 不过敏 for "but".
-    text = said.judgment.replace("不过敏", "没过敏")
+    text = simplified(said.judgment).replace("不过敏", "没过敏")
     text = GATE["no_more"].sub(lambda one: "not" if one[0][0] in "nN" else "", text)
     return statement(text, said.created_at)
 

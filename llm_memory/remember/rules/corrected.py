@@ -21,6 +21,7 @@ from ...text.dates.date_annotation import without_weekday_dates
 from ...text.normalising import derived_id
 from ...text.overlap import content
 from ...text.same_meaning import LIGHT, PERSONS, TURNS
+from ...text.scripts import simplified
 from ...text.statements import Statement, Words, agree, extends, statement
 
 _PIECE: Final = re.compile(
@@ -38,7 +39,7 @@ _LEAST_SHARED: Final = 4
 _SHARED, _NEW = 0.7, 0.2
 """A clause says a statement otherwise if it has this share of the statement's words, or if so few
 of its own words are new. A Han character counts one, a word or number two."""
-_POINTING: Final = frozenset({"这", "這", "那", "此", "this", "that", "it"})
+_POINTING: Final = frozenset({"这", "那", "此", "this", "that", "it"})
 _MOST_COMMENT: Final = 6
 """A clause that begins with one of these and weighs no more, as above, may be a comment."""
 _NAMED: Final = (
@@ -124,7 +125,7 @@ def copies(turn: QueuedTurn) -> frozenset[str]:
 
 def answered(text: str, who: str) -> str:
     """Returns ``text``, said to a person, with that person's name in place of the second person."""
-    return _ADDRESSED.sub(lambda _: who, text) if who else text
+    return _ADDRESSED.sub(lambda _: who, simplified(text)) if who else text
 
 
 def marks_of(removed: Removed) -> tuple[str, ...]:

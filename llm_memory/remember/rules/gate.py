@@ -28,8 +28,7 @@ from ...models.data_models import (
 from ...text.dates.expressions import Precision, find_times
 from ...text.normalising import SENTENCE_ENDS, clean, one_line
 from ...text.numerals import narrowed
-from ...text.scripts import WIDE, fold
-from ...text.traditional import simplified
+from ...text.scripts import WIDE, fold, simplified
 from . import GATE
 
 MAX_JUDGMENT = 2_000
@@ -101,9 +100,9 @@ def _is_data(text: str) -> bool:
 def passing(text: str) -> dict[str, str]:
     """Returns why a statement will not last, ``dispute`` (still open) or ``stale`` (for now), and
     the words that say so."""
-    said = GATE["mentioned"].sub("", text)
+    said = GATE["mentioned"].sub(lambda match: " " * len(match[0]), simplified(text))
     found = {reason: GATE[reason].search(said) for reason in ("dispute", "stale")}
-    return {reason: match[0] for reason, match in found.items() if match is not None}
+    return {why: text[one.start() : one.end()] for why, one in found.items() if one is not None}
 
 
 def is_off_the_record(text: str) -> bool:
@@ -132,7 +131,7 @@ def without_forget_wishes(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return simplified(narrowed(text)).replace("\u2019", "'")
+    return narrowed(text).replace("\u2019", "'")
 
 
 _EACH_END: Final = 5_000
@@ -148,7 +147,7 @@ def is_confidence(text: str) -> bool:
     that names secrecy without asking for it (保密协议, 不用保密, a title) does not."""
     if len(text) > 2 * _EACH_END:  # a request for silence is before or after its subject
         text = f"{text[:_EACH_END]}\n{text[-_EACH_END:]}"
-    plain = GATE["work_title"].sub(" ", simplified(_seen(text).replace("’", "'")))
+    plain = GATE["work_title"].sub(" ", _seen(text).replace("’", "'"))
     return any(_asks(language, plain) for language in ("zh", "en"))
 
 
@@ -168,7 +167,7 @@ def _asks(language: str, text: str) -> bool:
 
 
 def _seen(text: str) -> str:
-    return _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    return _UNSEEN.sub("", simplified(unicodedata.normalize("NFKC", text)))
 
 
 def order_like(text: str) -> Order | None:
@@ -183,7 +182,7 @@ def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
     """True if a speaker's text is shown as a quotation: an order that is not vouched for. A label:
     its origin keeps it from being obeyed. An order inside quotation marks is reported speech; from
     a trusted speaker, whose order would become a rule, it counts as one all the same."""
-    said = "\n".join(texts)
+    said = simplified("\n".join(texts))
     unquoted = said if trusted else GATE["reported"].sub(" ", said)
     like = order_like(unquoted if unquoted.strip() else said)
     return like == "takeover" or (like == "standing" and not trusted)
@@ -211,6 +210,7 @@ def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
     lasting state of a person or a thing, unless it has a day."""
     if kind in _BY_KIND:
         return _BY_KIND[kind]
+    text = simplified(text)
     if kind is MemoryKind.EVENT:
         if GATE["decision"].search(text):
             return Topic.DECISIONS

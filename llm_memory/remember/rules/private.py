@@ -11,6 +11,7 @@ from dataclasses import replace
 from ...models.data_models import MemoryDraft, Refused
 from ...models.settings import PrivacyMode
 from ...text.numerals import narrowed
+from ...text.scripts import simplified
 from . import GATE
 
 Span = tuple[str, int, int]
@@ -74,7 +75,9 @@ def protect(draft: MemoryDraft, mode: PrivacyMode) -> MemoryDraft | Refused:
         asks=tuple(dict.fromkeys(map(without, draft.asks))),
         context=without(draft.context),
     )
-    says_more = any(map(str.isalnum, GATE["names_of_private"].sub(" ", cleared.judgment)))
+    says_more = any(
+        map(str.isalnum, GATE["names_of_private"].sub(" ", simplified(cleared.judgment)))
+    )
     if kinds and (mode is PrivacyMode.REJECT or not says_more):
         return Refused("private", private=tuple(kinds))
     hidden, actor = tuple(kinds), draft.actor  # of a name it is not told

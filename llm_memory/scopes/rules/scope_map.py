@@ -17,7 +17,6 @@ from ...models.settings import MapPast, ScopeMap
 from ...models.status import Notice
 from ...text.normalising import clean
 from ...text.scripts import fold
-from ...text.traditional import simplified
 
 PERSONA_PREFIX: Final = "persona:"
 _KINDS: Final = {str(kind).lower(): kind for kind in ConversationKind} | {
@@ -85,7 +84,7 @@ def near_name(name: str, known: Iterable[str]) -> str:
 
 
 def _is_near(name: str, known: str) -> bool:
-    one, other = simplified(fold(name)), simplified(fold(known))
+    one, other = fold(name), fold(known)
     steps = SequenceMatcher(None, one, other).get_opcodes()
     changed = [(one[i:j], other[k:m]) for step, i, j, k, m in steps if step != "equal"]
     a_letter = len(steps) > len(changed) == 1 and max(map(len, changed[0])) == 1

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from itertools import zip_longest
 
-from ..traditional import simplified
+from ..scripts import simplified
 from .expressions import BARE, PERHAPS, Precision, TimeSpan, find_times, is_date
 
 _KEPT = re.compile(

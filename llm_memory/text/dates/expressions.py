@@ -26,7 +26,6 @@ from typing import TypeGuard
 
 from ..lazy_pattern import lazy_pattern
 from ..numerals import narrowed
-from ..traditional import simplified
 from . import chinese, english
 from .meanings import meaning
 from .spans import Moment, Precision, TimeSpan, Towards
@@ -98,16 +97,11 @@ _TO_COME = lazy_pattern(
 
 def towards(query: str) -> Towards:
     """Where a question looks for a date that comes again and again."""
-    narrow = _read(query)
+    narrow = narrowed(query)
     over, to_come = _OVER.search(narrow), _TO_COME.search(narrow)
     if bool(over) is bool(to_come):
         return Towards.NEAR
     return Towards.BACK if over else Towards.AHEAD
-
-
-def _read(text: str) -> str:
-    """The text as the patterns read it, each character at its place."""
-    return simplified(narrowed(text))
 
 
 def find_times(text: str, now: datetime, look: Towards = Towards.TOLD) -> tuple[TimeSpan, ...]:
@@ -119,7 +113,7 @@ def find_times(text: str, now: datetime, look: Towards = Towards.TOLD) -> tuple[
         look: Where it looks for a date that comes again and again; see the module.
     """
     moment = Moment(now, look)
-    narrow = _read(text)
+    narrow = narrowed(text)
     spans: list[TimeSpan] = []
     end = 0
     for first, minus_last, days in sorted(_matches(narrow, moment), key=lambda found: found[:2]):

@@ -6,7 +6,6 @@ from datetime import datetime, time, timedelta
 
 from ..lazy_pattern import lazy_pattern
 from ..numerals import ENGLISH_NUMBERS, HAN_NUMERALS, narrowed, number
-from ..traditional import simplified
 from .expressions import find_times
 from .spans import Towards
 from .words import UNIT_DAYS, UNIT_HOURS, plain
@@ -47,7 +46,7 @@ _BESIDE = lazy_pattern(
 def end_of(text: str, now: datetime) -> datetime | None:
     """The moment, after ``now``, at which ends what lasts as long as ``text`` says; None where it
     says no time, or more than that."""
-    said = simplified(plain(narrowed(text)))
+    said = plain(narrowed(text))
     try:
         end = _after(said, now) or _at(said, now)
     except (OverflowError, ValueError):  # no such moment

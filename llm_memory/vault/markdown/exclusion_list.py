@@ -18,7 +18,6 @@ from typing import Final
 from ...text.normalising import SENTENCE_ENDS
 from ...text.overlap import holds
 from ...text.scripts import normalise
-from ...text.traditional import simplified
 from .topic_file import BOM, newline_of
 
 HEADING: Final = "从不记"
@@ -41,7 +40,7 @@ class Exclusion:
 
     def holds_in(self, text: str) -> bool:
         """True if a text has the words, in either script."""
-        return holds(_folded(text), _folded(self.words))
+        return holds(normalise(text), normalise(self.words))
 
 
 def exclusions_of(text: str) -> tuple[Exclusion, ...]:
@@ -110,7 +109,3 @@ def _read(line: str) -> Exclusion | None:
 def _written(one: Exclusion) -> str:
     said_by = f" <!-- {one.person} {one.who}".rstrip() + " -->" if one.person else ""
     return f"- {one.words}{said_by}"
-
-
-def _folded(text: str) -> str:
-    return simplified(normalise(text))
