@@ -132,7 +132,7 @@ class Pace:
         debounce_seconds: A changed file is read once nothing more changes for so long.
         quiet_seconds: A file is written into, and what is missing in it taken for deleted, once it
             is unchanged for so long.
-        rare_scan_seconds: Between two scans where a watcher reports changes, for what it may miss.
+        scan_seconds: Between two scans of the files, for what no watcher reports.
     """
 
     retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 60.0)
@@ -145,7 +145,6 @@ class Pace:
     debounce_seconds: float = 1.5
     quiet_seconds: float = 5.0
     scan_seconds: float = 60.0
-    rare_scan_seconds: float = 600.0
 
     def retry(self, failures: int) -> float:
         """Seconds to wait where ``failures`` attempts have failed before this one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..errors import VaultWriteFailed
@@ -19,28 +20,20 @@ class FileReports:
 
     def __init__(self, notices: NoticeBoard) -> None:
         self._notices = notices
-        self._reported: set[str] = set()
 
-    def broken(self, reports: Iterable[FileReport], unread: set[FileKey]) -> None:
-        """Report files that are skipped. Notices about ``unread`` files are kept."""
-        current: set[str] = set()
-        for report in reports:
-            subject = f"{report.scope}/{report.path}:{report.reason}"
-            params = {"scope": report.scope, "path": report.path, "reason": report.reason}
-            self._notices.post(Notice("vault_file_broken", subject, params))
-            current.add(subject)
-        kept = {f"{scope}/{path}" for scope, path in unread}
-        for subject in self._reported - current:
-            if subject.rpartition(":")[0] in kept:
-                current.add(subject)
-            else:
-                self._notices.clear("vault_file_broken", subject)
-        self._reported = current
-
-    @property
-    def is_broken(self) -> bool:
-        """True while some file is reported as skipped."""
-        return bool(self._reported)
+    def broken(self, reports: Iterable[FileReport]) -> None:
+        """Report all files that are skipped."""
+        self._show(
+            "vault_file_broken",
+            {
+                f"{one.scope}/{one.path}:{one.reason}": {
+                    "scope": one.scope,
+                    "path": one.path,
+                    "reason": one.reason,
+                }
+                for one in reports
+            },
+        )
 
     def same_ids(self, seen: Iterable[FileKey], clashes: Mapping[FileKey, Sequence[str]]) -> None:
         """Report files whose entries share ids with different entries: all among those ``seen``."""
@@ -55,16 +48,19 @@ class FileReports:
 
     def copies(self, copies: Mapping[FileKey, Copy]) -> None:
         """Report all files that are copies of others."""
-        self._keep_only("vault_copy", {f"{scope}/{path}" for scope, path in copies})
-        for (scope, path), copy in copies.items():
-            params = {
-                "scope": scope,
-                "path": path,
-                "original": copy.original,
-                "count": str(copy.entries),
-                "different": str(copy.different),
-            }
-            self._notices.post(Notice("vault_copy", f"{scope}/{path}", params))
+        self._show(
+            "vault_copy",
+            {
+                f"{scope}/{path}": {
+                    "scope": scope,
+                    "path": path,
+                    "original": copy.original,
+                    "count": str(copy.entries),
+                    "different": str(copy.different),
+                }
+                for (scope, path), copy in copies.items()
+            },
+        )
 
     def twins(self, folders: Collection[str], mapped: Collection[str]) -> None:
         """Report all folders whose names differ in case only from a scope of the map or, if the map
@@ -75,39 +71,35 @@ class FileReports:
         found: dict[str, str] = {}
         for names in alike.values():
             first = min(names, key=lambda name: (name not in mapped, name))
-            others = names - {first} - set(mapped)
-            found |= dict.fromkeys(others, first)
-        self._keep_only("vault_twin", found)
-        for folder, scope in found.items():
-            params = {"folder": folder, "scope": scope}
-            self._notices.post(Notice("vault_twin", folder, params))
+            found |= dict.fromkeys(names - {first} - set(mapped), first)
+        twins = {folder: {"folder": folder, "scope": scope} for folder, scope in found.items()}
+        self._show("vault_twin", twins)
 
     @property
     def is_held(self) -> bool:
         """True while some scope is reported as held."""
         return self._notices.stands("vault_held")
 
-    def held(self, entries: Sequence[KnownEntry]) -> None:
+    def held(self, entries: Iterable[KnownEntry]) -> None:
         """Report all held entries, which are missing with most of their scope."""
-        counts: dict[str, int] = {}
-        for entry in entries:
-            counts[entry.scope] = counts.get(entry.scope, 0) + 1
-        self.gone(counts)
+        self.gone(Counter(entry.scope for entry in entries))
 
     def gone(self, counts: Mapping[str, int]) -> None:
         """Report the same as counts by scope."""
-        self._keep_only("vault_held", counts)
-        for scope, count in counts.items():
-            params = {"scope": scope, "count": str(count)}
-            self._notices.post(Notice("vault_held", scope, params, error=True))
-
-    def _keep_only(self, code: str, subjects: Collection[str]) -> None:
-        """Remove the notices of a kind whose subject is not among these."""
-        for notice in self._notices.standing():
-            if notice.code == code and notice.subject not in subjects:
-                self._notices.clear(code, notice.subject)
+        held = {scope: {"scope": scope, "count": str(count)} for scope, count in counts.items()}
+        self._show("vault_held", held, error=True)
 
     def not_written(self, error: VaultWriteFailed) -> None:
         """Report that the disk refused a write."""
         params = {"detail": str(error)}
         self._notices.post(Notice("vault_unwritable", params=params, error=True))
+
+    def _show(
+        self, code: str, found: Mapping[str, Mapping[str, str]], *, error: bool = False
+    ) -> None:
+        """Post these notices of a kind, by subject, and remove the others."""
+        for notice in self._notices.standing():
+            if notice.code == code and notice.subject not in found:
+                self._notices.clear(code, notice.subject)
+        for subject, params in found.items():
+            self._notices.post(Notice(code, subject, params, error=error))

@@ -1,4 +1,4 @@
-"""Schedules the rounds: soon after a change, and at intervals."""
+"""Schedules the rounds: soon after a change, and each minute for what no watcher reports."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 
-from ..errors import EngineClosed, StateUnavailable, VaultError
+from ..errors import StateUnavailable, VaultError
 from ..log import logger
 from ..models.settings import Pace
-from .ports import Watcher, WatchUnavailable
+from ..runtime.shielded import shielded
 from .reconciler import Reconciler
+from .watcher import Watcher
 
 _LONGEST_BURST = 8
 """In debounce times: after so long a round runs although files keep changing."""
 _REST_FACTOR = 20
 """After a round of one second the next is at least twenty seconds later."""
-_WATCH_AGAIN = (60.0, 600.0, 3600.0)
-"""Seconds until the next attempt at watching, after the first, second, … failure."""
 
 
 class VaultFollower:
-    """``run`` is its one task; cancelling it stops the watcher, too.
-
-    ``also`` runs after each round, for other followers of the files.
-    """
+    """``also`` runs after each round, for other followers of the files."""
 
     def __init__(
         self,
@@ -39,43 +35,27 @@ class VaultFollower:
         self._pace = pace
         self._also = also
         self._woken = asyncio.Event()
-        self.watching = False
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. A round under way is ended first: another process may own the vault
+        then."""
+        watching = asyncio.create_task(self._watch(), name="scoped-memory-watch")
         try:
-            async with asyncio.TaskGroup() as both:
-                both.create_task(self._watch(), name="scoped-memory-watch")
-                while True:
-                    seconds = await self._round()
-                    await self._wait(seconds)
-        except ExceptionGroup as failed:
-            raise failed.exceptions[0] from failed  # the first of the two ends both
+            while True:
+                await self._wait(await self._round())
         finally:
-            self._reconciler.stop()
+            watching.cancel()
+            await asyncio.wait([watching])
 
     async def _round(self) -> float:
         """Run one round. Returns the seconds until the next."""
         began = time.monotonic()
         try:
-            # The round must end before this task does: another process may own the vault then.
-            look = asyncio.ensure_future(self._reconciler.reconcile())
-            try:
-                await asyncio.shield(look)
-            except asyncio.CancelledError:
-                self._reconciler.stop()
-                await asyncio.wait([look])
-                raise
+            await shielded(self._reconciler.reconcile())
             await self._also()
-        except EngineClosed:
-            raise
         except (VaultError, StateUnavailable, OSError) as error:
             logger.warning("files_not_followed", error=error)
-        except Exception as error:  # noqa: BLE001  (an error in one round must not end all others)
-            logger.error("files_not_followed", error=repr(error))
-        took = time.monotonic() - began
-        pause = self._pace.rare_scan_seconds if self.watching else self._pace.scan_seconds
-        pause = max(pause, _REST_FACTOR * took)
+        pause = max(self._pace.scan_seconds, _REST_FACTOR * (time.monotonic() - began))
         due = self._reconciler.next_due
         return pause if due is None else min(pause, due + self._pace.debounce_seconds / 10)
 
@@ -92,21 +72,16 @@ class VaultFollower:
         self._woken.clear()
 
     async def _watch(self) -> None:
-        """Watch for changes; if that is unavailable, try again later."""
-        failures = 0
+        """Watch for changes. Where that is not possible, the rounds go on, and it is tried again
+        each time that one is due."""
+        told = False
         while True:
             try:
-                concerns = self._reconciler.concerns
-                await self._watcher.watch(self._started, self._woken.set, concerns)
-            except WatchUnavailable as error:
-                if self.watching:
-                    self.watching, failures = False, 0
-                    self._woken.set()  # from now on rounds run at shorter intervals
-                seconds = self._pace.scan_seconds
-                logger.info("files_polled", error=error, seconds=round(seconds))
-            await asyncio.sleep(_WATCH_AGAIN[min(failures, len(_WATCH_AGAIN) - 1)])
-            failures += 1
-
-    def _started(self) -> None:
-        self.watching = True
-        self._woken.set()  # changes before the watch began were not reported
+                await self._watcher.watch(self._woken.set, self._reconciler.concerns)
+                told = False
+            except Exception as error:  # noqa: BLE001  (no package, no room for watches, no folder)
+                if not told:
+                    seconds = round(self._pace.scan_seconds)
+                    logger.info("files_polled", error=error, seconds=seconds)
+                told = True
+            await asyncio.sleep(self._pace.scan_seconds)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..storage.files import Stamp
 from ..vault.models import FileKey
-
-type FileStamp = tuple[int, int, int] | None
-"""A file's stamp; None if it did not exist."""
 
 
 class WriteDebounce:
@@ -20,33 +18,28 @@ class WriteDebounce:
     def __init__(self, seconds: float, elapsed: Callable[[], float]) -> None:
         self._seconds = seconds
         self._elapsed = elapsed
-        self._since: dict[FileKey, tuple[FileStamp, float]] = {}
-        self._asked: set[FileKey] = set()
-        self._still_being_written: set[FileKey] = set()
+        self._before: dict[FileKey, tuple[Stamp | None, float]] = {}
+        self._asked: dict[FileKey, tuple[Stamp | None, float]] = {}
+        self._waiting: set[FileKey] = set()
 
     def begin_round(self) -> None:
         """Drop the files that were not asked about in the round before."""
-        self._since = {key: self._since[key] for key in self._asked}
-        self._asked = set()
-        self._still_being_written = set()
+        self._before, self._asked, self._waiting = self._asked, {}, set()
 
-    def rests(self, key: FileKey, file_stamp: FileStamp, *, age: float = 0.0) -> bool:
-        """True if a file has had this stamp for long enough. ``age``: its known age in seconds,
-        used when it is seen for the first time."""
+    def rests(self, key: FileKey, stamp: Stamp | None, *, age: float = 0.0) -> bool:
+        """True if a file has had this stamp for long enough; None: if it has been away. ``age``:
+        its known age in seconds, used when it is seen for the first time."""
         now = self._elapsed()
-        before, since = self._since.get(key, (file_stamp, now - age))
-        if before != file_stamp:
-            since = now
-        self._since[key] = file_stamp, since
-        self._asked.add(key)
-        rests = now - since >= self._seconds
-        (self._still_being_written.discard if rests else self._still_being_written.add)(key)
+        before, since = self._before.get(key, (stamp, now - age))
+        self._asked[key] = stamp, since if before == stamp else now
+        rests = now - self._asked[key][1] >= self._seconds
+        (self._waiting.discard if rests else self._waiting.add)(key)
         return rests
 
     @property
     def next_due(self) -> float | None:
         """Returns the seconds until the next waiting file is due; None if none waits."""
-        if not self._still_being_written:
+        if not self._waiting:
             return None
-        oldest = min(self._since[key][1] for key in self._still_being_written)
+        oldest = min(self._asked[key][1] for key in self._waiting)
         return max(0.0, oldest + self._seconds - self._elapsed())

@@ -43,7 +43,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import Rerank
 from astrbot_plugin_scoped_memory.llm_memory.reflection.model import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.service.parts import no_prompt
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords

@@ -1,11 +1,12 @@
-"""When rounds run: after a change, and at intervals where changes cannot be watched."""
+"""When rounds run: after a change, and at intervals for what no watcher reports."""
 
 from __future__ import annotations
 
 import asyncio
+import builtins
 import contextlib
-import shutil
 from collections.abc import AsyncIterator, Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,16 @@ import pytest
 from astrbot_plugin_scoped_memory.harness import waiting
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
-from astrbot_plugin_scoped_memory.llm_memory.sync import follower as vault_follower
+from astrbot_plugin_scoped_memory.llm_memory.sync import watcher as watcher_module
 from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
-from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
-from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher, Watcher
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, block, edited
 
 pytestmark = pytest.mark.engine
 
-NEVER = replace(AT_ONCE, scan_seconds=3600.0, rare_scan_seconds=3600.0)
+NEVER = replace(AT_ONCE, scan_seconds=3600.0)
 
 
 class Rounds:
@@ -38,10 +38,6 @@ class Rounds:
     async def __call__(self) -> None:
         self.count += 1
         self.more.set()
-
-    async def next(self) -> None:
-        """Until one more round was made."""
-        await self.reach(self.count + 1)
 
     async def reach(self, count: int) -> None:
         """Until so many were made."""
@@ -57,7 +53,7 @@ async def following(bot: Bot, watcher: Watcher, pace: Pace) -> AsyncIterator[Rou
     rounds = Rounds()
     task = asyncio.create_task(VaultFollower(bot.reconciler, watcher, pace, also=rounds).run())
     try:
-        await rounds.next()
+        await rounds.reach(1)
         yield rounds
     finally:
         task.cancel()
@@ -84,108 +80,53 @@ async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
         watcher = FakeWatcher()
-        slow = replace(NEVER, debounce_seconds=0.5)
-        async with following(bot, watcher, slow) as rounds:
-            await watcher.started.wait()
-            await rounds.next()  # because it began to be told
-            before = rounds.count
+        async with following(bot, watcher, replace(NEVER, debounce_seconds=0.5)) as rounds:
             for number in range(10):
                 edited(bot.file(), ("过敏", f"过敏{number}"))
                 watcher.change()
                 await asyncio.sleep(0)
-            await rounds.next()
+            await rounds.reach(2)
             await waiting.until(rests, within=30, what="a follower that rests")
-            assert rounds.count == before + 1
+            assert rounds.count == 2
             assert bot.texts()[0].startswith("奶奶对花生过敏9")
         assert not watcher.is_watched
 
 
-async def test_deferred_work_is_done_without_another_notification(
-    tmp_path: Path,
-) -> None:
+async def test_deferred_work_is_done_without_another_notification(tmp_path: Path) -> None:
     async with living(tmp_path, pace=replace(NEVER, quiet_seconds=0.2)) as bot:
         await bot.says(PEANUTS)
         await bot.says("爷爷喜欢喝绿茶")
         watcher = FakeWatcher()
         async with following(bot, watcher, NEVER):
-            await watcher.started.wait()
             edited(bot.file(), (block(bot.file(), PEANUTS), ""))
             bot.file().write_text(bot.file().read_text("utf-8") + "\n## 备用钥匙\n", "utf-8")
             watcher.change()
             await until(bot, "爷爷喜欢喝绿茶", "备用钥匙")
 
 
-@pytest.mark.parametrize("fails_later", [False, True])
-async def test_without_a_watcher_rounds_run_at_intervals(tmp_path: Path, fails_later: bool) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        watcher = FakeWatcher(missing="" if fails_later else "no room")
-        often = replace(AT_ONCE, rare_scan_seconds=3600.0)
-        async with following(bot, watcher, often) as rounds:
-            if fails_later:
-                await watcher.started.wait()
-                await rounds.reach(2)  # from now on the looks are rare
-                watcher.missing = "its disk is gone"
-                watcher.fail("its disk is gone")
-            edited(bot.file(), ("花生", "核桃"))
-            await until(bot, "奶奶对核桃过敏")
-
-
-async def test_one_that_fails_again_after_it_went_well_is_asked_again_as_soon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vault_follower, "_WATCH_AGAIN", (0.01, 3600.0))
-    async with living(tmp_path) as bot:
-        watcher = FakeWatcher()
-        async with following(bot, watcher, NEVER), asyncio.timeout(30):
-            for _ in range(3):
-                await watcher.started.wait()
-                watcher.fail("its folder was moved")
-                while watcher.is_watched:  # noqa: ASYNC110  (no event to wait for)
-                    await asyncio.sleep(0.001)
-
-
-@pytest.mark.parametrize("error", [VaultWriteFailed("x"), OSError("x"), RuntimeError("x")])
-async def test_a_look_that_fails_is_followed_by_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+@pytest.mark.parametrize("error", [None, VaultWriteFailed("x"), OSError("x")])
+async def test_looks_go_on_without_a_watcher_and_after_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
         look, failures = bot.vault.look, [error, error]
 
         def failing() -> object:
-            if failures:
-                raise failures.pop()
+            if failures and (now := failures.pop()):
+                raise now
             return look()
 
         monkeypatch.setattr(bot.vault, "look", failing)
-        async with following(bot, FakeWatcher(missing="x"), AT_ONCE):
+        async with following(bot, FakeWatcher(missing="no room"), AT_ONCE):
             edited(bot.file(), ("花生", "核桃"))
             await until(bot, "奶奶对核桃过敏")
         assert failures == []
 
 
-async def test_a_tree_that_was_away_is_followed_again(
+async def test_own_writes_wake_no_round_and_a_persons_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the real watcher, which goes on watching the folder that was moved."""
-    monkeypatch.setattr(vault_follower, "_WATCH_AGAIN", (0.01,))
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        memory, copy = tmp_path / "memory", tmp_path / "copy"
-        shutil.copytree(memory, copy)
-        async with following(bot, FolderWatcher(memory), NEVER) as rounds:
-            await rounds.reach(2)  # because it began to be told
-            memory.rename(tmp_path / "away")
-            copy.rename(memory)
-            edited(bot.file(), ("花生", "核桃"))
-            await until(bot, "奶奶对核桃过敏")
-            edited(bot.file(), ("核桃", "腰果"))
-            await until(bot, "奶奶对腰果过敏")
-            bot.check()
-
-
-async def test_own_writes_wake_no_round_and_a_persons_do(tmp_path: Path) -> None:
     async with living(tmp_path) as bot:
         peanuts, tea = await bot.says(PEANUTS), await bot.says("爷爷喜欢喝绿茶")
         told: list[bool] = []
@@ -198,9 +139,11 @@ async def test_own_writes_wake_no_round_and_a_persons_do(tmp_path: Path) -> None
         async def heard() -> bool:
             return bool(told)
 
-        bot.reconciler.concerns = noted  # type: ignore[method-assign]
+        monkeypatch.setattr(bot.reconciler, "concerns", noted)
         async with following(bot, FolderWatcher(tmp_path / "memory"), NEVER) as rounds:
-            await rounds.next()  # because it began to be told
+            while not told:  # it takes a moment to begin
+                bot.file("4913").write_text("", "utf-8")
+                await asyncio.sleep(0.1)
             await waiting.until(rests, within=30, what="a follower that rests")
             before = rounds.count
             for work in (
@@ -255,16 +198,65 @@ async def test_own_words_behind_a_save_that_was_not_looked_at_concern_a_round(
         assert "奶奶对核桃过敏" in bot.texts()
 
 
-async def test_a_file_that_can_be_read_again_concerns_a_round_though_it_says_what_it_said(
+# The watcher
+
+
+@contextlib.asynccontextmanager
+async def watched(folder: Path) -> AsyncIterator[asyncio.Task[None]]:
+    """A watcher's task, once it has told of a change below the folder."""
+    changed = asyncio.Event()
+    watch = asyncio.create_task(FolderWatcher(folder).watch(changed.set, lambda _: True))
+    async with asyncio.timeout(30):
+        while not changed.is_set():  # it takes a moment to begin
+            (folder / "x.md").write_text("x", "utf-8")
+            await asyncio.sleep(0.1)
+        yield watch
+
+
+async def test_a_change_is_told_from_a_thread_of_its_own_and_cancelled_it_ends(
     tmp_path: Path,
 ) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        whole = bot.file().read_bytes()
-        bot.file().write_bytes(whole.decode().encode("utf-16"))
-        await bot.look()
-        assert [n.code for n in bot.notices.standing()] == ["vault_file_broken"]
-        bot.file().write_bytes(whole)
-        assert await asyncio.to_thread(bot.reconciler.concerns, [str(bot.file())])
-        await bot.look()
-        assert list(bot.notices.standing()) == []
+    """One that is taken for good would be one of a handful."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    async with watched(tmp_path) as watch:
+        await asyncio.to_thread(tmp_path.exists)
+        watch.cancel()
+        await asyncio.wait([watch])
+        assert watch.cancelled()
+
+
+async def test_a_folder_in_whose_place_another_is_is_watched_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher_module, "_SAME_FOLDER_MS", 100)
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    async with watched(folder) as watch:
+        folder.rename(tmp_path / "away")
+        folder.mkdir()
+        await watch
+
+
+@pytest.mark.parametrize("missing", ["folder", "package", "room"])
+async def test_where_changes_cannot_be_watched_it_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    import watchfiles
+
+    imported = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "watchfiles":
+            raise ImportError(name)
+        return imported(name, *args, **kwargs)
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "OS file watch limit reached")
+
+    if missing == "package":
+        monkeypatch.setattr(builtins, "__import__", without)
+    if missing == "room":
+        monkeypatch.setattr(watchfiles, "watch", full)
+    folder = tmp_path / "no" if missing == "folder" else tmp_path
+    with pytest.raises((ImportError, OSError)):
+        await FolderWatcher(folder).watch(lambda: None, bool)

@@ -7,7 +7,7 @@ rest that is still to be written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ...vault.models import Changes, FileKey, KnownEntry, SeenFile
 
@@ -20,25 +20,18 @@ def files_to_defer(changes: Changes) -> set[FileKey]:
 
 
 def tied(
-    keys: Collection[FileKey], seen: Sequence[SeenFile], known: Sequence[KnownEntry]
+    keys: Collection[FileKey],
+    seen: Sequence[SeenFile],
+    known: Mapping[FileKey, Sequence[KnownEntry]],
 ) -> set[FileKey]:
     """Returns ``keys`` and, transitively, every file that shares an entry with one of them: a
     change to one can only be explained with the others."""
-    ids: dict[FileKey, set[str]] = {}
+    ids = {key: {entry.memory_id for entry in entries} for key, entries in known.items()}
     for file in seen:
         ids.setdefault(file.key, set()).update(e.memory.memory_id for e in file.entries)
-    for entry in known:
-        ids.setdefault(entry.file, set()).add(entry.memory_id)
-    homes: dict[str, list[FileKey]] = {}
-    for key, names in ids.items():
-        for name in names:
-            homes.setdefault(name, []).append(key)
-    found = set(keys)
-    waiting = list(found)
-    while waiting:
-        for name in ids.get(waiting.pop(), ()):
-            for other in homes.pop(name, ()):
-                if other not in found:
-                    found.add(other)
-                    waiting.append(other)
+    found, more = set[FileKey](), set(keys)
+    while more:
+        found |= more
+        shared = set[str]().union(*(ids.get(key, ()) for key in more))
+        more = {key for key in ids.keys() - found if not shared.isdisjoint(ids[key])}
     return found

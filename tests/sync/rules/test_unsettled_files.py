@@ -33,16 +33,20 @@ def known(path: str, name: str, scope: str = "家人", *, held: bool = False) ->
     return KnownEntry(scope, path, Memory(f"m-{name}", name, NOW), "x", held=held)
 
 
+def by_file(entries: list[KnownEntry]) -> dict[tuple[str, str], list[KnownEntry]]:
+    return {key: [one for one in entries if one.file == key] for key in {e.file for e in entries}}
+
+
 def test_files_are_tied_by_entries_over_any_number_of_others() -> None:
     files = [seen("a.md", "one"), seen("b.md", "one", "two"), seen("z.md", "other")]
     rows = [known("c.md", "two", "公司"), known("c.md", "three", "公司"), known("d.md", "three")]
-    found = tied({("家人", "a.md")}, files, rows)
+    found = tied({("家人", "a.md")}, files, by_file(rows))
     assert found == {("家人", "a.md"), ("家人", "b.md"), ("公司", "c.md"), ("家人", "d.md")}
 
 
 def test_a_file_that_shares_nothing_waits_alone() -> None:
     files = [seen("a.md", "one"), seen("b.md", "two")]
-    assert tied({("家人", "a.md")}, files, [known("b.md", "two")]) == {("家人", "a.md")}
+    assert tied({("家人", "a.md")}, files, by_file([known("b.md", "two")])) == {("家人", "a.md")}
 
 
 @pytest.mark.parametrize(
