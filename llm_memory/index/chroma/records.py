@@ -119,8 +119,8 @@ def sound_records(
 
     signs: list[str | None] = []
     if rows is not None:
-        length = np.linalg.norm(rows, axis=1)
-        near = np.abs(length - 1.0) < 1e-3  # false for what is no number
+        with np.errstate(over="ignore", invalid="ignore"):
+            near = np.abs(np.linalg.norm(rows, axis=1) - 1.0) < 1e-3  # false for what is no number
         signs = [s if sound else "" for s, sound in zip(_signs(rows), near, strict=True)]
     found = zip(ids, metadatas, strict=True)
     return [_record(*one, signs[at] if signs else None) for at, one in enumerate(found)]

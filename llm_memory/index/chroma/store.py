@@ -146,8 +146,8 @@ class ChromaStore:
 
     def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:
         """See ``VectorStore``."""
+        self._fingerprint, self._name = fingerprint, ""
         self._name = self._begin(fingerprint)
-        self._fingerprint = fingerprint
         count = self._chroma.call(self._name, "count")[0]["found"]
         small = isinstance(count, int) and count <= most
         wanted: list[Json] = ["metadatas", "embeddings"] if small else ["metadatas"]
@@ -225,7 +225,7 @@ class ChromaStore:
         """See ``VectorStore``."""
         if keys is not None:
             for name in self._used(self._owner()):
-                self._delete(name, [record_id(key) for key in keys])
+                self._delete(name, [*dict.fromkeys(map(record_id, keys))])
             return
         self._name = ""
         if self._chroma.has_folder:

@@ -1,0 +1,403 @@
+"""What every vector store promises: write, replace, drop, load, ask; embedders that come and go;
+closing; and that nobody sees what is not theirs."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Here
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.records import collection_name
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import (
+    ChromaConnection,
+    ChromaStore,
+    chroma_program,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
+    Fingerprint,
+    Vector,
+    Vectors,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import (
+    IndexRecord,
+    Neighbours,
+    VectorStore,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
+    PUBLIC,
+    ROOT_NOTES,
+    SHARED,
+    Place,
+    Scope,
+    ScopeFilter,
+)
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import Disk, MemoryStore
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import (  # noqa: F401  (a fixture)
+    ServerProcess,
+    server,
+)
+
+pytestmark = [pytest.mark.process, pytest.mark.contract, pytest.mark.timeout(240)]
+
+DIM = 8
+MOST = 100_000
+_numbers = itertools.count()
+
+
+class Bench:
+    """A place where vectors are kept, and a store over it."""
+
+    def __init__(self, kind: str, folder: Path, url: str) -> None:
+        self.kind, self.folder, self.url = kind, folder, url
+        self.owner = uuid.uuid4().hex if kind == "server" else ""
+        self.disk = Disk()
+        self.store = self.fresh()
+
+    def fresh(self) -> VectorStore:
+        """A store over the same place that knows nothing of it."""
+        match self.kind:
+            case "memory":
+                return MemoryStore(self.disk)
+            case "server":
+                return ChromaStore(ChromaConnection.at_server(self.url, {}), lambda: self.owner)
+            case _:
+                return ChromaStore(self.connection())
+
+    def connection(self) -> ChromaConnection:
+        if self.kind == "server":
+            return ChromaConnection.at_server(self.url, {})
+        here = Here("llm_memory.index.chroma.program")
+        program = here if self.kind == "here" else chroma_program()
+        return ChromaConnection({"folder": str(self.folder)}, program)
+
+    def reopened(self) -> VectorStore:
+        self.store.close()
+        self.store = self.fresh()
+        return self.store
+
+
+@pytest.fixture(params=["memory", "folder", "here", "server"], scope="module")
+def bench(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bench]:
+    """One for all tests: opening takes longer than most of them."""
+    url = request.getfixturevalue("server").url if request.param == "server" else ""
+    one = Bench(request.param, tmp_path_factory.mktemp("index") / "目录 #1 100%" / "chroma", url)
+    yield one
+    one.store.close()
+
+
+@pytest.fixture
+def space(bench: Bench) -> Fingerprint:
+    """An embedder of the test's own, whose empty collection is in use."""
+    one = fresh_space()
+    assert loaded(bench.store, one) == {}
+    return one
+
+
+def fresh_space() -> Fingerprint:
+    return Fingerprint("test/模型", DIM, str(next(_numbers)))
+
+
+def loaded(store: VectorStore, space: Fingerprint) -> dict[Key, tuple[IndexRecord, Vector]]:
+    found: dict[Key, tuple[IndexRecord, Vector]] = {}
+    for records, rows in store.load(space, MOST):
+        assert rows is not None
+        assert len(rows) == len(records) <= 1000
+        found |= {r.key: (r, row) for r, row in zip(records, rows, strict=True)}
+    return found
+
+
+def unit(*numbers: float) -> Vector:
+    vector = np.zeros(DIM, dtype=np.float32)
+    vector[: len(numbers)] = numbers
+    return vector / np.linalg.norm(vector)
+
+
+def vectors(count: int, first: int = 0) -> Vectors:
+    """Each number has one vector of its own."""
+    rows = [np.random.default_rng(first + n).normal(size=DIM) for n in range(count)]
+    return np.array([unit(*row) for row in rows], dtype=np.float32).reshape(count, DIM)
+
+
+def record(scope: str, memory_id: str, content_hash: str = "h", plain: bytes = b"") -> IndexRecord:
+    return IndexRecord(Key(scope, memory_id), content_hash, plain)
+
+
+def reading_as(name: str, *, shelves: tuple[Place, ...] = ()) -> ScopeFilter:
+    return ScopeFilter.reading_as(Scope.parse(name, derived=True), shelves=shelves)
+
+
+def keys(neighbours: Neighbours) -> list[Key]:
+    return [neighbour.key for neighbour in neighbours.found]
+
+
+FAMILY = reading_as("家")
+
+
+def test_what_was_written_comes_back_after_a_reopening(bench: Bench, space: Fingerprint) -> None:
+    many = [record(s, f"{n}/句", f"h{n}", bytes(n % 3)) for n in range(1250) for s in ("家", "人")]
+    rows = vectors(2500)
+    bench.store.write(many, rows)
+    found = loaded(bench.reopened(), space)
+    assert [one for one, _ in found.values()] == many
+    for one, row in zip(many, rows, strict=True):
+        assert found[one.key][1] == pytest.approx(row, abs=1e-6)
+    pages = list(bench.store.load(space, 2499))
+    assert [(len(records), row) for records, row in pages] == [
+        (1000, None),
+        (1000, None),
+        (500, None),
+    ]
+    assert keys(bench.store.query(rows[246], FAMILY, 1)) == [many[246].key]
+
+
+def test_writing_a_key_again_replaces_it_in_one_call_too(bench: Bench, space: Fingerprint) -> None:
+    bench.store.write([record("家", "m-1", "old", b"plain")], np.array([unit(1)]))
+    twice = [record("家", "m-1", "first"), record("家", "m-1", "last")]
+    bench.store.write(twice, np.array([unit(1), unit(0, 1)]))
+    bench.store.write([], np.empty((0, DIM), dtype=np.float32))
+    ((found, row),) = loaded(bench.store, space).values()
+    assert found == twice[1]
+    assert row == pytest.approx(unit(0, 1), abs=1e-6)
+    (neighbour,) = bench.store.query(unit(0, 1), FAMILY, 3).found
+    assert neighbour.similarity == pytest.approx(1.0, abs=1e-3)
+
+
+def test_the_nearest_comes_first_and_what_was_dropped_never(
+    bench: Bench, space: Fingerprint
+) -> None:
+    near, middle, far, opposite = unit(1, 0.1), unit(1, 1), unit(0, 1), unit(-1)
+    names = [record("家", name) for name in ("far", "near", "opposite", "middle")]
+    assert bench.store.query(unit(1), FAMILY, 5) == Neighbours(())
+    bench.store.write(names, np.array([far, near, opposite, middle]))
+    found = bench.store.query(unit(1), FAMILY, 10).found
+    assert [n.key.memory_id for n in found] == ["near", "middle", "far", "opposite"]
+    assert [n.similarity for n in found] == pytest.approx([near[0], middle[0], 0, -1], abs=1e-5)
+    assert all(-1.0 <= n.similarity <= 1.0 for n in found)
+    bench.store.drop([Key("家", "near"), Key("家", "never written"), Key("家", "near")])
+    bench.store.drop([])
+    assert bench.store.query(unit(1), FAMILY, 1).found[0].key == Key("家", "middle")
+    assert bench.store.query(unit(1), FAMILY, 0) == Neighbours(())
+    assert Key("家", "near") not in loaded(bench.store, space)
+
+
+def test_the_last_embedder_is_kept_beside_and_loses_what_is_written_or_dropped(
+    bench: Bench, space: Fingerprint
+) -> None:
+    one = [record("家", str(n)) for n in range(4)]
+    bench.store.write(one, vectors(4))
+    second = replace(fresh_space(), dim=4)
+    assert list(bench.store.load(second, MOST)) == []
+    bench.store.write(one[:1], vectors(1)[:, :4])
+    bench.store.drop([one[1].key])
+    assert list(loaded(bench.reopened(), space)) == [one[2].key, one[3].key]
+    third = fresh_space()
+    assert loaded(bench.store, third) == {}  # the second is the oldest now
+    assert list(bench.store.load(second, MOST)) == []
+    assert loaded(bench.store, space) == {}
+
+
+def test_all_is_dropped_and_written_anew(bench: Bench, space: Fingerprint) -> None:
+    many = [record("家", str(n)) for n in range(5)]
+    bench.store.write(many, vectors(5))
+    bench.store.drop(None)
+    if bench.kind in ("folder", "here"):
+        assert not bench.folder.exists()
+    bench.store.write(many[:2], vectors(2))
+    assert list(loaded(bench.store, space)) == [many[0].key, many[1].key]
+    unopened = bench.fresh()
+    if bench.kind != "here":  # one process has the folder
+        bench.store.close()
+        unopened.drop(None)
+        unopened.close()
+        assert loaded(bench.reopened(), space) == {}
+
+
+@pytest.mark.parametrize(
+    "wrong", [*(np.ones(n) for n in (0, 1, DIM - 1, DIM + 1)), np.full(DIM, np.nan)], ids=str
+)
+def test_a_vector_of_another_space_is_refused(
+    bench: Bench, space: Fingerprint, wrong: Vector
+) -> None:
+    for rows in ([wrong], [wrong, wrong]):
+        with pytest.raises(IndexUnavailable):
+            bench.store.write([record("家", str(n)) for n in range(len(rows))], np.array(rows))
+    with pytest.raises(IndexUnavailable):
+        bench.store.query(wrong, FAMILY, 5)
+    assert loaded(bench.store, space) == {}
+
+
+@pytest.mark.parametrize("scope", ["", "a/b", "/"])
+def test_a_key_without_a_scope_cannot_be_written(
+    bench: Bench, space: Fingerprint, scope: str
+) -> None:
+    with pytest.raises(ValueError, match="no key"):
+        bench.store.write([record(scope, "m-1/x")], np.array([unit(1)]))
+
+
+type Call = Callable[[VectorStore], object]
+
+CALLS: Mapping[str, Call] = {
+    "write": lambda store: store.write([record("家", "m-1")], np.array([unit(1)])),
+    "query": lambda store: store.query(unit(1), FAMILY, 5),
+    "load": lambda store: list(store.load(Fingerprint("x", DIM), MOST)),
+    "drop": lambda store: store.drop([Key("家", "m-1")]),
+    "drop all": lambda store: store.drop(None),
+}
+
+
+def test_before_it_is_loaded_and_once_it_is_closed_nothing_answers(bench: Bench) -> None:
+    bench.store.close()
+    bench.store = store = bench.fresh()
+    for name in ("write", "query"):
+        with pytest.raises(IndexUnavailable):
+            CALLS[name](store)
+    loaded(store, fresh_space())
+    for _ in range(2):
+        store.close()
+    for call in CALLS.values():
+        with pytest.raises(IndexUnavailable) as failed:
+            call(store)
+        assert failed.value.code == "closed"
+    bench.store = bench.fresh()
+
+
+def test_many_threads_write_and_ask_at_once(bench: Bench, space: Fingerprint) -> None:
+    def work(number: int) -> None:
+        mine, scope = vectors(6, number), f"家{number}"
+        for turn in range(6):
+            bench.store.write([record(scope, str(turn))], mine[turn : turn + 1])
+            seen.extend(
+                key
+                for key in keys(bench.store.query(mine[turn], reading_as(scope), 30))
+                if key.scope != scope
+            )
+
+    seen: list[Key] = []
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(60)
+    assert seen == []
+    assert len(loaded(bench.store, space)) == 36
+
+
+HOSTILE = (
+    *("家", "家人", "家人2", "人", "public", "public-x", "publi", "xpublic", "PUBLIC-", "a", "A"),
+    *("aa", "dm-a", "dm-a1", "group-1", "quarantine", "quarantine2", "a" * 64, "家" * 64, "-", "_"),
+    *("0", "1", "true", "None", "ne", "in", "m-1"),
+)
+SHELVES = ("@shared", "@root", "@role:default", "@role:猫", "@role:default2", "@role:sharedx")
+STORED = st.sets(
+    st.tuples(
+        st.sampled_from(HOSTILE)
+        | st.from_regex(r"[a-zA-Z0-9\u4e00-\u4e10_-]{1,6}", fullmatch=True),
+        st.sampled_from(("m-1", "m-2", "a/b", "public/m-1", "/x", "家")),
+    ).filter(lambda pair: pair[0].lower() not in {"con", "prn", "aux", "nul"}),
+    max_size=25,
+)
+
+
+@settings(max_examples=max(4, settings().max_examples // 4))
+@given(STORED, st.sampled_from(HOSTILE), st.integers(0, 2**32 - 1))
+def test_a_reader_sees_exactly_its_own_scope_and_public(
+    bench: Bench, stored: set[tuple[str, str]], reader: str, seed: int
+) -> None:
+    store, space = bench.store, fresh_space()
+    loaded(store, space)
+    store.write([record(*pair) for pair in stored], vectors(len(stored), seed))
+    answer = store.query(unit(1), reading_as(reader), 100)
+    expected = {Key(*pair) for pair in stored if pair[0] in {reader, "public"}}
+    assert (set(keys(answer)), len(answer.found), answer.dropped) == (expected, len(expected), 0)
+    downgraded = ScopeFilter((PUBLIC,), everything=True)
+    everyone = {Key(*pair) for pair in stored if pair[0] != "quarantine"}
+    assert set(keys(store.query(unit(1), downgraded, 100))) == everyone
+
+
+@pytest.mark.parametrize(
+    "read", [(), (SHARED,), (SHARED, Place.of_role("猫")), (SHARED, ROOT_NOTES)]
+)
+@pytest.mark.parametrize("reader", ["public", "家"])
+def test_a_reader_sees_the_shelves_that_it_reads_and_no_other(
+    bench: Bench, space: Fingerprint, reader: str, read: tuple[Place, ...]
+) -> None:
+    places = [*SHELVES, "public", "家", "家人", "shared", "root", "role"]
+    bench.store.write([record(place, "n-1") for place in places], vectors(len(places), 3))
+    seen = {k.scope for k in keys(bench.store.query(unit(1), reading_as(reader, shelves=read), 99))}
+    assert seen == {reader, "public", *(shelf.name for shelf in read)}
+
+
+@pytest.mark.parametrize("asked", [ScopeFilter(({"$ne": "x"},)), {"$ne": "x"}, "家", None])  # type: ignore[arg-type]
+def test_only_a_filter_of_validated_scopes_may_ask(
+    bench: Bench, space: Fingerprint, asked: object
+) -> None:
+    with pytest.raises(TypeError):
+        bench.store.query(unit(1), asked, 5)  # type: ignore[arg-type]
+
+
+LIES: Sequence[tuple[str, Mapping[str, Any]]] = [
+    ("家/liar", {"memory_scope": "public"}),
+    ("家/missing", {"memory_scope": None}),
+    ("家/number", {"memory_scope": 1}),
+    ("家/true", {"memory_scope": True}),
+    ("家/empty", {"memory_scope": ""}),
+    ("家/hashless", {"content_hash": 7}),
+    ("家/other vector", {"signs": "ff"}),
+    ("家/no plain", {"plain": "*"}),
+    ("no-scope", {"memory_scope": "public"}),
+    ("/public", {"memory_scope": "public"}),
+    ("public/", {"memory_scope": "public"}),
+]
+
+
+@pytest.fixture
+def damaged(bench: Bench, space: Fingerprint) -> Bench:
+    """One sound public record, far from the query, beside those that are damaged."""
+    if bench.kind == "memory":
+        pytest.skip("it holds records alone")
+    bench.store.write([record("public", "sound")], np.array([unit(0, 1)]))
+    ours = {"memory_scope": "家", "has_scope": 1, "content_hash": "h", "plain": "", "signs": "80"}
+    bench.store.close()
+    chroma, name = bench.connection(), collection_name(space, bench.owner)
+    for identifier, lie in LIES:
+        told = {field: value for field, value in (ours | lie).items() if value is not None}
+        body = unit(1).tobytes()
+        chroma.call(name, "upsert", body, dim=DIM, ids=[identifier], metadatas=[told])
+    chroma.close()
+    bench.store = bench.fresh()
+    next(bench.store.load(space, MOST))
+    return bench
+
+
+@pytest.mark.parametrize("reader", ["public", "公司", "家", "everything"])
+def test_what_lies_about_its_scope_is_seen_by_nobody_and_goes(
+    damaged: Bench, space: Fingerprint, reader: str
+) -> None:
+    seen = ScopeFilter((PUBLIC,), everything=True) if reader == "everything" else reading_as(reader)
+    store = damaged.store
+    answer = store.query(unit(1), seen, 100)
+    assert {key.memory_id for key in keys(answer)} <= {
+        "sound",
+        "hashless",
+        "other vector",
+        "no plain",
+    }
+    assert answer.dropped > 0 or reader == "家"
+    assert list(loaded(store, space)) == [Key("public", "sound")]
+    assert store.query(unit(1), seen, 100) == store.query(unit(1), seen, 1)
+    store.write([record("家", "liar")], np.array([unit(1)]))
+    assert set(loaded(store, space)) == {Key("public", "sound"), Key("家", "liar")}
