@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ..log import logger
-from ..storage.child_process import ChildEnd, Children, RunChild, python_program
+from ..storage.child_process import Child, ChildEnd, RunChild, python_program
 from ..storage.files import make_folder
 from . import legacy_reader_program
 from .legacy_copy import CopyFailed, copy_store, fingerprint
@@ -50,7 +50,7 @@ class PluginStores:
         self._neighbours = neighbours
         self._own = own
         self._run = run
-        self._reading: set[Children] = set()
+        self._reading: set[Child] = set()
 
     def find(self) -> Sequence[FoundStore]:
         angel = self._neighbours / ANGEL
@@ -96,22 +96,22 @@ class PluginStores:
         number = sum(1 for _ in Path(scratch).iterdir())
         target = Path(scratch) / f"store-{number}"
         target.mkdir()
-        children = Children()
-        self._reading.add(children)
+        child = Child()
+        self._reading.add(child)
         try:
             copy = copy_store(Path(store.place), target / "copy")
-            return self._read(store, copy, target, self._run or children.run)
+            return self._read(store, copy, target, self._run or child.run)
         except CopyFailed as error:
             raise StoreUnreadable(error.code, str(error)) from error
         except OSError as error:
             raise StoreUnreadable("unreadable", str(error)) from error
         finally:
-            self._reading.discard(children)
+            self._reading.discard(child)
             shutil.rmtree(target / "copy", ignore_errors=True)
 
     def give_up(self) -> None:
-        for children in self._reading.copy():
-            children.close()
+        for child in self._reading.copy():
+            child.close()
 
     def _read(self, store: FoundStore, copy: Path, target: Path, run: RunChild) -> JsonlStore:
         records = target / "records.jsonl"

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,83 +66,45 @@ def python_program(program: Path, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-P", str(program), *arguments)
 
 
-def run_child(command: Sequence[str], seconds: float) -> ChildEnd:
-    """Run it to its end, or kill it at the deadline. Blocks.
+class Child:
+    """A program that its owner may give up before its time. For any thread.
 
-    Its standard input is a pipe that closes when we are gone: a child that reads it can end then.
-
-    Raises:
-        OSError: it cannot be started.
+    Its standard input is a pipe that closes when it is given up, or when we are gone: a program of
+    ours reads it, and ends then.
     """
-    return _watched(command, seconds, lambda _: None)
-
-
-class Children:
-    """Those of one owner, who may give them up before their time. For any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self._closed = threading.Event()
+        theirs, ours = os.pipe()
+        self._theirs, self._ours = os.fdopen(theirs, "rb"), os.fdopen(ours, "wb")
 
     def run(self, command: Sequence[str], seconds: float) -> ChildEnd:
-        """Like ``run_child``; late at once if it is given up, or was before."""
-        if self._closed.is_set():
-            return ChildEnd(None)
-        end = _watched(command, seconds, self._begun)
-        with self._lock:
-            self._running = {child for child in self._running if child.returncode is None}
-        return ChildEnd(None, end.output, end.errors) if self._closed.is_set() else end
+        """Run it to its end, or kill it at the deadline. Blocks. Raises OSError if it cannot be
+        started."""
+        try:
+            done = subprocess.run(  # noqa: S603 - our own program
+                [*command],
+                stdin=self._theirs,
+                capture_output=True,
+                timeout=seconds,
+                env=child_environment(),
+                creationflags=quiet_flags(),
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            return ChildEnd(None, _text(late.stdout), _text(late.stderr))
+        finally:
+            self._theirs.close()
+            self.close()
+        return ChildEnd(done.returncode, _text(done.stdout), _text(done.stderr))
 
     def close(self) -> None:
-        """End those that run; none is started from now on. Waits for nothing."""
-        with self._lock:
-            self._closed.set()
-            for child in self._running:
-                child.kill()
-
-    def _begun(self, child: subprocess.Popen[bytes]) -> None:
-        with self._lock:
-            self._running.add(child)
-            if self._closed.is_set():
-                child.kill()
+        """Give it up. Waits for nothing. Idempotent."""
+        self._ours.close()
 
 
-def _watched(
-    command: Sequence[str], seconds: float, begun: Callable[[subprocess.Popen[bytes]], None]
-) -> ChildEnd:
-    """``run_child``, where ``begun`` is shown the child. Raises OSError."""
-    ours, theirs = -1, -1
-    try:
-        theirs, ours = os.pipe()
-        with subprocess.Popen(  # noqa: S603 - our own program
-            [*command],
-            stdin=theirs,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=child_environment(),
-            creationflags=quiet_flags(),
-        ) as child:
-            status: int | None = None
-            try:
-                begun(child)
-                output, errors = child.communicate(timeout=seconds)
-                status = child.returncode
-            except subprocess.TimeoutExpired as late:
-                child.kill()
-                if sys.platform == "win32":  # only there its readers hold what came
-                    output, errors = child.communicate()
-                else:  # a child of its own may keep the pipes open
-                    child.wait()
-                    output, errors = late.stdout or b"", late.stderr or b""
-            except BaseException:
-                child.kill()
-                raise
-    finally:
-        for descriptor in (ours, theirs):
-            if descriptor >= 0:
-                os.close(descriptor)
-    return ChildEnd(status, _text(output), _text(errors))
+def run_child(command: Sequence[str], seconds: float) -> ChildEnd:
+    """Run one that nobody gives up. Blocks. Raises OSError if it cannot be started."""
+    return Child().run(command, seconds)
 
 
 def child_environment() -> dict[str, str]:
@@ -162,5 +123,5 @@ def quiet_flags() -> int:
     return _NO_WINDOW if sys.platform == "win32" else 0
 
 
-def _text(output: bytes) -> str:
-    return output[-_KEPT_OUTPUT:].decode(errors="replace")
+def _text(output: bytes | None) -> str:
+    return (output or b"")[-_KEPT_OUTPUT:].decode(errors="replace")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sqlite3
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -19,7 +18,6 @@ from ..models.passages import Key
 from ..models.resolution import DerivedScope, Rebinding
 from ..models.settings import MapPast
 from .formats.state_schema import STATE
-from .sqlite import all_or_nothing
 from .sqlite_file import SqliteFile
 
 _RELEASED = "accounts_let_go"
@@ -28,6 +26,7 @@ _NAMED = "last_map_scopes"
 """In ``meta``: scopes as a JSON list."""
 _REBOUND = "rebound"
 """In ``meta``: rebindings as a JSON list."""
+_ADD_SCOPE = "INSERT OR IGNORE INTO known_scope VALUES (?)"
 _MARK = "mark:"
 """What the names of marks begin with in ``meta``."""
 
@@ -58,18 +57,15 @@ class SqliteStateStore(SqliteFile):
         with self.transaction() as connection:
             connection.execute("DELETE FROM lost_map_key")
             connection.execute("DELETE FROM map_key")
-            statement = "INSERT INTO map_key VALUES (?)"
-            connection.executemany(statement, [(key,) for key in past.keys])
-            _add_scopes(connection, past.scopes)
-            written = json.dumps(sorted(past.named), ensure_ascii=False)
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_NAMED, written))
-        self._put_json(_RELEASED, sorted(past.released))
+            connection.executemany("INSERT INTO map_key VALUES (?)", [(key,) for key in past.keys])
+            connection.executemany(_ADD_SCOPE, [(name,) for name in past.scopes])
+            self._put_json(_NAMED, sorted(past.named))
+            self._put_json(_RELEASED, sorted(past.released))
 
     def know_scopes(self, names: Iterable[str]) -> None:
         """Add some that the owner has brought from elsewhere. Idempotent; they are kept even where
         nothing else is."""
-        with self.transaction() as connection:
-            _add_scopes(connection, names)
+        self.write(_ADD_SCOPE, [(name,) for name in names])
 
     def rebindings(self) -> tuple[Rebinding, ...]:
         """Returns the names that were replaced by others, in the order in which that was done."""
@@ -148,28 +144,16 @@ class SqliteStateStore(SqliteFile):
         return [DerivedScope(*row) for row in rows]
 
     def note_derived_scopes(self, records: Collection[DerivedScope]) -> None:
-        with self.transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO derived_scope VALUES (?, ?, ?, ?)",
-                [(one.scope, one.conversation, one.adapter, one.own_id) for one in records],
-            )
+        rows = [(one.scope, one.conversation, one.adapter, one.own_id) for one in records]
+        self.write("INSERT OR REPLACE INTO derived_scope VALUES (?, ?, ?, ?)", rows)
 
     def count_use(self, keys: Sequence[Key]) -> None:
         """Count one more use of each memory."""
-        with self.transaction() as connection:
-            connection.executemany(
-                "INSERT INTO use_count VALUES (?, ?, 1)"
-                " ON CONFLICT (scope, memory_id) DO UPDATE SET uses = uses + 1",
-                [(key.scope, key.memory_id) for key in keys],
-            )
-
-    def uses(self, key: Key) -> int:
-        """Returns how often a memory was found useful."""
-        rows = self.rows(
-            "SELECT uses FROM use_count WHERE scope = ? AND memory_id = ?",
-            (key.scope, key.memory_id),
+        self.write(
+            "INSERT INTO use_count VALUES (?, ?, 1)"
+            " ON CONFLICT (scope, memory_id) DO UPDATE SET uses = uses + 1",
+            keys,
         )
-        return int(rows[0][0]) if rows else 0
 
     def drop_uses(self, memory_ids: Iterable[str]) -> None:
         """Delete the counts of memories that were purged."""
@@ -177,7 +161,7 @@ class SqliteStateStore(SqliteFile):
         self.write(statement, [(memory_id,) for memory_id in memory_ids])
 
     def all_uses(self) -> dict[Key, int]:
-        """Returns the same of every memory that ever was."""
+        """Returns how often each memory was found useful."""
         rows = self.rows("SELECT scope, memory_id, uses FROM use_count")
         return {Key(scope, memory_id): int(uses) for scope, memory_id, uses in rows}
 
@@ -199,12 +183,6 @@ class SqliteStateStore(SqliteFile):
         return frozenset(str(row[0]) for row in self.rows(query))
 
 
-def _add_scopes(connection: sqlite3.Connection, names: Iterable[str]) -> None:
-    connection.executemany(
-        "INSERT OR IGNORE INTO known_scope VALUES (?)", [(name,) for name in names]
-    )
-
-
 class ForgetfulState(SqliteStateStore):
     """Works on a copy, in memory: what an engine without the owner's map would take for a map that
     was lost must not be remembered."""
@@ -216,9 +194,6 @@ class ForgetfulState(SqliteStateStore):
     def know_scopes(self, names: Iterable[str]) -> None:
         scopes = list(names)
         super().know_scopes(scopes)
-        with (
-            self._translated(),
-            contextlib.closing(self.connect()) as connection,
-            all_or_nothing(connection),
-        ):
-            _add_scopes(connection, scopes)
+        with contextlib.closing(SqliteStateStore(self._path, version=self._version)) as file:
+            file.open()
+            file.know_scopes(scopes)

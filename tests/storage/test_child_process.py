@@ -4,50 +4,52 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import (
+    Child,
     ChildEnd,
-    Children,
-    RunChild,
     run_child,
 )
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.process]
 
-SLEEPS = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(600)"
 PATIENCE = (1, 5, 20, 60)
 """Seconds for a program to begin, first for a quick machine."""
+READS = """
+import pathlib, sys
+pathlib.Path(sys.argv[1]).touch()
+sys.stdin.read()
+pathlib.Path(sys.argv[2]).touch()
+"""
+PARENT = """
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import run_child
+run_child((sys.executable, "-c", *sys.argv[1:]), 600)
+"""
 
 
-def late(run: RunChild, program: str) -> ChildEnd:
+def late(program: str) -> ChildEnd:
     """How one that speaks and then goes on for long ended, once it had the time to speak."""
     end = ChildEnd(None)
     for seconds in PATIENCE:
-        end = run((sys.executable, "-c", program), seconds)
+        end = run_child((sys.executable, "-c", program), seconds)
         if end.output:
             break
     return end
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("run", [run_child, Children().run], ids=["anybody's", "an owner's"])
-def test_a_child_tells_how_it_ended(run: RunChild) -> None:
-    end = run((sys.executable, "-c", "print('好'); import sys; sys.exit(3)"), 60)
+def test_a_child_tells_how_it_ended() -> None:
+    end = run_child((sys.executable, "-c", "print('好'); import sys; sys.exit(3)"), 60)
     assert (end.status, end.output.strip(), end.late, end.death) == (3, "好", False, "")
-    end = late(run, "print('好', flush=True); import time; time.sleep(600)")
-    assert (end.late, end.output.strip()) == (True, "好")
     with pytest.raises(OSError, match="no-such-program"):
-        run(("/no-such-program",), 60)
+        run_child(("/no-such-program",), 60)
 
 
-@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="waits for whoever holds the pipes there")
 def test_a_child_that_is_late_is_not_waited_for_because_of_its_own_children(
     tmp_path: Path,
@@ -62,29 +64,9 @@ def test_a_child_that_is_late_is_not_waited_for_because_of_its_own_children(
         "import subprocess, sys, time; print('好', flush=True);"
         f"subprocess.Popen([sys.executable, '-c', {grandchild!r}]); time.sleep(600)"
     )
-    end = late(run_child, program)
+    end = late(program)
     assert (end.late, end.output.strip()) == (True, "好")
     assert not ended.exists()
-
-
-def test_a_child_has_nothing_to_read_while_its_parent_lives(tmp_path: Path) -> None:
-    """Its standard input is a pipe that nobody writes to."""
-    program = tmp_path / "p.py"
-    program.write_text("import os, select; print(select.select([0], [], [], 0)[0])")
-    end = run_child((sys.executable, str(program)), 60)
-    assert (end.status, end.output.strip()) == (0, "[]")
-
-
-PARENT = """
-from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import run_child
-run_child((sys.executable, "-c", *sys.argv[1:]), 600)
-"""
-READS = """
-import pathlib, sys
-pathlib.Path(sys.argv[1]).touch()
-sys.stdin.read()
-pathlib.Path(sys.argv[2]).touch()
-"""
 
 
 async def test_a_child_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
@@ -109,19 +91,17 @@ async def test_a_child_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
         await until(child_ended, within=60, what="a child that ends")
 
 
-def test_an_owner_gives_up_all_that_run_and_starts_none_afterwards(tmp_path: Path) -> None:
-    children = Children()
-    marks = [tmp_path / "a", tmp_path / "b"]
-    with ThreadPoolExecutor(2) as pool:
-        ends = [
-            pool.submit(children.run, (sys.executable, "-c", SLEEPS, str(mark)), 600)
-            for mark in marks
-        ]
-        while not all(mark.exists() for mark in marks):
-            assert not any(end.done() for end in ends)
-            time.sleep(0.01)
-        children.close()
-        assert all(end.result(30).late for end in ends)
-    assert children.run((sys.executable, "-c", SLEEPS, str(tmp_path / "c")), 600).late
-    assert not (tmp_path / "c").exists()
-    children.close()
+async def test_a_child_ends_when_its_owner_gives_it_up(tmp_path: Path) -> None:
+    child, runs, ended = Child(), tmp_path / "runs", tmp_path / "ended"
+
+    async def child_runs() -> bool:
+        return runs.exists()
+
+    command = (sys.executable, "-c", READS, str(runs), str(ended))
+    running = threading.Thread(target=child.run, args=(command, 600))
+    running.start()
+    await until(child_runs, within=60, what="a child that runs")
+    child.close()
+    running.join(60)
+    assert ended.exists()
+    child.close()
