@@ -283,6 +283,19 @@ def assemblies(subject: Module) -> list[str]:
     ]
 
 
+def twice_named(subject: Module) -> list[str]:
+    """A second definition changes nothing, or the meaning of what stands between them."""
+    targets: list[ast.expr] = []
+    for node in subject.tree.body:
+        if isinstance(node, ast.Assign):
+            targets += node.targets
+        elif isinstance(node, ast.AnnAssign) and node.value:
+            targets.append(node.target)
+    names = [one for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+    again = (one for at, one in enumerate(names) if one.id in {n.id for n in names[:at]})
+    return [f"{one.lineno} {one.id}" for one in again]
+
+
 def cooperative_coroutines(subject: Module) -> list[str]:
     """Coroutines that themselves go through something cooperatively, and so would sleep."""
     return [

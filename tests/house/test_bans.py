@@ -26,6 +26,7 @@ from astrbot_plugin_scoped_memory.tests.house.bans import (
     pure_places,
     swallowed,
     texts_in_code,
+    twice_named,
     writes_to_owners_places,
     wrong_log_lines,
 )
@@ -161,6 +162,9 @@ BANS: dict[str, Ban] = {
         wrong_log_lines,
         ("logger.info('notes_read')", "logger.warning(f'{error}')", "logger.debug('读不了')"),
         parts=("llm_memory",),
+    ),
+    "a name of a module is given one value": Ban(
+        twice_named, ("A = 1\nB = 2\nA = 1", "A: int = 1\nA, B = 1, 2")
     ),
     "no coroutine sleeps for others": Ban(
         cooperative_coroutines,

@@ -35,7 +35,6 @@ _DIGITS = (0.4, 0.6, 0.9)  # one digit, two, more: a port or a year says more th
 _HIRAGANA = (0.05, 0.25)  # single character, bigram: mostly endings and particles
 _KATAKANA_OR_HANGUL = (0.1, 0.45)
 _OTHER = 0.7
-_ENGLISH_STOPS = frozenset(map(stem, stop_words.ENGLISH))
 
 
 def says(token: str) -> float:

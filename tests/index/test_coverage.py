@@ -3,24 +3,17 @@ scan by it finds."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.question import Question
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.scoring import (
-    AROUND,
-    LEAST,
-    LONG,
-    coverage,
-)
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.word_weights import says
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery, LexicalRecord
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_scan import LexicalScan
+from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import tokens_of
+from astrbot_plugin_scoped_memory.llm_memory.index.question import Question
+from astrbot_plugin_scoped_memory.llm_memory.index.records import WordQuery, WordRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.scoring import AROUND, LEAST, LONG, coverage
+from astrbot_plugin_scoped_memory.llm_memory.index.word_weights import says
+from astrbot_plugin_scoped_memory.llm_memory.index.words import Words, coverages
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
@@ -88,29 +81,24 @@ def test_every_token_says_something_and_none_all(text: str) -> None:
 
 @given(st.integers(1, 400), st.integers(0, 300))
 def test_the_rarer_a_word_among_what_is_seen_the_more_it_weighs(among: int, holding: int) -> None:
-    question = Question.read(Tokenizer(use_jieba=False), LexicalQuery("pottery", "pottery"))
+    question = Question.read(Tokenizer(use_jieba=False), WordQuery("pottery", "pottery"))
     holding = min(holding, among - 1)
     (often,), (seldom,) = (question.weights(among, [n]) for n in (holding + 1, holding))
     assert 0 <= often < seldom
 
 
-def test_a_word_in_the_message_before_is_worth_less_than_in_the_record_itself(
-    tmp_path: Path,
-) -> None:
-    index = SqliteLexicalIndex(tmp_path / "a.sqlite", Tokenizer(use_jieba=False))
-    index.open()
-    index.write(
-        [
-            LexicalRecord(Key("家", "m-1"), "1", "pottery class starts"),
-            LexicalRecord(Key("家", "m-2"), "2", "sounds lovely", context="pottery class starts"),
-        ],
-        [],
-    )
-    query = LexicalQuery("when is the pottery class", "when is the pottery class")
+def test_a_word_in_the_message_before_is_worth_less_than_in_the_record_itself() -> None:
+    tokenizer = Tokenizer(use_jieba=False)
+    index = Words(tokenizer)
+    records = [
+        WordRecord(Key("家", "m-1"), "1", "pottery class starts"),
+        WordRecord(Key("家", "m-2"), "2", "sounds lovely", context="pottery class starts"),
+    ]
+    index.put([(one, tokens_of(one, tokenizer)) for one in records])
+    query = WordQuery("when is the pottery class", "when is the pottery class")
     found = index.search(query, ScopeFilter.reading_as(Scope.parse("家")), 9).found
     shares = {match.key.memory_id: match.coverage for match in found}
     assert shares["m-2"] == pytest.approx(AROUND * shares["m-1"])
-    index.close()
 
 
 MEMORIES = (
@@ -122,13 +110,12 @@ MEMORIES = (
     "Anna prefers green tea over coffee",
 )
 FLOOR = 0.36
-SCAN = LexicalScan(Tokenizer(use_jieba=False))
 
 
 def found(query: str, memories: tuple[str, ...] = MEMORIES) -> list[str]:
     """Memories that speak of much of the question, best first."""
-    records = [LexicalRecord(Key("家", text), text, text) for text in memories]
-    shares = SCAN.coverages(LexicalQuery(query, query), records)
+    records = [WordRecord(Key("家", text), text, text) for text in memories]
+    shares = coverages(WordQuery(query, query), records)
     ranked = sorted(zip(shares, memories, strict=True), reverse=True)
     return [text for share, text in ranked if share >= FLOOR]
 
@@ -155,7 +142,7 @@ def test_small_talk_finds_nothing(query: str) -> None:
 
 
 def test_what_stands_around_a_record_counts_too_and_nothing_asks_nothing() -> None:
-    said = LexicalRecord(Key("家", "1"), "1", "是的，周五", context="周会是几点")
-    (share,) = SCAN.coverages(LexicalQuery("周会是几点", "周会是几点"), [said])
+    said = WordRecord(Key("家", "1"), "1", "是的，周五", context="周会是几点")
+    (share,) = coverages(WordQuery("周会是几点", "周会是几点"), [said])
     assert share > 0
-    assert SCAN.coverages(LexicalQuery("周会", "周会"), []) == []
+    assert coverages(WordQuery("周会", "周会"), []) == []

@@ -1,0 +1,275 @@
+"""Scores of documents for a query, from arrays alone.
+
+BM25 (Robertson and Zaragoza 2009) with ``k1`` 1.2 and ``b`` 0.6 over three fields: the text; text
+and context together; the whole session. Each is normalised by its best, and they are added with
+the weights 1, 1 and 0.7. Then the better of what stands beside a document in its session gives it
+0.3 of its own score. Document frequencies are those of what the reader sees: what other scopes hold
+neither changes an order nor shows in it, and a small scope is searched as if it were alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+else:
+    Floats = Ints = Flags = Any
+
+K1: Final = 1.2
+B: Final = 0.6
+CONTEXT: Final = 1.0
+SESSION: Final = 0.7
+BESIDE: Final = 0.3
+PRIOR: Final = 6.0
+"""Tokens of no special weight that every question is taken to hold beside its own: a question with
+one word to say is not answered by whatever holds that word."""
+AROUND: Final = 0.7
+"""What a word counts that stands only around a record, in the message before or its reason: less
+than in the record itself, for the message before may be about something else."""
+MOST: Final = 45.0
+"""The weight of about ten words. A longer message is more than one question; what speaks of a good
+part of it is relevant, though not of all."""
+BEFORE: Final = 0.5
+"""What a word counts that was said before the question, in its talk."""
+CARRIED: Final = 12.0
+"""The same of a message that a question only points back to: who speaks of the one whom it names is
+relevant, whatever else it says."""
+LONG: Final = 80.0
+"""Tokens, about fifty Han characters or a long English paragraph. The more a text says, the more of
+any question it holds by chance: from here on its coverage counts for less."""
+LENGTH: Final = 0.3
+"""The power of that: ``(LONG / length) ** LENGTH``."""
+LEAST: Final = 0.8
+"""What is left of the coverage of however long a text: a long note may be what is asked for."""
+_FOLLOWS: Final = (1.1, 1.4)
+"""How much likelier than chance a word comes again in its session: nothing, and all."""
+_SMOOTHING: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What is searched, N documents.
+
+    Attributes:
+        text: Shape ``(N,)``, tokens of the text, 0 for an empty slot.
+        total: Shape ``(N,)``, tokens of text and context.
+        session: Shape ``(N,)``, numbers from 0.
+        previous: Shape ``(N,)``, the document before in the session, or -1.
+        follows: Shape ``(N,)``, 0 to 1: how much neighbours have to do with each other.
+    """
+
+    text: Floats
+    total: Floats
+    session: Ints
+    previous: Ints
+    follows: Floats
+
+
+def joined(parts: Sequence[Documents]) -> Documents:
+    """The documents of several places, one behind the other."""
+    import numpy as np
+
+    session, previous = [], []
+    first = sessions = 0
+    for one in parts:
+        session.append(one.session + sessions)
+        previous.append(np.where(one.previous < 0, one.previous, one.previous + first))
+        first += len(one.text)
+        sessions += int(one.session.max()) + 1
+    return Documents(
+        np.concatenate([one.text for one in parts]),
+        np.concatenate([one.total for one in parts]),
+        np.concatenate(session),
+        np.concatenate(previous),
+        np.concatenate([one.follows for one in parts]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where a token stands: shape ``(n,)`` each. ``text`` and ``context`` are counts."""
+
+    places: Ints
+    text: Floats
+    context: Floats
+
+
+def scores(
+    documents: Documents, tokens: Sequence[Postings], before: Sequence[Postings] = ()
+) -> Floats:
+    """Shape ``(N,)``, 0 for what shares no word and stands beside nothing that does.
+
+    ``before`` are tokens of what was said before the question: each counts ``BEFORE`` of one.
+    """
+    import numpy as np
+
+    alive = documents.total > 0
+    total = len(alive)
+    text, both = np.zeros(total), np.zeros(total)
+    living = max(int(alive.sum()), 1)
+    sessions = int(documents.session.max()) + 1 if total else 0
+    session_length = np.bincount(documents.session, documents.text, minlength=sessions)
+    many = max(int((session_length > 0).sum()), 1)
+    session = np.zeros(sessions)
+    text_pace = _pace(documents.text, living)
+    both_pace = _pace(documents.total, living)
+    session_pace = _pace(session_length, many)
+    for token, share in (*((one, 1.0) for one in tokens), *((one, BEFORE) for one in before)):
+        at = token.places
+        text[at] += share * _bm25(token.text, text_pace[at], living)
+        both[at] += share * _bm25(token.text + token.context, both_pace[at], living)
+        counts = np.bincount(documents.session[at], token.text, minlength=sessions)
+        session += share * _bm25(counts, session_pace, many)
+    own = _best_is_one(text)
+    around = _best_is_one(session)[documents.session] if sessions else own
+    shared = documents.follows * around + (1 - documents.follows) * own
+    # Where records do not follow from one another, what was said before is half of it chance.
+    context = CONTEXT * (0.5 + 0.5 * documents.follows) * _best_is_one(both)
+    score = np.where(alive, own + context + SESSION * shared, 0.0)
+    return beside(score, documents) * alive
+
+
+def beside(score: Floats, documents: Documents) -> Floats:
+    """Each with a share of what the better of the documents before and after it has.
+
+    Of the better, not of both: with less than the whole, of two neighbours the better one stays the
+    better one, also where a session ends.
+    """
+    import numpy as np
+
+    follows = np.flatnonzero((documents.previous >= 0) & (documents.follows > 0))
+    if not len(follows):
+        return score
+    before = documents.previous[follows]
+    share = BESIDE * documents.follows[follows]
+    given = np.zeros(len(score))
+    given[follows] = share * score[before]
+    np.maximum.at(given, before, share * score[follows])
+    smoothed: Floats = score + given
+    return smoothed
+
+
+def best_places(score: Floats, k: int, first: Flags) -> Ints:
+    """``k`` places with a score above 0: those of ``first``, then the highest scores; the best
+    first, of equals the later one."""
+    import numpy as np
+
+    positive = np.flatnonzero(score > 0)
+    if len(positive) > k:
+        chosen = score + first * (score.max() + 1)
+        few = np.argpartition(chosen[positive], -k)[-k:]
+        worst = chosen[positive][few].min()
+        positive = positive[chosen[positive] >= worst]
+        positive = positive[np.lexsort((-positive, -chosen[positive]))][:k]
+    order: Ints = positive[np.lexsort((-positive, -score[positive]))]
+    return order
+
+
+def inverse_frequency(among: int, holding: int) -> float:
+    """BM25's, always above 0: ``log(1 + (N - n + 0.5) / (n + 0.5))``."""
+    import numpy as np
+
+    return float(np.log1p((among - holding + 0.5) / (holding + 0.5)))
+
+
+def coverage(
+    weights: Floats,
+    asked: Flags,
+    holds: Floats,
+    lengths: Floats,
+    most: float = MOST,
+    persons: Sequence[Sequence[Floats]] = (),
+) -> Floats:
+    """Shape ``(n,)``: the share of a question's weight that each of ``n`` documents holds, less for
+    long ones.
+
+    Args:
+        weights: Shape ``(T,)`` of the question's tokens.
+        asked: Shape ``(T,)``: what makes up the question; the others, of times, cover nothing.
+        holds: Shape ``(T, n)``: 1 where a document says the token, ``AROUND`` where only what
+            stands around it does, else 0.
+        lengths: Shape ``(n,)``, tokens of the texts.
+        most: ``MOST``, or ``CARRIED``.
+        persons: For the asker, then for each person who is asked about, the weights of each name,
+            shape ``(T,)``. To hold one name is to hold all. The asker's is asked of nothing: it
+            adds to what speaks of the rest, the less the more words there are.
+    """
+    import numpy as np
+
+    mass = float(weights[asked].sum())
+    said = np.asarray(np.where(asked, weights, 0.0) @ holds)
+    for number, names in enumerate(persons):
+        held = [(float(name.sum()), name @ holds) for name in names if name.any()]
+        if held:
+            whole = max(weight for weight, _ in held)
+            share = np.max([of_name / weight for weight, of_name in held], axis=0)
+            if number:
+                mass += whole
+                said = said + whole * share
+            else:
+                said = said + said * share * (PRIOR / max(mass, PRIOR)) ** 2
+    if mass <= 0:  # a question about a time alone
+        return np.zeros(holds.shape[1])
+    said = said / (min(mass, most) + PRIOR)
+    share = np.minimum(said, 1.0)
+    by_chance = np.clip((LONG / np.maximum(lengths, 1.0)) ** LENGTH, LEAST, 1.0)
+    counted: Floats = share * by_chance
+    return counted
+
+
+def follows(documents_in_session: Ints, sessions_of: Sequence[Ints]) -> float:
+    """0 to 1: whether records of one session have to do with each other.
+
+    Pairs of records that share a token and a session, against those that chance would give.
+
+    Args:
+        documents_in_session: Shape ``(S,)``.
+        sessions_of: For each of some tokens, the sessions of the records that hold it.
+    """
+    import numpy as np
+
+    size = documents_in_session.astype(np.float64)
+    total = float(size.sum())
+    if total < 2:
+        return 0.0
+    chance = float((size * (size - 1)).sum()) / (total * (total - 1))
+    found = expected = _SMOOTHING
+    for sessions in sessions_of:
+        holding = len(sessions)
+        if not 2 <= holding <= total / 2:
+            continue
+        together = np.bincount(sessions).astype(np.float64)
+        found += float((together * (together - 1)).sum()) / (holding - 1)
+        expected += holding * chance
+    low, high = _FOLLOWS
+    return float(np.clip((found / expected - low) / (high - low), 0.0, 1.0))
+
+
+def _pace(length: Floats, among: int) -> Floats:
+    """``k1 * (1 - b + b * length / mean length)``: what a count is weighed against."""
+    mean = float(length.sum()) / among
+    pace: Floats = K1 * (1 - B + B * length / mean) if mean else length + K1
+    return pace
+
+
+def _bm25(counts: Floats, pace: Floats, among: int) -> Floats:
+    import numpy as np
+
+    holding = int(np.count_nonzero(counts))
+    weight = inverse_frequency(among, holding) * (K1 + 1)
+    gained: Floats = weight * counts / (counts + pace)
+    return gained
+
+
+def _best_is_one(score: Floats) -> Floats:
+    best = float(score.max()) if len(score) else 0.0
+    scaled: Floats = score / best if best > 0 else score
+    return scaled

@@ -1,0 +1,187 @@
+"""Texts that were cut into words are kept: what for, in which form, and when they go."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index import cut_texts
+from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import CutTexts, cut, tokens_of
+from astrbot_plugin_scoped_memory.llm_memory.index.records import word_record
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Passage
+from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
+from astrbot_plugin_scoped_memory.llm_memory.text import tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.tests.support.memories import stored
+from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
+
+pytestmark = pytest.mark.unit
+
+ONE = stored("密语叫做麒麟", 1, path="people/grandmother.md")
+OTHER = stored("钥匙在抽屉里", 2)
+
+
+class Cutter(Tokenizer):
+    """Counts the texts that it cuts."""
+
+    texts = 0
+
+    def tokens(self, text: str) -> list[str]:
+        self.texts += bool(text)
+        return super().tokens(text)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(SqliteFile, "WAIT_SECONDS", 0.05)
+    return tmp_path / "index" / "words.sqlite"
+
+
+def texts_cut(path: Path, *passages: Passage, use_jieba: bool = False) -> int:
+    """How many had to be cut, of a file that is opened anew."""
+    cutter = Cutter(use_jieba=use_jieba)
+    with closing(CutTexts(path)) as cache:
+        rows = cut(passages, cutter, cache)
+    records = [word_record(passage) for passage in passages]
+    assert rows == [
+        (record, tokens_of(record, Tokenizer(use_jieba=use_jieba))) for record in records
+    ]
+    return cutter.texts
+
+
+def row_of(passage: Passage) -> tuple[str, str]:
+    record = word_record(passage)
+    return record.key.scope, record.content_hash
+
+
+def test_a_text_is_cut_once_until_it_changes(path: Path) -> None:
+    assert texts_cut(path, ONE, OTHER) == 2
+    assert texts_cut(path, OTHER, ONE) == 0
+    assert texts_cut(path, ONE, stored("钥匙在柜子里", 2)) == 1
+
+
+def test_another_dictionary_or_version_cuts_anew(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "jieba"
+    folder.mkdir()
+    spec = SimpleNamespace(submodule_search_locations=(str(folder),))
+    monkeypatch.setattr(tokenizer, "find_spec", lambda _: spec)
+    for lines in ("密语 5\n叫做 5\n", "密语叫做 9\n麒麟 5\n"):
+        (folder / "dict.txt").write_text(lines, "utf-8")
+        assert texts_cut(path, ONE, use_jieba=True) == 1
+        assert texts_cut(path, ONE, use_jieba=True) == 0
+    assert texts_cut(path, ONE) == 1
+    monkeypatch.setattr(cut_texts, "_VERSION", "of another time")
+    assert texts_cut(path, ONE) == 1
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+@contextmanager
+def not_to_be_opened(path: Path) -> Iterator[None]:
+    """As where the disk is full, or the rights are another's."""
+    kept = path.rename(path.with_name("kept"))
+    path.mkdir()
+    yield
+    path.rmdir()
+    kept.rename(path)
+
+
+@pytest.mark.parametrize("trouble", [locked, not_to_be_opened])
+def test_what_cannot_be_opened_for_now_is_kept(
+    path: Path, trouble: Callable[[Path], AbstractContextManager[None]]
+) -> None:
+    texts_cut(path, ONE)
+    with trouble(path):
+        assert texts_cut(path, ONE) == 1
+    assert texts_cut(path, ONE) == 0
+
+
+@pytest.mark.parametrize(
+    "harm", [b"\0" * 4096, b"this is no database at all" * 400], ids=["a page", "another file"]
+)
+def test_a_broken_file_is_begun_anew(path: Path, harm: bytes) -> None:
+    texts_cut(path, ONE)
+    path.write_bytes(harm + path.read_bytes()[len(harm) :])
+    assert texts_cut(path, ONE) == 1
+    assert texts_cut(path, ONE) == 0
+
+
+def by_forgetting(cache: CutTexts) -> None:
+    place, content_hash = row_of(ONE)
+    cache.forget(place, [content_hash])
+
+
+def by_keeping_others(cache: CutTexts) -> None:
+    cache.keep_only({row_of(OTHER)})
+
+
+@pytest.mark.parametrize("forget", [by_forgetting, by_keeping_others])
+def test_of_what_is_forgotten_no_word_id_or_path_is_left(
+    path: Path, forget: Callable[[CutTexts], None]
+) -> None:
+    left = ("麒麟", word_record(ONE).content_hash)
+    with closing(CutTexts(path)) as cache:
+        cut((ONE, OTHER), Tokenizer(use_jieba=False), cache)
+        assert files_holding(path.parent, *left)
+        assert not files_holding(path.parent, "m-0001", "grandmother", "GroupMessage")
+        forget(cache)
+        cache.clear_traces()
+        assert not files_holding(path.parent, *left)
+    assert texts_cut(path, OTHER) == 0
+
+
+@pytest.mark.parametrize("forgetting_fails", [True, False])
+def test_where_another_holds_the_file_a_purge_begins_it_anew(
+    path: Path, forgetting_fails: bool
+) -> None:
+    path.parent.mkdir()
+    with closing(CutTexts(path)) as cache, closing(sqlite3.connect(path)) as other:
+        cut((ONE, OTHER), Tokenizer(use_jieba=False), cache)
+        if not forgetting_fails:
+            by_forgetting(cache)
+        other.isolation_level = None
+        other.execute("BEGIN IMMEDIATE" if forgetting_fails else "BEGIN")
+        other.execute("SELECT * FROM cut").fetchall()
+        if forgetting_fails:
+            by_forgetting(cache)
+        cache.clear_traces()
+        assert not files_holding(path.parent, "麒麟")
+    assert texts_cut(path, OTHER) == 1
+
+
+def test_a_purge_that_can_remove_nothing_says_so(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object, *, missing_ok: bool = False) -> None:
+        raise PermissionError("not yours")
+
+    with closing(CutTexts(path)) as cache:
+        cut((ONE,), Tokenizer(use_jieba=False), cache)
+        monkeypatch.setattr(Path, "unlink", refuse)
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            by_forgetting(cache)
+            with pytest.raises(IndexUnavailable):
+                cache.clear_traces()
+
+
+def test_closed_it_knows_nothing_and_refuses_nothing(path: Path) -> None:
+    cache = CutTexts(path)
+    cache.close()
+    cache.close()
+    assert len(cut((ONE, OTHER), Tokenizer(use_jieba=False), cache)) == 2
+    assert not path.exists()
