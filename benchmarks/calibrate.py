@@ -51,6 +51,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQu
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_records import lexical_record  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (  # noqa: E402
     ANY,
+    CAUTIOUS,
     Append,
     MergeThresholds,
     decide,
@@ -118,7 +119,8 @@ async def similarities(embedder: Embedder, pairs: Sequence[Pair]) -> list[float]
     """Of each pair's texts as they are embedded when they are stored."""
     old = await embedder.embed_documents([embedded_text(pair.old.memory) for pair in pairs])
     new = await embedder.embed_documents([embedded_text(pair.new) for pair in pairs])
-    return [float(value) for value in (old * new).sum(axis=1)]
+    pairs_of_rows = zip(old, new, strict=True)
+    return [0.0 if one is None or two is None else float(one @ two) for one, two in pairs_of_rows]
 
 
 def merged(pair: Pair, similarity: float, thresholds: MergeThresholds) -> bool:
@@ -254,7 +256,7 @@ async def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             embedder = embedder_for(options.embedder, Path(scratch))
             name = (await embedder.prepare()).model
-            found, own = await similarities(embedder, pairs), embedder.merge_thresholds
+            found, own = await similarities(embedder, pairs), CAUTIOUS
             await embedder.close()
     figures = {"embedder": name, **report(pairs, found, own)}
     sys.stdout.write(f"{name}\n{table(figures)}")

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import CAUTIOUS
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 
 
 class HashedWords:
     """The port Embedder. ``embedded`` counts its work."""
 
     label = "hashed"
-    merge_thresholds = CAUTIOUS
-    colocated_index = None
 
     def __init__(self, dim: int) -> None:
         self.embedded = 0
@@ -36,9 +33,9 @@ class HashedWords:
     async def embed_query(self, text: str) -> Vector:
         return self._one(text)
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
         self.embedded += len(texts)
-        return await asyncio.to_thread(lambda: np.stack([self._one(text) for text in texts]))
+        return await asyncio.to_thread(lambda: [self._one(text) for text in texts])
 
     async def close(self) -> None:
         """It holds nothing."""

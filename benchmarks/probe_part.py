@@ -58,7 +58,8 @@ async def measure_probe(root: Path, size: int, *, dim: int, queries: int) -> dic
     embedder = HashedWords(dim)
     await embedder.prepare()
     began = time.perf_counter()
-    vectors = await embedder.embed_documents([embedded_text(one.memory) for one in stored])
+    rows = await embedder.embed_documents([embedded_text(one.memory) for one in stored])
+    vectors = np.stack([row for row in rows if row is not None])
     embedding = time.perf_counter() - began
     asked = [await embedder.embed_query(text) for text in questions(queries)]
     await embedder.close()

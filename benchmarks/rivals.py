@@ -148,12 +148,14 @@ async def measure(
         ids = [row["id"] for row in talks[name]]
         texts = [f"{row['speaker']}: {row['text']}" for row in talks[name]]
         okapi, fts = Bm25(texts), Fts5(texts)
-        vectors = await embedder.embed_documents(texts) if embedder else None
+        rows = await embedder.embed_documents(texts) if embedder else []
+        import numpy as np
+
+        vectors = np.stack([row for row in rows if row is not None]) if rows else None
         for query in queries:
             if query["conv"] != name or query.get("category") == "adversarial":
                 continue
             dense: Ranking = []
-            # A language that the model cannot read is asked in words alone.
             with contextlib.suppress(EmbeddingFailed):
                 if embedder is not None and vectors is not None:
                     dense = nearest(vectors, await embedder.embed_query(query["question"]))

@@ -30,16 +30,14 @@ checkout.register()
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled_packages import (  # noqa: E402
     BUNDLED,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.languages import (  # noqa: E402
-    PROBE_MEMORIES,
-    PROBE_QUERIES,
-)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.onnx_model import open_onnx  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.sentence_transformer import (  # noqa: E402
     open_sentence_transformer,
 )
 
 _ROUNDS = 5
+_PROBES = Path(__file__).resolve().parent.parent / "llm_memory" / "recall" / "probes.json"
+_PAIRS = [pair for pairs in json.loads(_PROBES.read_text("utf-8")).values() for pair in pairs]
 
 type Encode = Callable[[Sequence[str], bool], Any]
 
@@ -62,18 +60,18 @@ def measured(rung: str) -> dict[str, float]:
     """In this process, which has done nothing yet."""
     began = time.perf_counter()
     encode = opened(rung)
-    encode(PROBE_QUERIES[:1], True)
+    encode([_PAIRS[0][0]], True)
     loaded = time.perf_counter() - began
     asked = []
-    for number, query in enumerate(PROBE_QUERIES * _ROUNDS):
+    for number, (query, _) in enumerate(_PAIRS * _ROUNDS):
         query = f"{query} {number}"  # an answer may be remembered
         began = time.perf_counter()
         encode([query], True)
         asked.append((time.perf_counter() - began) * 1000)
     began = time.perf_counter()
     for number in range(_ROUNDS):
-        encode([f"{text} {number}" for text in PROBE_MEMORIES], False)
-    texts = _ROUNDS * len(PROBE_MEMORIES) / (time.perf_counter() - began)
+        encode([f"{text} {number}" for _, text in _PAIRS], False)
+    texts = _ROUNDS * len(_PAIRS) / (time.perf_counter() - began)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "disk_mb": round(_bytes(rung) / 1e6),

@@ -11,13 +11,13 @@ from typing import Final
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
+from .embedding.failures import OF_THE_TEXT
 from .index_queue import IndexQueue
 from .store_calls import BUSY, CLOSED, HANGS, SLOW
 
 CHANGED: Final = "model_changed"
 DIED: Final = "died"
 """The process ended in which the embedder lives."""
-_UNREADABLE: Final = "language"
 _TOO_OFTEN: Final = 20
 """Slow answers in a row, after which the owner should know."""
 
@@ -40,7 +40,7 @@ class IndexFaults:
     def of_query(self, error: IndexUnavailable | EmbeddingFailed) -> None:
         """A query failed: another one may do better, or the task has to act."""
         if isinstance(error, EmbeddingFailed):
-            if error.code != _UNREADABLE:  # the model is well, and the scan reads this one
+            if error.code not in OF_THE_TEXT:  # the model is well
                 self.report_embedder(error)
             if error.code == CHANGED:
                 self._hand_over(IndexUnavailable(str(error), code=CHANGED))

@@ -15,6 +15,7 @@ from ..models.settings import Pace
 from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
+from .embedding.failures import OF_THE_TEXT
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .embedding_cache import SqliteVectorCache, TextKey
 from .index_faults import CHANGED, DIED, IndexFaults
@@ -24,9 +25,6 @@ from .vector.ports import IndexRecord, VectorStore
 
 NOTE_KIND = "笔记"
 """Where the index says of a memory what it is about."""
-_OWN_FAULTS = frozenset({"language", "zero_vector", "not_finite"})
-"""Codes that tell of the text, not of the embedder's health. After any other code a text is to
-blame if others were embedded between two of its failures."""
 _NO_DIRECTION = 1e-3
 """The length of a sum of vectors that says nothing."""
 
@@ -179,8 +177,10 @@ class IndexWriter:
         missing = {key: text for key, text in texts.items() if key not in known}
         if missing:
             rows = await embedder.embed_documents(list(missing.values()))
-            fresh = dict(zip(missing, rows, strict=True))
+            fresh = {key: row for key, row in zip(missing, rows, strict=True) if row is not None}
             await self._calls.run(self._cache.put, fingerprint, fresh)
+            if len(fresh) < len(missing):
+                raise EmbeddingFailed("rejected: a text has no vector")
             known = {**known, **fresh}
         return known
 
@@ -191,7 +191,7 @@ class IndexWriter:
         try:
             return await self._embed(texts, embedder, fingerprint)
         except EmbeddingFailed as error:
-            if error.code not in _OWN_FAULTS:
+            if error.code not in OF_THE_TEXT:
                 raise
             if len(texts) == 1:
                 return {}
@@ -206,7 +206,7 @@ class IndexWriter:
         if len(entries) == 1:
             key, _ = entry = entries[0]
             before = self._refused.pop(key, None)
-            if before is not None and (code in _OWN_FAULTS or self._embedded > before):
+            if before is not None and (code in OF_THE_TEXT or self._embedded > before):
                 logger.info("not_embedded", code=code)
                 self._queue.park(entry)
             else:

@@ -28,7 +28,7 @@ from .manifest import JsonManifest
 from .passages import Passages
 from .rules.circuit_breaker import CircuitBreaker
 from .rules.common_part import apart_from
-from .rules.deduplication import MergeThresholds
+from .rules.deduplication import CAUTIOUS, MergeThresholds
 from .store_calls import BUSY, StoreCalls
 from .vector.ports import Neighbours, VectorStore
 
@@ -53,15 +53,12 @@ class IndexingService:
         notices: NoticeBoard,
         settings: EngineSettings,
     ) -> None:
-        """A query that the index's process has to embed may take ``embed_query_seconds`` longer
-        than others."""
         passages = self._passages = Passages(catalogue, note_book, unread=unread)
         self._store = store
         self._manifest = manifest
         self._cache = cache
         self._notices = notices
         pace = self._pace = settings.pace
-        self._embed_query_seconds = settings.embed_query_seconds
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._prepared = asyncio.Event()
@@ -93,10 +90,10 @@ class IndexingService:
         """Whether it was decided to do without vectors."""
         return self.state == "lexical"
 
-    async def prepared(self) -> Fingerprint:
-        """Wait for the embedder of this ``run``: the space that its vectors lie in."""
-        await self._prepared.wait()
-        assert self._fingerprint is not None  # noqa: S101  (set before the event is)
+    async def prepared(self, known: Fingerprint | None = None) -> Fingerprint:
+        """Wait for the space that vectors lie in, if it is another than the one ``known``."""
+        while self._fingerprint is None or self._fingerprint == known:
+            await self._prepared.wait()
         return self._fingerprint
 
     @property
@@ -156,10 +153,10 @@ class IndexingService:
 
     @property
     def merge_thresholds(self) -> MergeThresholds | None:
-        """The embedder's own, None while nothing can be compared."""
+        """None while nothing can be compared."""
         if self.state != "ready" or self._embedder is None:
             return None
-        return self._embedder.merge_thresholds
+        return CAUTIOUS
 
     async def vectors(self, passages: Sequence[Passage]) -> Vectors:
         """Of what is stored, or about to be: those that the index will hold, so that they are
@@ -171,28 +168,20 @@ class IndexingService:
     async def neighbours(
         self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
     ) -> tuple[Vector, Neighbours]:
-        """The vector of a query's text apart from ``common``, and its visible neighbours, by one
-        call where the index's own process embeds. Raises IndexUnavailable, EmbeddingFailed."""
-        index = self._embedder.colocated_index if self._embedder else None
-        if index is None:
-            vector = apart_from(await self.embed(text), common)
-            return vector, await self.nearest(vector, scope_filter, k)
-        found = await self._ask(
-            lambda: index.query_text(text, scope_filter, k, common),
-            more=self._embed_query_seconds,
-        )
-        self.faults.embedded()
-        return found
+        """The vector of a query's text apart from ``common``, and its visible neighbours. Raises
+        IndexUnavailable, EmbeddingFailed."""
+        vector = apart_from(await self.embed(text), common)
+        return vector, await self.nearest(vector, scope_filter, k)
 
     async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The visible neighbours of a vector. Raises IndexUnavailable."""
         return await self._ask(lambda: self._store.query(vector, scope_filter, k))
 
-    async def _ask[T](self, ask: Callable[[], T], *, more: float = 0.0) -> T:
+    async def _ask[T](self, ask: Callable[[], T]) -> T:
         if self.state != "ready":
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         try:
-            found = await self._calls.query(ask, more=more)
+            found = await self._calls.query(ask)
         except (IndexUnavailable, EmbeddingFailed) as error:
             self.faults.of_query(error)
             raise
@@ -207,7 +196,7 @@ class IndexingService:
         would notice what is forgotten, goes.
         """
         self._embedder = embedder
-        self._prepared.clear()
+        self._fingerprint = None
         if embedder is None:
             await self._do_without()
             return
@@ -217,6 +206,7 @@ class IndexingService:
             try:
                 self._fingerprint = fingerprint = await embedder.prepare()
                 self._prepared.set()
+                self._prepared = asyncio.Event()
                 self._notices.clear("embedder_failing")
                 failures = 0
                 await self._open(embedder, fingerprint)

@@ -1,4 +1,4 @@
-"""How far an embedder may be trusted for a language: a small examination, once per embedder, whose
+"""How far an embedder may be trusted for a language: a small examination, once per model, whose
 result is kept in ``index/trust.json``.
 
 Each pair of ``probes.json`` is a question and its answer in other words, of which none is the
@@ -18,7 +18,7 @@ from math import sumprod
 from pathlib import Path
 
 from ..errors import EmbeddingFailed, VaultWriteFailed
-from ..index.embedding.ports import Embedder, Fingerprint, Vector, Vectors
+from ..index.embedding.ports import Embedder, Fingerprint, Vector
 from ..index.rules.common_part import apart_from, common_part
 from ..log import logger
 from ..models.settings import Pace
@@ -28,7 +28,6 @@ from ..text.scripts import Language
 
 EXAMINATION = 6
 """Its number: with another one, embedders are examined anew."""
-_UNREADABLE = "language"
 _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 """Shares of right answers. Chance gives a twentieth."""
 
@@ -67,7 +66,8 @@ def probes() -> dict[Language, list[tuple[str, str]]]:
 @dataclass(eq=False)
 class EmbedderTrust:
     """What an examination told of a ``model``, kept in a file, which is a cache. No trust before
-    it: until then words alone decide on the order."""
+    it, and none in a model from the moment on at which it is another one's turn: until that is
+    examined words alone decide on the order."""
 
     _path: Path
     _pace: Pace
@@ -93,11 +93,18 @@ class EmbedderTrust:
     def _asked(self, language: Language | None) -> list[Cohort]:
         return [one for name, one in self.cohorts.items() if language in (None, name)]
 
-    async def run(self, embedder: Embedder, prepared: Callable[[], Awaitable[Fingerprint]]) -> None:
-        """Examine it as soon as it is prepared. Ends when that is done."""
-        self.cohorts, failures = {}, 0
-        while not self.cohorts:
-            fingerprint = await prepared()
+    async def run(
+        self,
+        embedder: Embedder,
+        prepared: Callable[[Fingerprint | None], Awaitable[Fingerprint]],
+    ) -> None:
+        """Examine it as soon as it is prepared, and again whenever ``prepared`` tells of another
+        space than the one that it is given. Never ends."""
+        examined: Fingerprint | None = None
+        failures = 0
+        while True:
+            fingerprint = await prepared(examined)
+            self.cohorts = {}
             known = await asyncio.to_thread(self._known, fingerprint)
             try:
                 found = known or {one: await _examined(embedder, one) for one in Language}
@@ -106,6 +113,9 @@ class EmbedderTrust:
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
                 continue
+            examined, failures = fingerprint, 0
+            if await prepared(None) != fingerprint:
+                continue  # it may have been the other one that answered
             self.cohorts, self.model = found, fingerprint.model
             if not known:
                 await asyncio.to_thread(self._keep, _Kept(EXAMINATION, fingerprint, found))
@@ -131,25 +141,22 @@ class EmbedderTrust:
 
 
 async def _examined(embedder: Embedder, language: Language) -> Cohort:
-    """An embedder that cannot read the language, and refuses its questions, is not trusted in it.
-    Raises EmbeddingFailed for any other failure."""
+    """Raises EmbeddingFailed."""
     pairs = (await asyncio.to_thread(probes))[language]
     answers = await embedder.embed_documents([answer for _, answer in pairs])
-    try:
-        questions = [await embedder.embed_query(question) for question, _ in pairs]
-    except EmbeddingFailed as error:
-        if error.code != _UNREADABLE:
-            raise
-        return Cohort(0.0, tuple(answers.mean(axis=0).tolist()), 0.0)
-    return await asyncio.to_thread(_marked, questions, answers)
+    rows = [row for row in answers if row is not None]
+    if len(rows) < len(pairs):
+        return Cohort(0.0, (), 0.0)
+    questions = [await embedder.embed_query(question) for question, _ in pairs]
+    return await asyncio.to_thread(_marked, questions, rows)
 
 
-def _marked(questions: Sequence[Vector], answers: Vectors) -> Cohort:
+def _marked(questions: Sequence[Vector], told: Sequence[Vector]) -> Cohort:
     """The weight grows with the share of questions whose own answer is the nearest. The deviation
     is that of each question's similarities to the answers of the others, around their own mean."""
     import numpy as np
 
-    common = common_part(np.stack(questions)).tolist()
+    common, answers = common_part(np.stack(questions)).tolist(), np.stack(told)
     rows = np.stack([answers @ apart_from(vector, common) for vector in questions]).astype(float)
     is_own = np.eye(len(answers), dtype=bool)
     others = rows[~is_own].reshape(len(answers), -1)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..index.embedding.bundled.bundled import BundledEmbedder
-from ..index.embedding.checked import CheckedEmbedder
 from ..index.embedding.download.model_download import fetch_command
 from ..index.embedding.encoder import Open, probed_libraries
+from ..index.embedding.guarded import GuardedEmbedder
 from ..index.embedding.local.local_model import LocalModelEmbedder
 from ..index.embedding.local.model_folder import is_folder
 from ..index.embedding.native_probe import NativeProbe
@@ -65,7 +65,7 @@ def chroma_worker(paths: EnginePaths, *, english: bool) -> WorkerStore | None:
 
 def bundled_embedder(worker: WorkerStore, settings: EngineSettings) -> Embedder:
     index = worker if settings.chroma_url == "" else None
-    return _checked(BundledEmbedder(worker, index=index), settings)
+    return _guarded(BundledEmbedder(worker, index=index), settings)
 
 
 def legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
@@ -101,14 +101,20 @@ def local_embedder(
         libraries=libraries,
         end=end,
     )
-    return _checked(inner, settings)
+    return _guarded(inner, settings)
 
 
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
     """An embedding service, of the host or at an address."""
-    return _checked(ProviderEmbedder(raw), settings, settings.embed_write_seconds)
+    return _guarded(ProviderEmbedder(raw), settings, settings.embed_write_seconds)
 
 
-def _checked(inner: Embedder, settings: EngineSettings, load: float = _LOADING_SECONDS) -> Embedder:
+def _guarded(inner: Embedder, settings: EngineSettings, load: float = _LOADING_SECONDS) -> Embedder:
     query, write = settings.embed_query_seconds, settings.embed_write_seconds
-    return CheckedEmbedder(inner, query_seconds=query, write_seconds=write, prepare_seconds=load)
+    return GuardedEmbedder(
+        inner,
+        query_seconds=query,
+        write_seconds=write,
+        prepare_seconds=load,
+        pace=settings.pace,
+    )

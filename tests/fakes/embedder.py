@@ -12,16 +12,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Fingerprint,
     Vector,
-    Vectors,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
-from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import CAUTIOUS
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import (
-    Neighbours,
-    TextIndex,
-    VectorStore,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 
 
 class FakeEmbedder:
@@ -30,8 +21,6 @@ class FakeEmbedder:
     def __init__(self, label: str = "fake", dim: int = 256) -> None:
         self.label = label
         self.dim = dim
-        self.colocated_index: TextIndex | None = None
-        self.merge_thresholds = CAUTIOUS
         self.failing = False
         self.failing_documents = False
         self.calls = 0
@@ -46,13 +35,12 @@ class FakeEmbedder:
         self.calls += 1
         return self.one(text)
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+    async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         self._check()
         if self.failing_documents:
             raise EmbeddingFailed("made to fail")
         self.calls += len(texts)
-        rows = [self.one(text) for text in texts]
-        return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
+        return [self.one(text) for text in texts]
 
     async def close(self) -> None:
         self.closed = True
@@ -69,19 +57,3 @@ class FakeEmbedder:
                 vector[zlib.crc32(gram.encode()) % self.dim] += 1.0
         length = float(np.linalg.norm(vector))
         return vector / length if length else vector
-
-
-class BesideIndex(FakeEmbedder):
-    """Lives where the index does: a query goes there as text."""
-
-    def __init__(self, store: VectorStore) -> None:
-        super().__init__("beside")
-        self._store = store
-        self.colocated_index = self
-
-    def query_text(
-        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
-    ) -> tuple[Vector, Neighbours]:
-        """``TextIndex``."""
-        vector = apart_from(self.one(text), common)
-        return vector, self._store.query(vector, scope_filter, k)

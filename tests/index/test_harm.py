@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EngineOff,
     IndexUnavailable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
@@ -419,7 +419,7 @@ class Refusing(FakeEmbedder):
 
     refuses, asked = True, 0
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+    async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         self.asked += 1
         self.failing_documents = self.refuses
         return await super().embed_documents(texts)

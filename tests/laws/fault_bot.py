@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import ScopedMemoryError
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_changed
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
@@ -109,10 +109,11 @@ class FaultyBot:
             now=lambda: self.now().timestamp(),
         )
         self.embedder = FakeEmbedder()
-        self._checked = CheckedEmbedder(
+        self._checked = GuardedEmbedder(
             faulty("embedder", self.embedder),  # type: ignore[arg-type]  # as all parts here
             query_seconds=SETTINGS.embed_query_seconds,
             write_seconds=SETTINGS.embed_write_seconds,
+            pace=SETTINGS.pace,
         )
         self.engine: Engine = build_engine(
             paths,

@@ -51,7 +51,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import with_renamed
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import BesideIndex
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.laws.cast import LINKS, Person, Place, words_in
@@ -62,7 +61,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, plain
 ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}
 """So that no map counts as lost."""
 REAL = "real indexes"
-RUNGS = ("words alone", "model", "model beside the index")
+RUNGS = ("words alone", "model")
 _LOOP = LoopSettings(after_turns=1, idle_minutes=1, daily_tokens=10**7, retry_seconds=(0.0,),
                      prime_after_hours=1)  # fmt: skip
 SETTINGS = replace(QUICK, relevance_floor=0.0, preview_chars=80, loop=_LOOP, identity_links=LINKS)
@@ -186,7 +185,6 @@ class LivingBot:
                 clock=self.clock,
                 chat=self.chat,
                 words_alone=self.rung == "words alone",
-                embedder=BesideIndex(store) if self.rung == "model beside the index" else None,
             )
         )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Fingerprint,
     Vector,
-    Vectors,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.passages import Passages
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, Trace
@@ -206,23 +205,57 @@ class Examined(FakeEmbedder):
 
     examinations = -1
 
-    async def embed_documents(self, texts: Any) -> Vectors:
+    async def embed_documents(self, texts: Any) -> Sequence[Vector | None]:
         self.examinations += 1
         if not self.examinations:
             raise EmbeddingFailed("gone: made to")
         return await super().embed_documents(texts)
 
 
+class Models:
+    """The space that vectors lie in, and another one from the time on at which ``now`` is set.
+    ``known``: all of it is examined."""
+
+    def __init__(self, model: Fingerprint) -> None:
+        self.now = model
+        self.known: Fingerprint | None = None
+
+    async def prepared(self, known: Fingerprint | None) -> Fingerprint:
+        self.known = known
+        await until(lambda: self.now != known)
+        return self.now
+
+
 async def examined(path: Path, model: Fingerprint = MODEL) -> tuple[Mapping[Language, Cohort], int]:
     """What is known of an embedder then, and how often it was examined for that."""
     trust, embedder = EmbedderTrust(path, Pace(retry_seconds=(0.0,))), Examined()
-
-    async def prepared() -> Fingerprint:
-        return model
-
-    await trust.run(embedder, prepared)
-    assert trust.model == model.model
+    models = Models(model)
+    running_on = asyncio.create_task(trust.run(embedder, models.prepared))
+    await until(lambda: models.known is not None)
+    running_on.cancel()
+    await asyncio.wait({running_on})
     return trust.cohorts, embedder.examinations
+
+
+async def test_another_model_is_examined_anew_and_nothing_of_the_other_one_is_used_meanwhile(
+    tmp_path: Path,
+) -> None:
+    trust = EmbedderTrust(tmp_path / "trust.json", Pace(retry_seconds=(0.0,)))
+    models, embedder = Models(Fingerprint("concepts", 512)), Concepts()
+    running_on = asyncio.create_task(trust.run(embedder, models.prepared))
+    await until(lambda: trust.weight(Language.CHINESE) > 0)
+    vector = embedder.one("x").tolist()
+    before = trust.common(Language.CHINESE)
+    assert trust.chance(Language.CHINESE, vector)[1] > 0
+    embedder.failing, models.now = True, Fingerprint("other", 512)
+    await until(lambda: not trust.weight(Language.CHINESE))
+    assert trust.common(Language.CHINESE) == ()
+    assert trust.chance(Language.CHINESE, vector) == (0.0, 0.0)
+    embedder.failing, embedder.one = False, FakeEmbedder("hashed", dim=512).one  # type: ignore[method-assign]
+    await until(lambda: trust.model == "other")
+    assert trust.common(Language.CHINESE) not in ((), before)
+    assert trust.weight(Language.CHINESE) == 0
+    running_on.cancel()
 
 
 async def test_the_file_tells_of_one_embedder_by_one_examination_or_nothing(tmp_path: Path) -> None:

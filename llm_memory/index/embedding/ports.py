@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..rules.deduplication import MergeThresholds
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from ..vector.ports import TextIndex
 
     Vector = NDArray[np.float32]
     """Shape ``(dim,)``, unit length."""
@@ -36,22 +32,12 @@ class Fingerprint:
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors. Its thresholds are its own: similarities differ by model."""
+    """Texts to unit vectors."""
 
     @property
     def label(self) -> str:
         """What the status shows: ``lexical``, ``bundled``, ``provider:<id>``, ``local:<name>``,
         ``service:<host>``."""
-        ...
-
-    @property
-    def merge_thresholds(self) -> MergeThresholds:
-        """Similarities of two memories from which on the second may say what the first said."""
-        ...
-
-    @property
-    def colocated_index(self) -> TextIndex | None:
-        """The index, where its own process embeds: a query may go there as the text it is."""
         ...
 
     async def prepare(self) -> Fingerprint:
@@ -66,8 +52,10 @@ class Embedder(Protocol):
         """One query, shape ``(dim,)``. Raises EmbeddingFailed."""
         ...
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Shape ``(len(texts), dim)``. Raises EmbeddingFailed."""
+    async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        """One for each text; None for a text that has none because of what it is.
+
+        Raises EmbeddingFailed: none of them has one now."""
         ...
 
     async def close(self) -> None:

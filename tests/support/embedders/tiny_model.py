@@ -10,10 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.languages import (
-    PROBE_MEMORIES,
-    PROBE_QUERIES,
-)
+from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import probes
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -23,7 +21,7 @@ ENGLISH = (
     "what does Anna like to drink",
     "the printer needs new paper",
     "the quick brown fox jumps over the lazy dog",
-    *(text for text in (*PROBE_QUERIES, *PROBE_MEMORIES) if text.isascii()),
+    *(text for pair in probes()[Language.ENGLISH] for text in pair),
 )
 """Their words become tokens. Chinese is left in characters: a sentence would become one token."""
 

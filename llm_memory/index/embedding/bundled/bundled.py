@@ -9,16 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ....errors import EmbeddingFailed
-from ...rules.deduplication import CAUTIOUS, MergeThresholds
 from ...vector.ports import TextIndex
-from ..languages import (
-    PROBE_MEMORIES,
-    PROBE_QUERIES,
-    Language,
-    check_language,
-    unsupported_languages,
-)
-from ..merge_calibration import MERGE_PROBES, merge_thresholds
 from ..ports import Fingerprint
 from .bundled_model import LABEL
 
@@ -58,40 +49,22 @@ class BundledEmbedder:
     def __init__(self, process: EmbeddingProcess, *, index: TextIndex | None) -> None:
         self._process = process
         self._index = index
-        self._unsupported: frozenset[Language] = frozenset()
-        self._merge_thresholds = CAUTIOUS
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="embedding")
 
     @property
     def label(self) -> str:
         return LABEL
 
-    @property
-    def merge_thresholds(self) -> MergeThresholds:
-        return self._merge_thresholds
-
-    @property
-    def colocated_index(self) -> TextIndex | None:
-        # A query in a language that the model cannot read is refused here.
-        return None if self._unsupported else self._index
-
     async def prepare(self) -> Fingerprint:
-        """Loads it there and measures it on a few built-in sentences."""
-        fingerprint = await self._in_thread(self._process.load_model)
-        queries = await self._embed(PROBE_QUERIES, is_query=True)
-        memories = await self._embed(PROBE_MEMORIES, is_query=False)
-        statements = await self._embed(MERGE_PROBES, is_query=False)
-        self._unsupported = unsupported_languages(queries, memories)
-        self._merge_thresholds = merge_thresholds(statements, self._unsupported)
-        return fingerprint
+        """Loads it there."""
+        return await self._in_thread(self._process.load_model)
 
     async def embed_query(self, text: str) -> Vector:
-        check_language(text, self._unsupported)
         vector: Vector = (await self._embed([text], is_query=True))[0]
         return vector
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return await self._embed(texts, is_query=False)
+    async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        return list(await self._embed(texts, is_query=False))
 
     async def close(self) -> None:
         """What holds the index is ended with the index."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from ....errors import EmbeddingFailed
 from ..native_probe import LACKS_INSTRUCTIONS, NativeProbe
 from ..ports import Fingerprint
-from ..vectors import unit_rows, without_zeros
 from .bundled_packages import BUNDLED, BundledPackage
 
 if TYPE_CHECKING:
@@ -104,9 +103,9 @@ class BundledModel:
             self._turns.wait_for(lambda: not self._model_calls)
 
     def _rows(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
-        dim = self.load().dim
+        self.load()
         assert self._loaded is not None  # noqa: S101  (``load`` has just returned)
-        return _encoded(self._loaded.encode, texts, dim, is_query=is_query)
+        return _encoded(self._loaded.encode, texts, is_query=is_query)
 
     def _load(self) -> _Loaded:
         reason = "no_package"
@@ -130,17 +129,17 @@ def _load(package: BundledPackage) -> _Loaded:
     except Exception as error:  # absent parts, a numpy of another generation, weights in disorder
         what = error.name if isinstance(error, ModuleNotFoundError) else type(error).__name__
         raise EmbeddingFailed(f"broken_package: {package.module}, {what}") from error
-    dim = _encoded(encode, ["a", "一"], 0, is_query=False).shape[1]
+    dim = _encoded(encode, ["a", "一"], is_query=False).shape[1]
     return _Loaded(encode, Fingerprint(f"{LABEL}:{package.module}", dim, package.version))
 
 
-def _encoded(encode: Encode, texts: Sequence[str], dim: int, *, is_query: bool) -> Vectors:
+def _encoded(encode: Encode, texts: Sequence[str], *, is_query: bool) -> Vectors:
     readable = [_readable(text) for text in texts]
     try:
         vectors = encode(readable, is_query)
     except Exception as error:
         raise EmbeddingFailed(f"encoding_failed: {type(error).__name__}") from error
-    return unit_rows(without_zeros(vectors, texts), len(texts), dim)
+    return vectors
 
 
 def _readable(text: str) -> str:

@@ -11,19 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....errors import EmbeddingFailed
-from ...rules.deduplication import CAUTIOUS, MergeThresholds
 from ..download.model_download import DownloadProgress, ModelDownload, fetch_command
 from ..encoder import LIBRARIES, Encoder, Open, encoded, opened
-from ..languages import (
-    PROBE_MEMORIES,
-    PROBE_QUERIES,
-    Language,
-    check_language,
-    unsupported_languages,
-)
-from ..merge_calibration import MERGE_PROBES, merge_thresholds
 from ..ports import Fingerprint
-from ..vectors import unit_rows, without_zeros
+from ..provider import CONTROL
+from ..unit import unit
 from .model_folder import content_revision, fetched_folder, find_model, hub_name, is_own_folder
 from .prompts import Prompts
 
@@ -57,8 +49,6 @@ class _Loaded:
     model: Encoder
     prompts: Prompts
     fingerprint: Fingerprint
-    unsupported: frozenset[Language]
-    merge_thresholds: MergeThresholds
 
 
 class LocalModelEmbedder:
@@ -109,17 +99,9 @@ class LocalModelEmbedder:
         return f"local:{Path(self._name).name}"
 
     @property
-    def merge_thresholds(self) -> MergeThresholds:
-        return self._loaded.merge_thresholds if self._loaded else CAUTIOUS
-
-    @property
     def progress(self) -> DownloadProgress | None:
         """Of the download that is under way, None if there is none."""
         return None if self._download is None or self._download.done else self._download.progress
-
-    @property
-    def colocated_index(self) -> None:
-        return None
 
     async def prepare(self) -> Fingerprint:
         """Loads the model, which takes seconds, or says why there is none to load."""
@@ -132,21 +114,18 @@ class LocalModelEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         loaded = self._ready()
-        check_language(text, loaded.unsupported)
         vectors = await self.in_thread(_encode, loaded.model, [text], loaded.prompts.query)
         vector: Vector = vectors[0]
         return vector
 
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np
-
+    async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector | None]:
         loaded = self._ready()
-        parts = [np.empty((0, loaded.fingerprint.dim), dtype=np.float32)]
+        rows: list[Vector | None] = []
         for start in range(0, len(texts), _CHUNK):
             chunk = texts[start : start + _CHUNK]
             vectors = self.in_thread(_encode, loaded.model, chunk, loaded.prompts.document)
-            parts.append(await vectors)
-        return np.concatenate(parts)
+            rows += list(await vectors)
+        return rows
 
     async def close(self) -> None:
         """Ends a download, the model's own process if it has one and, within five seconds, the
@@ -230,27 +209,21 @@ def _load(folder: Path, name: str, label: str, libraries: Sequence[Open]) -> _Lo
     try:
         model = opened(folder, name, libraries)
         prompts = model.prompts
-        queries = _encode(model, PROBE_QUERIES, prompts.query)
-        unsupported = unsupported_languages(
-            queries, _encode(model, PROBE_MEMORIES, prompts.document)
-        )
-        statements = _encode(model, MERGE_PROBES, prompts.document)
-        merges = merge_thresholds(statements, unsupported)
+        dim = len(unit(_encode(model, [CONTROL], prompts.query)[0], 0))
         revision = content_revision(folder, prompts, model.variant)
-        fingerprint = Fingerprint(label, queries.shape[1], revision)
+        fingerprint = Fingerprint(label, dim, revision)
     except EmbeddingFailed as error:
         if error.code not in _FAULT_OF_THE_FILES:
             raise
         raise EmbeddingFailed(f"broken_model: {error.code}") from error
     except Exception as error:  # files that cannot be read, vectors that do not fit each other
         raise EmbeddingFailed(f"broken_model: {type(error).__name__}") from error
-    return _Loaded(model, prompts, fingerprint, unsupported, merges)
+    return _Loaded(model, prompts, fingerprint)
 
 
 def _encode(model: Encoder, texts: Sequence[str], prompt: str) -> Vectors:
     """Unit rows, shape ``(len(texts), dim)``."""
-    vectors = encoded(model, [_readable(text) for text in texts], prompt)
-    return unit_rows(without_zeros(vectors, texts), len(texts), 0)
+    return encoded(model, [_readable(text) for text in texts], prompt)
 
 
 def _readable(text: str) -> str:

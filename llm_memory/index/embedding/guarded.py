@@ -1,0 +1,223 @@
+"""Between any embedder and the engine: no bad vector, no foreign error, no endless wait, and no
+service asked again and again that cannot answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from itertools import batched
+from typing import TYPE_CHECKING, Any, Final
+
+from ...errors import EmbeddingFailed
+from ...models.settings import Pace
+from .failures import AT_REST, OF_THE_TEXT, OUTAGES, failure_of
+from .ports import Embedder, Fingerprint
+from .provider import CONTROL
+from .unit import unit
+
+if TYPE_CHECKING:
+    from .ports import Vector
+
+_TEXTS: Final = 64
+"""Texts in a call, until an embedder turns out to take fewer."""
+_TEXT_CHARACTERS: Final = 6_000
+"""Characters of a text that are embedded. A longer one would be refused: most models read no more
+than 8,192 tokens, which 6,000 Han characters come close to. Passages are a fifth of it."""
+_REST: Final = 15
+"""So many times as long as others wait before they try again: a quarter of an hour at last."""
+
+
+class GuardedEmbedder:
+    """An embedder whose vectors have the right shape, are finite and of unit length, or who raises.
+
+    Every reason begins with a stable code: one of ``failures``, ``wrong_count``,
+    ``wrong_dimension``, ``model_changed``, ``not_prepared``, ``closed``, or one of the embedder
+    inside. What it cannot take for what it is costs one text its vector and nothing else.
+
+    After an outage it rests: nobody waits for it, and it is asked a few times an hour, by one call
+    at a time, until one succeeds. Meanwhile every call fails with the reason of the first.
+
+    Args:
+        inner: Trusted with nothing.
+        query_seconds: After this long a query fails.
+        write_seconds: The same for a batch of documents.
+        prepare_seconds: The same for loading; None leaves it the time it takes.
+        pace: How long others wait before they try again.
+    """
+
+    def __init__(
+        self,
+        inner: Embedder,
+        *,
+        query_seconds: float,
+        write_seconds: float,
+        prepare_seconds: float | None = None,
+        pace: Pace = Pace(),  # noqa: B008  (a value)
+    ) -> None:
+        self._inner = inner
+        self._query_seconds = query_seconds
+        self._write_seconds = write_seconds
+        self._prepare_seconds = prepare_seconds
+        self._pace = pace
+        self._fingerprint: Fingerprint | None = None
+        self._texts = _TEXTS
+        self._running: set[asyncio.Task[Any]] = set()
+        self._closed = False
+        self._outage: EmbeddingFailed | None = None
+        self._failures = 0
+        self._rests_until = 0.0
+
+    @property
+    def label(self) -> str:
+        return self._inner.label
+
+    async def prepare(self) -> Fingerprint:
+        fingerprint = await self._asked(self._inner.prepare, self._prepare_seconds)
+        if fingerprint.dim <= 0:
+            raise EmbeddingFailed(f"wrong_dimension: {fingerprint.dim}")
+        self._fingerprint = fingerprint
+        return fingerprint
+
+    async def embed_query(self, text: str) -> Vector:
+        space, sent = self._space(), _sendable(text)
+        answer = await self._asked(lambda: self._inner.embed_query(sent), self._query_seconds)
+        if self._fingerprint is not space:
+            raise EmbeddingFailed("model_changed: meanwhile")
+        try:
+            return unit(answer, space.dim)
+        except EmbeddingFailed:
+            await self._control(space)
+            raise
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+        space = self._space()
+        found: list[Vector | None] = []
+        for some in batched(map(_sendable, texts), self._texts):
+            rows = await self._rows(some, space)
+            if rows is None or not any(row is not None for row in rows):
+                await self._control(space)
+            found += await self._halves(some, space) if rows is None else rows
+        if self._fingerprint is not space:
+            raise EmbeddingFailed("model_changed: meanwhile")
+        return found
+
+    async def close(self) -> None:
+        """Ends calls that are under way, then the embedder inside. Idempotent."""
+        self._closed = True
+        for task in self._running:
+            task.cancel()
+        await self._inner.close()
+
+    def _space(self) -> Fingerprint:
+        if self._fingerprint is None:
+            raise EmbeddingFailed("closed" if self._closed else "not_prepared")
+        return self._fingerprint
+
+    async def _rows(self, texts: Sequence[str], space: Fingerprint) -> list[Vector | None] | None:
+        """Of one call; None where it does not take these texts, or not so many."""
+        call = self._inner.embed_documents
+        try:
+            answer: object = await self._asked(lambda: call(texts), self._write_seconds)
+        except EmbeddingFailed as error:
+            if error.code not in OF_THE_TEXT:
+                raise
+            return None
+        rows = list(answer) if isinstance(answer, Iterable) else []
+        if len(rows) != len(texts):
+            return None
+        return [_unit_or_none(row, space.dim) for row in rows]
+
+    async def _halves(self, texts: Sequence[str], space: Fingerprint) -> list[Vector | None]:
+        """The same of texts that were refused together; one that is refused alone has none."""
+        if len(texts) == 1:
+            return [None]
+        half = (len(texts) + 1) // 2
+        found: list[Vector | None] = []
+        for some in (texts[:half], texts[half:]):
+            rows = await self._rows(some, space)
+            found += await self._halves(some, space) if rows is None else rows
+        if all(row is not None for row in found):
+            self._texts = min(self._texts, half)  # so it was their number that it refused
+        return found
+
+    async def _control(self, space: Fingerprint) -> None:
+        """Raises EmbeddingFailed where the embedder is at fault, and not what it was given."""
+        call = self._inner.embed_documents
+        answer: object = await self._asked(lambda: call([CONTROL]), self._write_seconds)
+        rows = list(answer) if isinstance(answer, Iterable) else []
+        if len(rows) != 1:
+            raise EmbeddingFailed(f"wrong_count: {len(rows)} vectors for 1 text")
+        vector = unit(rows[0], 0)
+        if len(vector) != space.dim:
+            raise EmbeddingFailed(f"model_changed: {len(vector)} numbers instead of {space.dim}")
+
+    async def _asked[T](
+        self, call: Callable[[], Coroutine[Any, Any, T]], seconds: float | None
+    ) -> T:
+        """The call's result. Returns in time even from a call that ignores its cancellation."""
+        now = asyncio.get_running_loop().time()
+        if self._closed:
+            raise EmbeddingFailed("closed")
+        if self._outage is not None:
+            if now < self._rests_until:
+                raise EmbeddingFailed(str(self._outage))
+            self._rests_until = now + (seconds or 0.0)  # others do not try it as well
+        task = asyncio.ensure_future(call())
+        self._running.add(task)
+        task.add_done_callback(self._finished)
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+        finally:
+            task.cancel()  # nothing to a task that is done
+        try:
+            result = _result_of(task, seconds)
+        except EmbeddingFailed as error:
+            self._failed(error)
+            raise
+        self._outage, self._failures = None, 0
+        return result
+
+    def _failed(self, error: EmbeddingFailed) -> None:
+        """The first failure may have been a hiccup, unless it says that it was none."""
+        if error.code not in OUTAGES:
+            self._outage, self._failures = None, 0
+            return
+        self._failures += 1
+        waits = self._pace.retry(self._failures - 2) if self._failures > 1 else 0.0
+        if error.code in AT_REST:
+            waits = self._pace.retry_seconds[-1]
+        self._outage = self._outage or error
+        self._rests_until = asyncio.get_running_loop().time() + _REST * waits
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen, so that asyncio does not print it for an abandoned call
+
+
+def _result_of[T](task: asyncio.Task[T], seconds: float | None) -> T:
+    """Raises EmbeddingFailed for whatever it raised."""
+    if not task.done():
+        raise EmbeddingFailed(f"timeout: {seconds:g} s")
+    if task.cancelled():
+        raise EmbeddingFailed("closed")
+    error = task.exception()
+    if error is None:
+        return task.result()
+    if isinstance(error, EmbeddingFailed):
+        raise error
+    raise failure_of(error) from error
+
+
+def _unit_or_none(row: object, dim: int) -> Vector | None:
+    try:
+        return unit(row, dim)
+    except EmbeddingFailed:
+        return None
+
+
+def _sendable(text: str) -> str:
+    """Cut, without halves of surrogate pairs, which no request can carry, and without the zero that
+    ends a text in C; never empty, which many services refuse."""
+    whole = text.strip()[:_TEXT_CHARACTERS].replace("\0", " ").encode(errors="replace").decode()
+    return whole if whole.strip() else "."

@@ -1,0 +1,248 @@
+"""Whatever an embedder does, a host's service behind it or not, the engine sees unit vectors or
+EmbeddingFailed, and what cannot answer is asked now and then."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import (
+    CONTROL,
+    ProviderEmbedder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.unit import unit
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, Pace
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import provider_embedder
+from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop
+
+pytestmark = pytest.mark.unit
+
+DIM = 3
+TEXTS = ["one", "two", "three"]
+GOOD = [3.0, 4.0, 0.0]
+
+
+class Scripted:
+    """Of each text what ``answers`` has for it, raised where it is an error; else a good vector.
+
+    ``fault`` is done instead: raised, or awaited."""
+
+    label = "provider:scripted"
+    model = "m"
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.fault: Exception | Callable[[Sequence[str]], Any] | None = None
+        self.calls: list[list[str]] = []
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        self.calls.append([*texts])
+        if isinstance(self.fault, Exception):
+            raise self.fault
+        if self.fault is not None:
+            answer = self.fault(texts)
+            return await answer if asyncio.iscoroutine(answer) else answer
+        rows = [self.answers.get(text, GOOD) for text in texts]
+        for row in rows:
+            if isinstance(row, Exception):
+                raise row
+        return rows
+
+
+async def guarded(raw: Scripted) -> GuardedEmbedder:
+    embedder = GuardedEmbedder(ProviderEmbedder(raw), query_seconds=30.0, write_seconds=30.0)
+    await embedder.prepare()
+    raw.calls.clear()
+    return embedder
+
+
+async def test_good_vectors_come_back_with_unit_length() -> None:
+    embedder = await guarded(Scripted())
+    assert await embedder.prepare() == Fingerprint("provider:scripted/m", DIM)
+    rows = await embedder.embed_documents(TEXTS)
+    for row in (*rows, await embedder.embed_query("one")):
+        assert row is not None
+        assert row.dtype == np.float32
+        assert np.allclose(row, [0.6, 0.8, 0.0])
+    assert await embedder.embed_documents([]) == []
+
+
+class Filtered(Exception):
+    status_code = 400
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *([], [1.0, 2.0], [math.nan, 1.0, 1.0], [math.inf, 1.0, 1.0], [0.0, 0.0, 0.0]),
+        *(["a", "b", "c"], [None, 1.0, 1.0], [[1.0], [1.0], [1.0]], [10**400, 1, 1]),
+        *(None, 1.0, "abc", Filtered("no"), RuntimeError("Error code: 413 - too long")),
+    ],
+    ids=str,
+)
+async def test_what_is_wrong_with_one_text_costs_that_text_its_vector_and_nothing_else(
+    answer: Any,
+) -> None:
+    raw = Scripted()
+    raw.answers["two"] = answer
+    embedder = await guarded(raw)
+    for texts in (TEXTS, ["two"], [*TEXTS * 5]):
+        found = await embedder.embed_documents(texts)
+        assert [row is None for row in found] == [text == "two" for text in texts]
+    with pytest.raises(EmbeddingFailed):
+        await embedder.embed_query("two")
+    assert (await embedder.embed_query("one")).shape == (DIM,)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (RuntimeError("key sk-123 is odd"), "error: RuntimeError"),
+        (RuntimeError("Error code: 500 - sk-123"), "error: HTTP 500 (RuntimeError)"),
+        (ConnectionError("read timed out"), "timeout: ConnectionError"),
+        (lambda texts: [[math.nan] * DIM for _ in texts], "not_finite"),
+        (lambda _: [], "wrong_count: 0 vectors for 1 text"),
+        (lambda _: None, "wrong_count: 0 vectors for 1 text"),
+        (lambda texts: [["a"] * DIM for _ in texts], "not_numeric"),
+        (lambda texts: [[1.0] * 5 for _ in texts], "model_changed: 5 numbers instead of 3"),
+        (Filtered("all"), "rejected: HTTP 400 (Filtered)"),
+    ],
+    ids=str,
+)
+async def test_an_embedder_that_is_at_fault_fails_as_a_whole_and_no_text_is_blamed(
+    fault: Any, reason: str
+) -> None:
+    for texts in (TEXTS, ["two"]):
+        raw = Scripted()
+        embedder = await guarded(raw)
+        raw.fault = fault
+        with pytest.raises(EmbeddingFailed) as caught:
+            await embedder.embed_documents(texts)
+        assert str(caught.value) == reason
+        assert len(raw.calls) <= 2
+
+
+async def test_no_text_is_blank_or_unsendable_when_it_is_sent() -> None:
+    raw = Scripted()
+    embedder = await guarded(raw)
+    await embedder.embed_documents(["", " \n", " " * 10_000 + "花生", "half \ud83d", "a\0b"])
+    assert raw.calls == [[".", ".", "花生", "half ?", "a b"]]
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5).filter(any)
+)
+def test_all_finite_vectors_but_zero_become_unit_vectors(row: list[float]) -> None:
+    assert np.isclose(np.linalg.norm(unit(row, 0)), 1.0, atol=1e-5)
+
+
+async def test_it_embeds_nothing_before_it_is_prepared_or_after_it_is_closed() -> None:
+    raw = Scripted()
+    embedder = GuardedEmbedder(ProviderEmbedder(raw), query_seconds=1.0, write_seconds=1.0)
+    with pytest.raises(EmbeddingFailed, match="not_prepared"):
+        await embedder.embed_query("x")
+    raw.fault = lambda _: [[]]
+    with pytest.raises(EmbeddingFailed, match="wrong_dimension"):
+        await embedder.prepare()
+    raw.fault = None
+    await embedder.prepare()
+    over = asyncio.Event()
+    raw.fault = lambda _: over.wait()
+    asked = asyncio.create_task(embedder.embed_query("x"))
+    await asyncio.sleep(0)
+    await embedder.close()
+    for call in (asked, embedder.embed_documents(["x"]), embedder.prepare()):
+        with pytest.raises(EmbeddingFailed, match="closed"):
+            await call
+
+
+async def test_no_vector_of_another_model_comes_through_a_change() -> None:
+    raw = Scripted()
+    embedder = await guarded(raw)
+
+    def changes(texts: Sequence[str]) -> Any:
+        raw.model = "other"
+        return [GOOD for _ in texts]
+
+    for call in (embedder.embed_query, lambda text: embedder.embed_documents([text])):
+        raw.fault = changes
+        with pytest.raises(EmbeddingFailed, match="model_changed: other"):
+            await call("x")
+        raw.model, raw.fault = "m", None
+    raw.model = "other"
+    assert (await embedder.prepare()).model == "provider:scripted/other"
+    assert (await embedder.embed_query("x")).shape == (DIM,)
+
+
+HOUR = 3600.0
+
+
+async def hang(_: object) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (RuntimeError("Error code: 429 - {'code': 'insufficient_quota'}"), "quota: HTTP 429"),
+        (RuntimeError("Error code: 429 - too many requests"), "busy: HTTP 429"),
+        (RuntimeError("Error code: 401 - invalid key sk-123"), "denied: HTTP 401"),
+        (RuntimeError("everything is broken"), "error: RuntimeError"),
+        (lambda texts: hang(texts), "timeout: "),
+    ],
+    ids=["quota", "busy", "key", "broken", "hangs"],
+)
+def test_an_outage_is_asked_a_few_times_an_hour_by_questions_and_by_writes_and_ends_by_itself(
+    fault: Any, reason: str
+) -> None:
+    loop = TurnedLoop()
+
+    async def played() -> None:
+        raw = Scripted()
+        embedder = provider_embedder(raw, EngineSettings(pace=Pace()))
+        await embedder.prepare()
+        raw.fault = fault
+        reasons, waited = set(), 0.0
+        raw.calls.clear()
+        for at in range(120):  # a question and a write each half a minute
+            for call in (embedder.embed_query("x"), embedder.embed_documents(["x"])):
+                began = loop.time()
+                with pytest.raises(EmbeddingFailed) as caught:
+                    await call
+                waited += loop.time() - began
+                reasons.add(str(caught.value))
+            await asyncio.sleep(HOUR / 120)
+            if at == 9:
+                early = len(raw.calls)
+        assert early <= 5
+        assert len(raw.calls) - early <= 5
+        assert waited < 200.0
+        assert all(one.startswith(reason) for one in reasons)
+        raw.fault = None
+        await asyncio.sleep(HOUR / 4)
+        assert (await embedder.embed_query("x")).shape == (DIM,)
+        assert len(await embedder.embed_documents(TEXTS)) == 3
+
+    loop.run_until_complete(played())
+    loop.close()
+
+
+async def test_one_failure_alone_is_no_outage() -> None:
+    raw = Scripted()
+    embedder = await guarded(raw)
+    raw.answers["x"] = RuntimeError("a hiccup")
+    for _ in range(5):
+        with pytest.raises(EmbeddingFailed, match="error"):
+            await embedder.embed_query("x")
+        assert (await embedder.embed_query("y")).shape == (DIM,)
+    assert CONTROL not in {text for call in raw.calls for text in call}

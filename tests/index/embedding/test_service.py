@@ -1,0 +1,459 @@
+"""An embedding service over HTTP in all the states it can be in, and its key, which goes to it and
+into nothing else: a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import logging
+import os
+import pickle
+import socket
+import struct
+import threading
+import traceback
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, InvalidService
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service import embedding_service
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.address import (
+    endpoint,
+    is_loopback,
+    is_same_service,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.api_key import (
+    ApiKey,
+    key_from,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_service import (
+    EmbeddingService,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, Pace
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import provider_embedder
+from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
+    CANARY,
+    TEXTS,
+    Act,
+    Asked,
+    EmbeddingServer,
+    answer,
+    says,
+    serving,
+)
+
+pytestmark = pytest.mark.unit
+
+RESTLESS = EngineSettings(pace=Pace(retry_seconds=(0.0,)))
+
+
+def raw(server: EmbeddingServer, seconds: float = 10.0) -> EmbeddingService:
+    return EmbeddingService(server.url, "small", key=CANARY, seconds=seconds)
+
+
+async def whole(server: EmbeddingServer, model: str = "small") -> Embedder:
+    """As a home has it, prepared."""
+    inner = EmbeddingService(server.url, model, key=CANARY)
+    embedder = provider_embedder(inner, RESTLESS)
+    await embedder.prepare()
+    server.asked.clear()
+    return embedder
+
+
+async def test_texts_become_the_vectors_of_the_service(server: EmbeddingServer) -> None:
+    embedder = await whole(server)
+    fingerprint = await embedder.prepare()
+    assert (fingerprint.model, fingerprint.dim) == (f"service:127.0.0.1:{server.port}/small", 64)
+    assert embedder.label == f"service:127.0.0.1:{server.port}"
+    for row, text in zip(await embedder.embed_documents(TEXTS), TEXTS, strict=True):
+        expected = np.array(server.vector(text))
+        assert row is not None
+        assert np.allclose(row, expected / np.linalg.norm(expected), atol=1e-6)
+    asked = server.asked[-1]
+    assert asked.body == {"model": "small", "input": TEXTS}
+    assert {k.lower(): v for k, v in asked.headers.items()}["authorization"] == f"Bearer {CANARY}"
+    await EmbeddingService(server.url, "small").embed(TEXTS)
+    assert "authorization" not in {name.lower() for name in server.asked[-1].headers}
+    with serving() as other:
+        others = [await (await whole(*o)).prepare() for o in ((server, "large"), (other,))]
+    assert len({fingerprint, *others}) == 3
+
+
+def rows_of(server: EmbeddingServer, change: Callable[[list[Any]], Any]) -> Act:
+    """A good answer, changed."""
+    return lambda handler, asked: answer(handler, 200, {"data": change(server.rows(asked.texts))})
+
+
+def encoded(row: dict[str, Any]) -> dict[str, Any]:
+    packed = struct.pack(f"<{len(row['embedding'])}f", *row["embedding"])
+    return row | {"embedding": base64.b64encode(packed).decode()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows[::-1],
+        lambda rows: [encoded(row) for row in rows[::-1]],
+        lambda rows: [{"embedding": row["embedding"]} for row in rows],
+        lambda rows: [row | {"embedding": [*map(int, row["embedding"])] or 1} for row in rows],
+    ],
+    ids=["another order", "base64", "no index", "whole numbers"],
+)
+async def test_other_ways_to_say_it_are_understood(
+    server: EmbeddingServer, change: Callable[[list[Any]], Any]
+) -> None:
+    server.always = rows_of(server, change)
+    vectors = np.array(await raw(server).embed(TEXTS))
+    assert np.allclose(vectors, np.array([server.vector(text) for text in TEXTS]), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: [*rows[:-1], rows[0]],
+        lambda rows: [*rows[:-1], rows[-1] | {"index": "a"}],
+        lambda rows: [*rows[:-1], rows[-1] | {"embedding": ["1"] * 64}],
+        lambda rows: [*rows[:-1], rows[-1] | {"embedding": "!"}],
+        lambda rows: [*rows[:-1], rows[-1] | {"embedding": []}],
+        lambda rows: [*rows[:-1], {"index": 2}],
+        lambda rows: [*rows[:-1], rows[-1] | {"embedding": rows[0]["embedding"][1:]}],
+        lambda rows: rows[:2],
+    ],
+    ids=["one twice", "odd place", "texts", "no base64", "empty", "none", "short", "left out"],
+)
+async def test_a_text_without_a_vector_costs_that_text_alone(
+    server: EmbeddingServer, change: Callable[[list[Any]], Any]
+) -> None:
+    embedder = await whole(server)
+    server.next = [rows_of(server, change)]
+    first, second, third = await embedder.embed_documents(TEXTS)
+    assert first is not None and second is not None
+    assert third is None
+
+
+def drop(handler: BaseHTTPRequestHandler, _: Asked) -> None:
+    handler.close_connection = True
+
+
+FAULTS: dict[str, tuple[Act, str]] = {
+    "an error with 200": (says(200, {"error": CANARY}), "not_an_answer"),
+    "no list": (says(200, {"data": None}), "not_an_answer"),
+    "a page": (says(200, b"<h1>Welcome</h1>"), "not_an_answer"),
+    "deep JSON": (says(200, b"[" * 100_000), "not_an_answer"),
+    "cut off": (says(200, b'{"data": []}     ', cut=5), "cut_off"),
+    "hung up": (drop, "cut_off"),
+    "400": (says(400), "rejected: HTTP 400"),
+    "401": (says(401), "denied: HTTP 401"),
+    "404": (says(404), "not_found: HTTP 404, http://127.*/v1/embeddings"),
+    "429": (says(429, headers={"Retry-After": "1"}), "busy: HTTP 429"),
+    "no money": (says(429, {"error": {"code": "insufficient_quota"}}), "quota: HTTP 429"),
+    "500": (says(500), "unavailable: HTTP 500"),
+    "204": (says(204, b""), "unavailable: HTTP 204"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_faulty_service_fails_each_call_and_recovers(
+    server: EmbeddingServer, fault: str
+) -> None:
+    embedder = await whole(server)
+    server.always, reason = FAULTS[fault]
+    with pytest.raises(EmbeddingFailed, match=reason):
+        await embedder.embed_documents(TEXTS)
+    server.always = None
+    assert all(row is not None for row in await embedder.embed_documents(TEXTS))
+
+
+@pytest.mark.parametrize("dripping", [False, True])
+async def test_a_slow_service_is_given_up(server: EmbeddingServer, dripping: bool) -> None:
+    over = threading.Event()
+
+    def slow(handler: BaseHTTPRequestHandler, _: Asked) -> None:
+        if dripping:  # a byte now and then: no single one is late
+            handler.send_response(200)
+            handler.send_header("Content-Length", "100000")
+            handler.end_headers()
+        while not over.wait(0.02):
+            if dripping:
+                handler.wfile.write(b" ")
+
+    server.always = slow
+    async with asyncio.timeout(60):
+        with pytest.raises(EmbeddingFailed, match=r"timeout: 0\.3 s"):
+            await raw(server, seconds=0.3).embed(TEXTS)
+    over.set()
+
+
+async def test_an_answer_without_an_end_is_given_up(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_service, "_LONGEST", 1 << 20)
+
+    def endless(handler: BaseHTTPRequestHandler, _: Asked) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b" " * 65536)
+
+    server.always = endless
+    with pytest.raises(EmbeddingFailed, match="without an end"):
+        await raw(server).embed(TEXTS)
+
+
+async def test_a_service_that_takes_fewer_texts_gets_fewer(server: EmbeddingServer) -> None:
+    def at_most_ten(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+        if len(asked.texts) > 10:
+            answer(handler, 400, {"error": "batch size is invalid"})
+        else:
+            answer(handler, 200, {"data": server.rows(asked.texts)})
+
+    embedder = await whole(server)
+    server.always = at_most_ten
+    texts = [f"memory number {n} {'花' * 10_000}" for n in range(70)]
+    assert all(row is not None for row in await embedder.embed_documents(texts))
+    assert {len(text) for asked in server.asked[1:] for text in asked.texts} <= {6_000, 8}
+    server.asked.clear()
+    assert all(row is not None for row in await embedder.embed_documents(texts))
+    assert all(len(asked.texts) <= 10 for asked in server.asked)
+    assert len(server.asked) <= 10
+
+
+async def test_one_text_that_is_refused_costs_that_text_and_makes_no_batch_smaller(
+    server: EmbeddingServer,
+) -> None:
+    def choosy(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+        refused = any("too long" in text for text in asked.texts)
+        answer(handler, *((413, {}) if refused else (200, {"data": server.rows(asked.texts)})))
+
+    embedder = await whole(server)
+    server.always = choosy
+    found = await embedder.embed_documents([*TEXTS, "too long", *TEXTS])
+    assert [row is None for row in found] == [False] * 3 + [True] + [False] * 3
+    server.asked.clear()
+    await embedder.embed_documents(TEXTS * 20)
+    assert [len(asked.texts) for asked in server.asked] == [60]
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("http://localhost:11434", "http://localhost:11434/v1/embeddings"),
+        ("http://localhost:11434/", "http://localhost:11434/v1/embeddings"),
+        (" http://localhost:11434/v1\n", "http://localhost:11434/v1/embeddings"),
+        ("https://api.openai.com/v1/", "https://api.openai.com/v1/embeddings"),
+        ("https://api.openai.com/v1/embeddings/", "https://api.openai.com/v1/embeddings"),
+        ("https://ark.example.com/api/v3", "https://ark.example.com/api/v3/embeddings"),
+        ("HTTPS://API.example.com", "https://API.example.com/v1/embeddings"),
+        ("http://[::1]:8080/v1", "http://[::1]:8080/v1/embeddings"),
+        ("https://x.example.com/v1?api-version=1#top", "https://x.example.com/v1/embeddings?api-version=1"),
+    ],
+)  # fmt: skip
+def test_an_address_is_understood_with_and_without_its_end(base: str, url: str) -> None:
+    assert endpoint(base).url == url
+    assert endpoint(url).url == url
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["", "localhost:11434", "api.example.com/v1", "ftp://example.com", "file:///etc/passwd",
+     "http://", "http:///v1", "http://user:secret@example.com/v1", "http://user@example.com",
+     "http://[::1/v1", "http://example.com:port/v1", "http://exa mple.com/v1",
+     "http://example.com/v1\r\nX: y", "http://example.com/嵌入"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(base: str) -> None:
+    with pytest.raises(InvalidService, match="embedding service's address") as caught:
+        endpoint(base)
+    assert "secret" not in str(caught.value)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_an_address_or_refused(text: str) -> None:
+    for base in (text, f"http://{text}", f"https://example.com/{text}"):
+        try:
+            found = endpoint(base)
+        except InvalidService:
+            continue
+        assert found.url.startswith(("http://", "https://"))
+        assert endpoint(found.url) == found
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "same"),
+    [
+        ("https://a.example.com/v1", "https://a.example.com/v2/", True),
+        ("https://a.example.com/v1", "https://A.example.com:443/v1", True),
+        ("http://a.example.com/v1", "https://a.example.com/v1", True),
+        ("https://a.example.com/v1", "http://a.example.com/v1", False),
+        ("https://a.example.com/v1", "https://b.example.com/v1", False),
+        ("https://a.example.com/v1", "https://a.example.com.evil.com/v1", False),
+        ("https://a.example.com/v1", "https://a.example.com@evil.com/v1", False),
+        ("https://a.example.com/v1", "https://a.example.com:8443/v1", False),
+        ("http://a.example.com:8080/v1", "https://a.example.com/v1", False),
+        ("https://a.example.com/v1", "file:///etc/passwd", False),
+        ("https://a.example.com/v1", "https://a.example.com:x/v1", False),
+    ],
+)
+def test_a_key_goes_to_its_own_service_alone(url: str, other: str, same: bool) -> None:
+    assert is_same_service(url, other) is same
+
+
+def test_this_machine_is_known_by_its_names() -> None:
+    here = ("localhost", "127.0.0.1", "127.8.8.8", "[::1]", "ollama.localhost")
+    assert all(is_loopback(f"http://{name}:1/v1") for name in here)
+    assert not any(is_loopback(f"http://{name}/v1") for name in ("10.0.0.1", "localhost.com"))
+
+
+async def test_a_redirect_is_followed_within_the_service_alone(server: EmbeddingServer) -> None:
+    with serving() as thief:
+        elsewhere = f"{thief.url}/embeddings"
+        for status in (301, 302, 303, 307, 308):
+            server.next = [says(status, headers={"Location": "/v1/embeddings"})]
+            assert len(await EmbeddingService(server.url + "/old", "small").embed(TEXTS)) == 3
+            server.next = [says(status, headers={"Location": elsewhere})]
+            with pytest.raises(EmbeddingFailed, match="redirected"):
+                await raw(server).embed(TEXTS)
+        assert thief.asked == []
+    server.always = says(307, headers={"Location": "/v1/embeddings"})
+    with pytest.raises(EmbeddingFailed, match="redirected"):  # in a circle
+        await raw(server).embed(TEXTS)
+
+
+def nobody(*_: object, **__: object) -> None:
+    raise socket.gaierror
+
+
+async def test_a_proxy_is_used_but_not_to_this_machine(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with serving() as proxy:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+        await raw(server).embed(TEXTS)
+        assert proxy.asked == []
+        far = "http://embeddings.invalid/v1"
+        with pytest.raises(EmbeddingFailed, match="not_found"):  # no path of the proxy's own
+            await EmbeddingService(far, "small", key=CANARY).embed(TEXTS)
+        assert proxy.asked[-1].path == f"{far}/embeddings"
+        monkeypatch.setenv("no_proxy", "embeddings.invalid")
+        monkeypatch.setattr(socket, "getaddrinfo", nobody)  # no test asks a name server
+        proxy.asked.clear()
+        with pytest.raises(EmbeddingFailed, match=r"unreachable: embeddings\.invalid \(gaierror"):
+            await EmbeddingService(far, "small").embed(TEXTS)
+        assert proxy.asked == []
+
+
+def key_file(folder: Path, content: bytes, mode: int = 0o600) -> Path:
+    file = folder / "key"
+    file.write_bytes(content)
+    file.chmod(mode)
+    return file
+
+
+def test_a_key_comes_from_the_file_that_is_named_else_from_the_variable(tmp_path: Path) -> None:
+    file = key_file(tmp_path, f"\ufeff{CANARY}\n".encode())
+    assert key_from({"KEY": "sk-1"}, "KEY", file) == key_from({}, "", file) == CANARY
+    assert key_from({"KEY": " sk-1\n"}, "KEY", None) == "sk-1"
+    assert key_from({"": "odd"}, "", None) == key_from({}, "KEY", None) == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o601, 0o777])
+def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    with pytest.raises(InvalidService, match="chmod 600") as caught:
+        key_from({"KEY": "sk-1"}, "KEY", key_file(tmp_path, CANARY.encode(), mode))
+    assert str(tmp_path / "key") in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b" \n", b"one two", b"a\nb", b"\xff\xfe", f"{CANARY}\xe9".encode("latin-1"), b"x" * 5000],
+    ids=range(7),  # a later test looks for the key in tracebacks, which show ids
+)
+def test_a_file_with_anything_but_a_key_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InvalidService, match="nothing else") as caught:
+        key_from({}, "KEY", key_file(tmp_path, content))
+    assert caught.value.__context__ is None, "a decoding error quotes what was read"
+
+
+def test_a_key_shows_itself_in_a_request_alone() -> None:
+    key = ApiKey(CANARY)
+    assert CANARY not in f"{key} {key!r} {[key]}"
+    with pytest.raises(TypeError):
+        pickle.dumps(key)
+    assert (bool(ApiKey(CANARY)), bool(ApiKey(""))) == (True, False)
+    for odd in (f"{CANARY}\r\nX: y", f"{CANARY} {CANARY}", f"{CANARY}钥", f"{CANARY}\0"):
+        with pytest.raises(InvalidService, match="the key holds") as caught:
+            EmbeddingService("http://localhost/v1", "small", key=odd)
+        assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+def key_of(asked: Asked) -> str:
+    return {name.lower(): value for name, value in asked.headers.items()}["authorization"]
+
+
+def echo(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    """As badly kept gateways do: the request's headers in the error."""
+    headers = {"X-Echo": key_of(asked), "Location": f"http://{CANARY}.invalid/"}
+    answer(handler, 401, {"error": asked.headers}, headers=headers)
+
+
+def echo_as_vectors(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    answer(handler, 200, {"data": [{"embedding": key_of(asked)}] * 3})
+
+
+def echo_in_status(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    handler.wfile.write(f"{key_of(asked)} is no status line\r\n\r\n".encode())
+    handler.close_connection = True
+
+
+def echo_in_json(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    answer(handler, 200, f"{{{key_of(asked)}".encode())
+
+
+def echo_in_redirect(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    answer(handler, 307, {}, headers={"Location": f"http://x.invalid/{key_of(asked)}"})
+
+
+ECHOES = [echo, echo_as_vectors, echo_in_status, echo_in_json, echo_in_redirect, None]
+
+
+@pytest.mark.parametrize("act", ECHOES)
+async def test_the_key_is_in_no_error_representation_or_log(
+    server: EmbeddingServer, act: Act | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    from loguru import logger
+
+    sink = io.StringIO()
+    handle = logger.add(sink, level=0, backtrace=True, diagnose=True)
+    caplog.set_level(logging.DEBUG)
+    service = raw(server)
+    embedder = provider_embedder(service, RESTLESS)
+    server.always = act
+    if act is None:
+        server.stop()
+    try:
+        with pytest.raises(EmbeddingFailed) as caught:
+            await embedder.prepare()
+        logger.opt(exception=caught.value).error("it failed")
+        error: BaseException | None = caught.value
+        while error is not None:
+            sink.write(f"{error!r} {error.args} {vars(error)}")
+            sink.write("".join(traceback.format_exception(error)))
+            error = error.__cause__ or error.__context__
+    finally:
+        logger.remove(handle)
+    for part in (service, *vars(service).values()):
+        sink.write(f"{part!r} {getattr(part, '__dict__', '')}")
+    assert "it failed" in sink.getvalue()
+    assert CANARY not in sink.getvalue() + caplog.text
