@@ -43,13 +43,13 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import LOOP  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_schema import STATE  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (  # noqa: E402
     INDEX_FORMAT,
     STAMP,
     VAULT_FORMAT,
 )
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import LOOP  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import STATE  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault  # noqa: E402

@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..models.migration import Added, Job, Outcome, Tally
 from ..models.passages import Key
 from ..models.scope import PUBLIC_NAME
-from ..storage.formats.migration_schema import MIGRATION
+from ..storage.formats.store_formats import MIGRATION
 from ..storage.sqlite_file import SqliteFile
 
 _AT_ONCE: Final = 500

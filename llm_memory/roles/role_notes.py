@@ -20,7 +20,7 @@ from ..models.vault_layout import MEMORY_PAGE
 from ..remember.rules.gate import passing
 from ..remember.rules.private import HIDDEN, without_private
 from ..storage.appending import AppendFault, NotAppended, append_and_verify
-from ..storage.held_file import is_held_with
+from ..storage.directory_lock import is_held_with
 from ..text.normalising import clean
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.daily_note import (

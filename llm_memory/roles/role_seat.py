@@ -12,7 +12,7 @@ from ..log import logger
 from ..models.data_models import Refused
 from ..models.roles import RoleLease
 from ..models.scope import role_folder
-from ..storage.held_file import HeldFile, Words, holder
+from ..storage.directory_lock import HeldFile, Words, holder
 
 LONGEST_NAME = 40
 """Characters of a program's name that others read."""

@@ -77,8 +77,8 @@ from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.store_formats import MANIFEST
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
-from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
+from ..storage.state_tables import SoulHeads
 from ..storage.store_files import StoreFiles
 from ..sync.follower import VaultFollower
 from ..sync.reconciler import Reconciler

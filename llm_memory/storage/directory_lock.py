@@ -1,22 +1,119 @@
-"""One owner for a directory, across processes and inside one: two owners of a store would each
-write what the other does not know of."""
+"""Locks that one opener holds at a time, across processes and inside one: of a directory, and of a
+file whose holder says who it is and can prove that it is the holder.
+
+The operating system frees a lock when its holder dies, also by kill -9: none is stale, and the
+words that are left then count for nothing. They stand beside the lock file: an older ``filelock``
+empties a file that it looks at, and Windows lets nobody read one that is locked.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
-from contextlib import suppress
+import secrets
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from filelock import FileLock, Timeout
+
 from ..errors import DirectoryInUse
-from .files import OTHERS, PRIVATE
-from .held_file import HeldFile, words_of
+from .files import OTHERS, PRIVATE, make_folder
 
 LOCK_NAME: Final = "owner.lock"
+type Words = dict[str, str | int]
+"""What a holder says of itself, by name."""
+
+_TOKEN: Final = "token"  # noqa: S105  (the name of a field)
+_OWN_FILE: Final = 0o600
+"""The token is a secret, whatever the folder's mode."""
+_SECONDS: Final = 0.05
+"""How long a lock is waited for: another's look at it holds it for a moment."""
+_looking: Final = threading.Lock()
+"""Two looks at once would each take the other for the holder."""
+
+
+class HeldFile:
+    """The right to something, held by one opener at a time, in whatever thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = FileLock(path, timeout=_SECONDS, mode=_OWN_FILE, thread_local=False)
+        self.token = ""
+        """What proves to ``is_held_with`` that the caller holds the file; empty while not held."""
+
+    def take(self, words: Mapping[str, str | int]) -> bool:
+        """Take the file, made if missing, and leave these words and a new token beside it. False
+        while another opener holds it; True if it is held already. Blocks.
+
+        Raises OSError: there can be no such file, or its disk knows no locks.
+        """
+        if self.token:
+            return True
+        make_folder(self._path.parent)
+        try:
+            self._lock.acquire(poll_interval=_SECONDS / 3)
+        except Timeout:
+            return False
+        self.token = secrets.token_urlsafe(32)
+        line = json.dumps({**words, _TOKEN: self.token}, ensure_ascii=False, sort_keys=True)
+        with contextlib.suppress(OSError):  # a full disk: it is held all the same
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(_beside(self._path), flags, _OWN_FILE), "wb") as file:
+                file.write(line.encode(errors="replace") + b"\n")
+        return True
+
+    def release(self) -> None:
+        """Give the file back. Idempotent. The lock file may stay: removing it would race."""
+        if self.token:
+            self.token = ""
+            with contextlib.suppress(OSError):
+                _beside(self._path).unlink()
+            self._lock.release()
+
+
+def holder(path: Path) -> Words | None:
+    """Returns what the present holder says of itself: nothing where the words cannot be read. None
+    if nobody holds the file. Blocks. Raises OSError."""
+    with _looking:
+        if not path.exists():
+            return None
+        look = FileLock(path, timeout=_SECONDS)
+        try:
+            look.acquire(poll_interval=_SECONDS / 3)
+        except Timeout:
+            return _words(path)
+        look.release()
+        return None
+
+
+def is_held_with(path: Path, token: str) -> bool:
+    """True if somebody holds the file now, and this is the holder's token. Blocks. Raises
+    OSError."""
+    held = str((holder(path) or {}).get(_TOKEN, ""))
+    shown, asked = (said.encode("utf-8", "surrogatepass") for said in (held, token))
+    return held != "" and secrets.compare_digest(shown, asked)
+
+
+def _words(path: Path) -> Words:
+    """What was left beside a lock file, whether it is held or not."""
+    try:
+        found = json.loads(_beside(path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    fields = found.items() if isinstance(found, dict) else ()
+    return {name: value for name, value in fields if isinstance(value, str | int)}
+
+
+def _beside(path: Path) -> Path:
+    return path.with_suffix(".json")
 
 
 class DirectoryLock:
-    """The right to use a directory, held by one opener at a time.
+    """The right to use a directory: two owners of a store would each write what the other does not
+    know of.
 
     The same directory by a relative path, a link or another opener in this process is the same
     directory: what counts is the real path and the lock file in it.
@@ -44,7 +141,7 @@ class DirectoryLock:
         real = self.path
         real.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
         if not (real / LOCK_NAME).exists():
-            with suppress(OSError):  # not ours to change, or on a disk that takes no changes
+            with contextlib.suppress(OSError):  # not ours, or on a disk that takes no changes
                 real.chmod(real.stat().st_mode & 0o777 & ~OTHERS)
         file = HeldFile(real / LOCK_NAME)
         if not file.take({"pid": os.getpid()}):
@@ -71,5 +168,5 @@ def is_free(path: Path) -> bool:
 
 def signed_pid(folder: Path) -> int | None:
     """Returns the process that has a directory, as it says; None where none says so."""
-    pid = words_of(folder / LOCK_NAME).get("pid")
+    pid = _words(folder / LOCK_NAME).get("pid")
     return pid if isinstance(pid, int) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -50,16 +49,14 @@ class StoreFiles:
 
         def shut(error: OSError) -> None:
             if not isinstance(error, FileNotFoundError):  # it went meanwhile
-                name = self._name(Path(error.filename))
-                found.append(f"{name}: {error.strerror or error}")
+                found.append(f"{self._name(Path(error.filename))}: {error.strerror}")
 
         for path in cooperative(self._files(shut)):
             try:
-                with self._opened(path) as file:
-                    if is_held(_pieces(file)):
-                        found.append(self._name(path))
+                if stat.S_ISREG(path.lstat().st_mode) and is_held(self._pieces(path)):
+                    found.append(self._name(path))
             except OSError as error:
-                shut(error if error.filename else OSError(error.errno, str(error), str(path)))
+                shut(OSError(error.errno, error.strerror or str(error), str(path)))
         return found
 
     def _name(self, path: Path) -> str:
@@ -68,34 +65,31 @@ class StoreFiles:
         return path.relative_to(top).as_posix()
 
     def _files(self, shut: Callable[[OSError], None]) -> Iterator[Path]:
-        tree = [self._memory / name for name in CARRIED]
-        for top in (*tree, *(self._data / name for name in _OWN)):
+        for top in (self._data / name for name in _OWN):
+            for folder, _, names in os.walk(top, onerror=shut):
+                yield from (Path(folder, one) for one in names if not one.endswith(_NOBODYS))
+        for top in (self._memory / name for name in CARRIED):
             for folder, folders, names in os.walk(top, onerror=shut):
-                if top in tree:  # what is hidden there is an editor's or a sync program's
-                    folders[:] = [one for one in folders if not one.startswith(".")]
-                    names = [one for one in names if one.lower().endswith((*ENDINGS, ".tmp"))]
-                for path in (Path(folder, one) for one in names if not one.endswith(_NOBODYS)):
-                    if top in tree and path.name.startswith(".") and not is_temporary(path.name):
-                        continue
-                    try:
-                        if stat.S_ISREG(path.lstat().st_mode):
-                            yield path
-                    except OSError as error:
-                        shut(error)
+                # What is hidden there is an editor's or a sync program's.
+                folders[:] = [one for one in folders if not one.startswith(".")]
+                for one in names:
+                    ours = not one.startswith(".") and one.lower().endswith((*ENDINGS, ".tmp"))
+                    if ours or is_temporary(one):
+                        yield Path(folder, one)
 
-    @contextlib.contextmanager
-    def _opened(self, path: Path) -> Iterator[BinaryIO]:
+    def _pieces(self, path: Path) -> Iterator[bytes]:
         """Closing any handle of a file gives up the locks that this process has on it, those of an
         open database, too. So one handle of each database is kept until ``close``."""
         if os.name == "nt" or not path.name.endswith(_DATABASES):
             with path.open("rb") as file:
-                yield file
+                yield from _pieces(file)
             return
         status = path.stat()
-        name = status.st_dev, status.st_ino
-        if name not in self._held:
-            self._held[name] = path.open("rb")
-        yield self._held[name]
+        number = status.st_dev, status.st_ino
+        if number not in self._held:
+            self._held[number] = path.open("rb")
+        self._held[number].seek(0)
+        yield from _pieces(self._held[number])
 
     def close(self) -> None:
         """Close what was kept open, after the databases were closed. Idempotent."""
@@ -104,7 +98,6 @@ class StoreFiles:
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    file.seek(0)
     before = b""
     while piece := file.read(_PIECE):
         yield before + piece

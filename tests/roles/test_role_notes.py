@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import MOST_CHARACTERS, RoleNotes
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat, lease_file, not_held
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile, is_held_with
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import HeldFile, is_held_with
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import MAX_PAGE, PagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running

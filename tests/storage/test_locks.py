@@ -24,15 +24,13 @@ from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import (
     LOCK_NAME,
     DirectoryLock,
+    HeldFile,
+    holder,
     is_free,
+    is_held_with,
     signed_pid,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import append_durably, replace_durably
-from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import (
-    HeldFile,
-    holder,
-    is_held_with,
-)
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 
@@ -51,7 +49,7 @@ time.sleep(600)
 HOLDER = """
 import time
 from pathlib import Path
-from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import HeldFile
 file = HeldFile(Path(sys.argv[1]))
 assert file.take({"client": "codex", "pid": 7})
 print(file.token, flush=True)
@@ -146,7 +144,7 @@ def test_the_second_is_refused_and_reads_who_holds_it_until_it_is_given_back(pat
     assert first.take(WORDS)
     assert first.take(WORDS), "it is held already"
     assert not second.take({"client": "codex"})
-    assert holder(path) == WORDS
+    assert holder(path) == {**WORDS, "token": first.token}
     assert is_held_with(path, first.token)
     token = first.token
     first.release()
@@ -154,7 +152,7 @@ def test_the_second_is_refused_and_reads_who_holds_it_until_it_is_given_back(pat
     assert holder(path) is None
     assert not is_held_with(path, token)
     assert second.take({"client": "codex"})
-    assert holder(path) == {"client": "codex"}
+    assert holder(path) == {"client": "codex", "token": second.token}
     assert not is_held_with(path, token)
     second.release()
 
@@ -215,7 +213,7 @@ def test_a_process_that_is_killed_holds_nothing_whatever_words_it_left(path: Pat
     with another_process(HOLDER, path) as (_, token):
         assert is_held_with(path, token)
         assert not file.take(WORDS)
-        assert holder(path) == {"client": "codex", "pid": 7}
+        assert holder(path) == {"client": "codex", "pid": 7, "token": token}
     assert token in path.with_suffix(".json").read_text("utf-8"), "nobody was left to remove it"
     assert holder(path) is None
     assert not is_held_with(path, token)

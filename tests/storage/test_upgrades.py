@@ -24,13 +24,13 @@ from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Outcome
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import LOOP
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.migration_schema import MIGRATION
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_schema import STATE
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (
+    MIGRATION,
     STAMP,
     VAULT_FORMAT,
 )
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import LOOP
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import STATE
 from astrbot_plugin_scoped_memory.tests.house.source import script
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
 

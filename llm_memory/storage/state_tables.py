@@ -1,15 +1,17 @@
-"""The journal of deeds in ``state.sqlite``: table ``deed``."""
+"""Tables of ``state.sqlite`` that are more than a fact: the journal of deeds, and the end of each
+soul's chain. Every method blocks, and raises StateUnavailable."""
 
 from __future__ import annotations
 
 import json
 import secrets
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final
 
 from ..models.deeds import Deed, DeedKind
+from ..models.scope import role_scope
 from .sqlite_file import sound
 from .state_store import SqliteStateStore
 
@@ -19,7 +21,7 @@ _MOST_OTHERS: Final = 500
 
 
 class DeedTable:
-    """Every method blocks, and raises StateUnavailable."""
+    """Table ``deed``."""
 
     def __init__(self, state: SqliteStateStore) -> None:
         self._state = state
@@ -83,3 +85,41 @@ def _deed(number: int, row: dict[str, str]) -> Deed:
         "undoable": bool(row["undoable"]),
     }
     return Deed(**{**row, **read, "number": number})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class SoulHead:
+    """Attributes:
+    n: The chain's last line, from 1.
+    sha256: The hash of that line.
+    version: What is in force after it.
+    in_force: The hash of that version's bytes.
+    """
+
+    n: int
+    sha256: str
+    version: int
+    in_force: str
+
+
+class SoulHeads:
+    """Table ``soul_head``, by the role's folder: the chain's file alone cannot tell that its last
+    lines were cut off."""
+
+    def __init__(self, state: SqliteStateStore) -> None:
+        self._state = state
+
+    def get(self, role: str) -> SoulHead | None:
+        """Returns the last one that was put, if any."""
+        question = "SELECT n, sha256, version, in_force FROM soul_head WHERE role = ?"
+        found = self._state.rows(question, (role,))
+        return SoulHead(*found[0]) if found else None
+
+    def put(self, role: str, head: SoulHead) -> None:
+        """Replace it. On disk when it returns."""
+        row = (role, role_scope(role), head.n, head.sha256, head.version, head.in_force)
+        self._state.write("INSERT OR REPLACE INTO soul_head VALUES (?, ?, ?, ?, ?, ?)", [row])
+
+    def forget(self, role: str) -> None:
+        """Drop it, for another chain comes in the place of its own. On disk when it returns."""
+        self._state.write("DELETE FROM soul_head WHERE role = ?", [(role,)])
