@@ -5,71 +5,53 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from itertools import batched
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..models.data_models import StoredMemory
+from ..models.data_models import Memory, StoredMemory
 from ..remember.deeds import Deeds
 from ..runtime.identifiers import Clock
 from ..storage.files import Stamp
 from ..vault.markdown_vault import MarkdownVault
-from ..vault.models import (
-    Changes,
-    Copy,
-    FileKey,
-    KnownEntry,
-    KnownFile,
-    Repair,
-    RepairedFile,
-    SeenFile,
-)
+from ..vault.models import Changes, Copy, FileKey, KnownEntry, KnownFile, Repair, SeenFile
 from .comparison import Differences, FileComparison
 from .file_reports import FileReports
 from .known_files import KnownVaultFiles
 from .rules.unsettled_files import tied
 from .write_debounce import WriteDebounce
 
-_FILES = 50
-"""Files written in one thread call."""
 
-type _Written = RepairedFile | VaultWriteFailed | None
-"""None: the file changed since it was seen."""
-
-
+@dataclass(eq=False)
 class ChangeApplier:
     """The caller holds the writers' lock. Used from the event loop only.
 
-    ``stamps``: of the files that were applied as they are; ``copies``: files that copy others;
-    ``unnamed``: files that wait for ids; ``again``: another round has something to do at once;
-    ``now``: seconds since 1970.
+    Attributes:
+        stamps: Of the files that were applied as they are.
+        unnamed: Files that wait for ids.
+        copies: Files that copy others.
+        clashes: By file, ids that its entries share with different ones.
+        again: Another round has something to do at once.
     """
 
-    def __init__(
-        self,
-        vault: MarkdownVault,
-        known_files: KnownVaultFiles,
-        corrected: Deeds,
-        reports: FileReports,
-        debounce: WriteDebounce,
-        clock: Clock,
-        now: Callable[[], float],
-    ) -> None:
-        self._vault = vault
-        self._ledger = vault.ledger
-        self._known_files = known_files
-        self._corrected = corrected
-        self._reports = reports
-        self._debounce = debounce
-        self._clock = clock
-        self._now = now
-        self._comparison = FileComparison(vault, now)
-        self.unnamed: set[FileKey] = set()
-        self.stamps: dict[FileKey, Stamp | None] = {}
-        vault.trust_ledger(self.stamps)
-        self.copies: dict[FileKey, Copy] = {}
-        self.again = False
+    _vault: MarkdownVault
+    _known_files: KnownVaultFiles
+    _corrected: Deeds
+    _reports: FileReports
+    _debounce: WriteDebounce
+    _clock: Clock
+    _now: Callable[[], float]
+    """Returns seconds since 1970."""
+    stamps: dict[FileKey, Stamp | None] = field(default_factory=dict)
+    unnamed: set[FileKey] = field(default_factory=set)
+    copies: dict[FileKey, Copy] = field(default_factory=dict)
+    clashes: dict[FileKey, Sequence[str]] = field(default_factory=dict)
+    again: bool = False
+
+    def __post_init__(self) -> None:
+        self._comparison = FileComparison(self._vault, self._now)
+        self._vault.trust_ledger(self.stamps)
 
     async def apply(
         self,
@@ -88,26 +70,18 @@ class ChangeApplier:
             seen = [file for file in seen if file.key not in waiting]
             gone = [key for key in gone if key not in waiting]
             found = await self._compare(seen, gone)
-        changes = found.changes
-        self._reports.same_ids([*(file.key for file in seen), *gone], changes.clashes)
-        await self._corrected.changed_by_hand(found.corrected)
+        self._report([*(file.key for file in seen), *gone], found.changes)
         refused = await self._forget_missing(found, gone)
-        await self._leave_copies(seen, gone, changes, stamps)
-        for some in batched((file for file in seen if file.key not in changes.copies), _FILES):
-            rest = {
-                file.key
-                for file in some
-                if _lacks_ids(changes.repairs.get(file.key))
-                and self.rests(file.key, stamps[file.key])
-            }
-            written = await asyncio.to_thread(self._write, some, found, rest)
-            for file, result in zip(some, written, strict=True):
-                await self._take_in(file, found, result)
-                if isinstance(result, RepairedFile) and file.key not in refused:
-                    self.stamps[file.key] = stamps[file.key]
-                    (self.unnamed.add if result.waits else self.unnamed.discard)(file.key)
-                    self.again |= result.waits and file.key in rest
-        await asyncio.to_thread(self._look_again, refused)
+        await self._corrected.changed_by_hand(
+            one for key, some in found.corrected.items() if key not in refused for one in some
+        )
+        for file in seen:
+            if file.key in found.changes.copies:  # it is not written to
+                record = partial(self._vault.ledger.record, files=[KnownFile.of_copy(file)])
+                await asyncio.to_thread(record)
+                self._applied(file.key, stamps, waits=False)
+            else:
+                await self._take_in(file, found, stamps, written=file.key not in refused)
         for key in gone:
             if key not in refused:
                 self.stamps.pop(key, None)
@@ -125,41 +99,41 @@ class ChangeApplier:
         first = self._known_files.loading
         return await asyncio.to_thread(self._comparison.of, seen, gone, first=first)
 
-    # What is missing
+    def _report(self, keys: Collection[FileKey], changes: Changes) -> None:
+        """Notify the owner of what these files share with others, and no more of what they did."""
+        for key in keys:
+            self.copies.pop(key, None)
+            self.clashes.pop(key, None)
+        self.copies |= changes.copies
+        self.clashes |= changes.clashes
+        self._reports.copies(self.copies)
+        self._reports.same_ids(self.clashes)
 
     async def _forget_missing(
         self, found: Differences, gone: Collection[FileKey]
     ) -> Collection[FileKey]:
         """Forget what vanished, file by file, and record what is held. Returns the files for which
-        that failed (a full disk takes no archive): they must be compared again."""
+        that failed (a full disk takes no archive): they stay unrecorded, and are compared again."""
         changes = found.changes
         if changes.vanished or changes.held:
             logger.info("memories_missing", gone=len(changes.vanished), held=len(changes.held))
-        refused = dict[FileKey, list[KnownEntry]]()
+        refused = set[FileKey]()
         for key, some in found.vanished.items():
             try:
                 await self.forget(some)
             except VaultWriteFailed as error:
                 self._reports.not_written(error)
-                refused[key] = some
-        await asyncio.to_thread(self._record_missing, found, gone, refused)
-        await self._known_files.drop([*found.left, *(e for some in refused.values() for e in some)])
-        return refused
-
-    def _record_missing(
-        self,
-        found: Differences,
-        gone: Collection[FileKey],
-        refused: Mapping[FileKey, Sequence[KnownEntry]],
-    ) -> None:
-        """Blocks."""
-        # Their deletion is decided: ``appended=0`` keeps later rounds from taking them for dropped.
-        waiting = [replace(entry, appended=0) for some in refused.values() for entry in some]
-        self._ledger.record(
-            entries=[*(replace(entry, held=True) for entry in found.changes.held), *waiting],
-            gone=[(entry.scope, entry.memory_id) for entry in found.left],
-            gone_files=[key for key in gone if key not in refused],
+                await self._known_files.drop(some)
+                refused.add(key)
+        await asyncio.to_thread(
+            lambda: self._vault.ledger.record(
+                entries=[replace(entry, held=True) for entry in changes.held],
+                gone=[(entry.scope, entry.memory_id) for entry in found.left],
+                gone_files=[key for key in gone if key not in refused],
+            )
         )
+        await self._known_files.drop(found.left)
+        return refused
 
     async def forget(self, entries: Sequence[KnownEntry]) -> None:
         """Archive entries as deleted by a person, then drop their records. Raises VaultWriteFailed,
@@ -171,68 +145,35 @@ class ChangeApplier:
         except VaultWriteFailed:  # not forgotten yet: the person may put it back meanwhile
             await self._corrected.drop(noted)
             raise
-        keys = [(entry.scope, entry.memory_id) for entry in entries]
-        await asyncio.to_thread(self._ledger.record, gone=keys)
+        await asyncio.to_thread(
+            lambda: self._vault.ledger.record(gone=[(one.scope, one.memory_id) for one in entries])
+        )
         await self._known_files.drop(entries)
 
-    def _look_again(self, keys: Collection[FileKey]) -> None:
-        """Have these files compared again at the next start. Blocks."""
-        files = [file for key in keys if (file := self._ledger.file(key)) is not None]
-        if files:
-            self._ledger.record(files=[replace(file, digest="") for file in files])
-
-    # What is there
-
-    async def _leave_copies(
-        self,
-        seen: Sequence[SeenFile],
-        gone: Collection[FileKey],
-        changes: Changes,
-        stamps: Mapping[FileKey, Stamp],
+    async def _take_in(
+        self, file: SeenFile, found: Differences, stamps: Mapping[FileKey, Stamp], *, written: bool
     ) -> None:
-        """Record which files are copies of others, and notify the owner. They are not written
-        to."""
-        for key in (*(file.key for file in seen), *gone):
-            self.copies.pop(key, None)
-        self.copies |= changes.copies
-        self._reports.copies(self.copies)
-        copied = [file for file in seen if file.key in changes.copies]
-        if copied:
-            files = [KnownFile.of_copy(file) for file in copied]
-            await asyncio.to_thread(self._ledger.record, files=files)
-        for file in copied:
-            self.stamps[file.key] = stamps[file.key]
-            self.unnamed.discard(file.key)
-
-    def _write(
-        self, files: Sequence[SeenFile], found: Differences, rest: Collection[FileKey]
-    ) -> list[_Written]:
-        """Write what files need; ids into those that ``rest``. Blocks."""
-        written: list[_Written] = []
-        for file in files:
-            repair = found.changes.repairs.get(file.key, Repair())
-            # Without what is cut it may turn out to be a copy, whose entries need no other ids.
-            name = file.key in rest and not repair.needs_rewrite
-            known = found.known.get(file.key, [])
+        """Write what a file needs, and make its present entries recallable: all the same where a
+        full disk refuses that, or nothing is ``written``."""
+        repair = found.changes.repairs.get(file.key, Repair())
+        rests = bool(repair.copied or repair.adopts) and self.rests(file.key, stamps[file.key])
+        # Without what is cut it may turn out to be a copy, whose entries need no other ids.
+        step = partial(self._vault.write_repair, name=rests and not repair.needs_rewrite)
+        memories: Collection[Memory] = found.living.get(file.key, {}).values()
+        if written:
             try:
-                written.append(self._vault.write_repair(file, repair, known, name=name))
+                known = found.known.get(file.key, ())
+                repaired = await asyncio.to_thread(step, file, repair, known)
             except VaultWriteFailed as error:
-                written.append(error)
-        return written
-
-    async def _take_in(self, file: SeenFile, found: Differences, written: _Written) -> None:
-        """Make a file's present entries recallable. What cannot be written on a full disk is
-        recallable all the same; of a file that changed since the next round takes care."""
-        match written:
-            case RepairedFile(memories):
-                pass
-            case VaultWriteFailed():
-                self._reports.not_written(written)
-                memories = tuple(found.living.get(file.key, {}).values())
-            case _:
-                memories = ()
+                self._reports.not_written(error)
+            else:
+                if repaired is None:  # it changed since: the next round takes care
+                    return
+                memories = repaired.living
+                self.again |= repaired.waits and rests
+                self._applied(file.key, stamps, waits=repaired.waits)
         await self._known_files.take(StoredMemory(file.scope, file.path, m) for m in memories)
 
-
-def _lacks_ids(repair: Repair | None) -> bool:
-    return repair is not None and bool(repair.copied or repair.adopts)
+    def _applied(self, key: FileKey, stamps: Mapping[FileKey, Stamp], *, waits: bool) -> None:
+        self.stamps[key] = stamps[key]
+        (self.unnamed.add if waits else self.unnamed.discard)(key)

@@ -26,8 +26,8 @@ class Differences:
         vanished: By file, what is to be forgotten.
         left: Entries that live at another place, and none of their id where they were.
         living: By file and id, what is recallable of it, whether it can be written to or not.
-        corrected: What people reworded, moved to another scope, or put back, but not what a stale
-            save undid.
+        corrected: By file, what people reworded, moved to another scope, or put back, but not what
+            a stale save undid.
     """
 
     changes: Changes
@@ -36,16 +36,15 @@ class Differences:
     vanished: dict[FileKey, list[KnownEntry]]
     left: list[KnownEntry] = field(default_factory=list)
     living: dict[FileKey, dict[str, Memory]] = field(default_factory=dict)
-    corrected: list[Correction] = field(default_factory=list)
+    corrected: dict[FileKey, list[Correction]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
 class FileComparison:
-    """``now``: seconds since 1970."""
+    """``_now`` returns seconds since 1970."""
 
-    def __init__(self, vault: MarkdownVault, now: Callable[[], float]) -> None:
-        self._vault = vault
-        self._ledger = vault.ledger
-        self._now = now
+    _vault: MarkdownVault
+    _now: Callable[[], float]
 
     def of(
         self, seen: Sequence[SeenFile], gone: Collection[FileKey], *, first: bool
@@ -56,16 +55,15 @@ class FileComparison:
         rows, vanished = _by_file(known.entries), _by_file(changes.vanished)
         found = Differences(changes, rows, files_to_defer(changes), vanished)
         stays: set[tuple[str, str]] = set()
+        undone = {(e.file, e.memory_id) for one in changes.repairs.values() for e in one.restored}
         for file, entry, before in cooperative(changes.living):
             scope, memory = file.scope.name, entry.memory
             stays.add((scope, memory.memory_id))
             found.living.setdefault(file.key, {})[memory.memory_id] = memory
-            if before is None:
-                found.corrected.append((scope, None, scope, memory))
-            elif (before.scope, before.memory.judgment) != (scope, memory.judgment):
-                repair = changes.repairs.get(file.key)
-                if repair is None or before not in repair.restored:
-                    found.corrected.append((before.scope, before.memory, scope, memory))
+            former, was = (scope, None) if before is None else (before.scope, before.memory)
+            same = was is not None and (former, was.judgment) == (scope, memory.judgment)
+            if not same and (file.key, memory.memory_id) not in undone:
+                found.corrected.setdefault(file.key, []).append((former, was, scope, memory))
         for key, repair in changes.repairs.items():
             ours = {known.memory_id: known.memory for known in (*repair.restored, *repair.returned)}
             found.living.setdefault(key, {}).update(ours)
@@ -73,18 +71,19 @@ class FileComparison:
         return found
 
     def _known(self, seen: Sequence[SeenFile], gone: Collection[FileKey], *, first: bool) -> Known:
+        ledger = self._vault.ledger
         keys = {*(file.key for file in seen), *gone}
         there = {entry.memory.memory_id for file in seen for entry in file.entries}
-        found = [*self._ledger.entries_named(there), *self._ledger.entries_in(keys, but=there)]
+        found = [*ledger.entries_named(there), *ledger.entries_in(keys, but=there)]
         rows = {(row.scope, row.memory_id): row for row in found}
         missing = [row for row in found if row.file in keys and row.memory_id not in there]
         homes = keys | {row.file for row in found}
-        files = {key: file for key in homes if (file := self._ledger.file(key)) is not None}
+        files = {key: file for key in homes if (file := ledger.file(key)) is not None}
         unknown = there - {row.memory_id for row in found}
         return Known(
             files,
             list(rows.values()),
-            self._ledger.counts(),
+            ledger.counts(),
             [*self._departed(unknown if first else ()), *self._corrected(seen, files, rows.keys())],
             self._vault.archived_since_append(missing) if missing else {},
         )
@@ -93,7 +92,7 @@ class FileComparison:
         """Returns what the bot removed lately. At the start the ledger may be older than the vault:
         what it lists as departed, and no archive has, was restored by command. ``unknown`` are ids
         that are only in files."""
-        departed = self._ledger.departed()
+        departed = self._vault.ledger.departed()
         asked: dict[str, set[str]] = {}
         for entry in departed:
             if entry.memory_id in unknown:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..errors import VaultWriteFailed
 from ..models.status import Notice
 from ..models.vault_layout import folded
 from ..runtime.notice_board import NoticeBoard
-from ..vault.models import Copy, FileKey, FileReport, KnownEntry
+from ..vault.models import Copy, FileKey, FileReport
 
 _MOST_IDS = 3
 """Ids named in one notice."""
@@ -23,69 +22,48 @@ class FileReports:
 
     def broken(self, reports: Iterable[FileReport]) -> None:
         """Report all files that are skipped."""
-        self._show(
-            "vault_file_broken",
-            {
-                f"{one.scope}/{one.path}:{one.reason}": {
-                    "scope": one.scope,
-                    "path": one.path,
-                    "reason": one.reason,
-                }
-                for one in reports
-            },
-        )
+        found = {
+            f"{one.scope}/{one.path}:{one.reason}": _of_file(one.scope, one.path, reason=one.reason)
+            for one in reports
+        }
+        self._show("vault_file_broken", found)
 
-    def same_ids(self, seen: Iterable[FileKey], clashes: Mapping[FileKey, Sequence[str]]) -> None:
-        """Report files whose entries share ids with different entries: all among those ``seen``."""
-        for scope, path in seen:
-            subject = f"{scope}/{path}"
-            if ids := clashes.get((scope, path)):
-                shown = ", ".join(ids[:_MOST_IDS]) + (" …" if len(ids) > _MOST_IDS else "")
-                params = {"scope": scope, "path": path, "count": str(len(ids)), "ids": shown}
-                self._notices.post(Notice("vault_same_id", subject, params))
-            else:
-                self._notices.clear("vault_same_id", subject)
+    def same_ids(self, clashes: Mapping[FileKey, Sequence[str]]) -> None:
+        """Report all files whose entries share ids with different entries."""
+        found: dict[str, dict[str, str]] = {}
+        for (scope, path), ids in clashes.items():
+            shown = ", ".join(ids[:_MOST_IDS]) + (" …" if len(ids) > _MOST_IDS else "")
+            found[f"{scope}/{path}"] = _of_file(scope, path, count=str(len(ids)), ids=shown)
+        self._show("vault_same_id", found)
 
     def copies(self, copies: Mapping[FileKey, Copy]) -> None:
         """Report all files that are copies of others."""
-        self._show(
-            "vault_copy",
-            {
-                f"{scope}/{path}": {
-                    "scope": scope,
-                    "path": path,
-                    "original": copy.original,
-                    "count": str(copy.entries),
-                    "different": str(copy.different),
-                }
-                for (scope, path), copy in copies.items()
-            },
-        )
+        found: dict[str, dict[str, str]] = {}
+        for (scope, path), copy in copies.items():
+            counts = {"count": str(copy.entries), "different": str(copy.different)}
+            found[f"{scope}/{path}"] = _of_file(scope, path, original=copy.original, **counts)
+        self._show("vault_copy", found)
 
     def twins(self, folders: Collection[str], mapped: Collection[str]) -> None:
         """Report all folders whose names differ in case only from a scope of the map or, if the map
         names none of them, from another folder."""
-        alike: dict[str, set[str]] = {}
-        for name in (*folders, *mapped):
-            alike.setdefault(folded(name), set()).add(name)
-        found: dict[str, str] = {}
-        for names in alike.values():
-            first = min(names, key=lambda name: (name not in mapped, name))
-            found |= dict.fromkeys(names - {first} - set(mapped), first)
-        twins = {folder: {"folder": folder, "scope": scope} for folder, scope in found.items()}
-        self._show("vault_twin", twins)
+        meant: dict[str, str] = {}
+        for name in (*sorted(mapped), *sorted(folders)):
+            meant.setdefault(folded(name), name)
+        found = {
+            folder: {"folder": folder, "scope": scope}
+            for folder in folders
+            if (scope := meant[folded(folder)]) != folder and folder not in mapped
+        }
+        self._show("vault_twin", found)
 
     @property
     def is_held(self) -> bool:
         """True while some scope is reported as held."""
         return self._notices.stands("vault_held")
 
-    def held(self, entries: Iterable[KnownEntry]) -> None:
-        """Report all held entries, which are missing with most of their scope."""
-        self.gone(Counter(entry.scope for entry in entries))
-
-    def gone(self, counts: Mapping[str, int]) -> None:
-        """Report the same as counts by scope."""
+    def held(self, counts: Mapping[str, int]) -> None:
+        """Report how many entries of each scope are held, missing with most of it."""
         held = {scope: {"scope": scope, "count": str(count)} for scope, count in counts.items()}
         self._show("vault_held", held, error=True)
 
@@ -103,3 +81,7 @@ class FileReports:
                 self._notices.clear(code, notice.subject)
         for subject, params in found.items():
             self._notices.post(Notice(code, subject, params, error=error))
+
+
+def _of_file(scope: str, path: str, **params: str) -> dict[str, str]:
+    return {"scope": scope, "path": path, **params}

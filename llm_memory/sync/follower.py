@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
 
 from ..errors import StateUnavailable, VaultError
 from ..log import logger
@@ -16,25 +17,18 @@ from .watcher import Watcher
 
 _LONGEST_BURST = 8
 """In debounce times: after so long a round runs although files keep changing."""
-_REST_FACTOR = 20
-"""After a round of one second the next is at least twenty seconds later."""
 
 
+@dataclass(eq=False)
 class VaultFollower:
-    """``also`` runs after each round, for other followers of the files."""
+    """``run`` is its one task."""
 
-    def __init__(
-        self,
-        reconciler: Reconciler,
-        watcher: Watcher,
-        pace: Pace,
-        also: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._reconciler = reconciler
-        self._watcher = watcher
-        self._pace = pace
-        self._also = also
-        self._woken = asyncio.Event()
+    _reconciler: Reconciler
+    _watcher: Watcher
+    _pace: Pace
+    _also: Callable[[], Awaitable[None]]
+    """Runs after each round, for other followers of the files."""
+    _woken: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
     async def run(self) -> None:
         """Until cancelled. A round under way is ended first: another process may own the vault
@@ -49,14 +43,12 @@ class VaultFollower:
 
     async def _round(self) -> float:
         """Run one round. Returns the seconds until the next."""
-        began = time.monotonic()
         try:
             await shielded(self._reconciler.reconcile())
             await self._also()
         except (VaultError, StateUnavailable, OSError) as error:
             logger.warning("files_not_followed", error=error)
-        pause = max(self._pace.scan_seconds, _REST_FACTOR * (time.monotonic() - began))
-        due = self._reconciler.next_due
+        pause, due = self._pace.scan_seconds, self._reconciler.next_due
         return pause if due is None else min(pause, due + self._pace.debounce_seconds / 10)
 
     async def _wait(self, seconds: float) -> None:
@@ -74,10 +66,15 @@ class VaultFollower:
     async def _watch(self) -> None:
         """Watch for changes. Where that is not possible, the rounds go on, and it is tried again
         each time that one is due."""
-        told = False
+        told, loop = False, asyncio.get_running_loop()
+
+        def changed(paths: Collection[str]) -> None:
+            if self._reconciler.concerns(paths):
+                loop.call_soon_threadsafe(self._woken.set)
+
         while True:
             try:
-                await self._watcher.watch(self._woken.set, self._reconciler.concerns)
+                await self._watcher.watch(changed)
                 told = False
             except Exception as error:  # noqa: BLE001  (no package, no room for watches, no folder)
                 if not told:

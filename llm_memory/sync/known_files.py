@@ -31,13 +31,6 @@ class KnownVaultFiles:
             elif known != stored:
                 self._recallable.take(stored)
 
-    async def renew(self, memories: Iterable[StoredMemory]) -> None:
-        """Update memories that are known from the same file."""
-        async for stored in unhurried(memories):
-            known = self._catalogue.get(entry_key(stored))
-            if known is not None and known.path == stored.path and known != stored:
-                self._recallable.take(stored)
-
     async def load(self, memories: Iterable[StoredMemory]) -> None:
         """Add what was known; what the catalogue has by now is newer, and is kept."""
         async for stored in unhurried(memories):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
-from itertools import batched
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from ..catalogue.catalogue import Catalogue
@@ -16,6 +15,7 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.settings import Pace
 from ..remember.deeds import Deeds
+from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
@@ -27,11 +27,11 @@ from .file_reports import FileReports
 from .known_files import KnownVaultFiles
 from .write_debounce import WriteDebounce
 
-_FILES = 50
-"""Files read in one thread call."""
-_MUCH_BYTES = 1024 * 1024
-"""More than a person and a bot write in a day."""
-_ENTRY_BYTES = 100
+type _Known = dict[FileKey, KnownFile]
+type _Answers = dict[FoundFile, SeenFile | FileReport | KnownFile]
+
+_BYTES = 5_000
+"""Of so many an entry is counted: what a person and a bot write in a day is worth no freezing."""
 
 
 class Reconciler:
@@ -137,7 +137,7 @@ class Reconciler:
         async with self._round, self._known_files.writing:
             held = await asyncio.to_thread(self._ledger.held)
             await self._applier.forget(held)
-            self._reports.held([])
+            self._reports.held({})
         return len(held)
 
     # One round
@@ -147,19 +147,22 @@ class Reconciler:
         self._applier.again = False
         look = await asyncio.to_thread(self._vault.look)
         files = await asyncio.to_thread(self._ledger.files)
+        if look.absent:
+            self._reports.held(await asyncio.to_thread(self._ledger.counts))
+            return
+        self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         gone = _gone(files, look)
         changed = self._changed(look, gone)
-        answers = await self._see(changed, files)
-        async with self._known_files.writing:
-            if look.absent or await asyncio.to_thread(self._vault.is_absent):
-                self._reports.gone(await asyncio.to_thread(self._ledger.counts))
-                return
-            self._reports.twins([scope.name for scope in look.scopes], self._mapped())
-            if changed or gone:
+        if changed or gone:
+            answers = await asyncio.to_thread(self._see, changed, files)
+            async with self._known_files.writing:
+                if await asyncio.to_thread(self._vault.is_absent):
+                    return
                 await self._take_in(look, files, gone, answers)
         self._reports.broken([*look.broken, *self._broken.values()])
         if changed or gone or self._reports.is_held:
-            self._reports.held(await asyncio.to_thread(self._ledger.held))
+            held = await asyncio.to_thread(self._ledger.held)
+            self._reports.held(Counter(entry.scope for entry in held))
         self._compared = True
 
     def _changed(self, look: Look, gone: Collection[FileKey]) -> list[FoundFile]:
@@ -174,29 +177,20 @@ class Reconciler:
         again = changed | copies | (unnamed if changed or gone else due)
         return [found for found in look.files if found.key in again]
 
-    async def _see(
-        self, changed: Sequence[FoundFile], files: dict[FileKey, KnownFile]
-    ) -> dict[FoundFile, SeenFile | FileReport | KnownFile]:
-        """Returns the content of files that differ from their records."""
-        found: dict[FoundFile, SeenFile | FileReport | KnownFile] = {}
-        for some in batched(changed, _FILES):
-            size = sum(one.stamp[1] for one in some)
-            entries = size // _ENTRY_BYTES if size >= _MUCH_BYTES else 0
-            read = partial(self._vault.see, some, files, anew=False)
-            answers = await asyncio.to_thread(LONG_LIVED.made, entries, read)
-            found |= zip(some, answers, strict=True)
-        return found
+    def _see(self, changed: Sequence[FoundFile], files: _Known) -> _Answers:
+        """Returns the content of files that differ from their records. Blocks."""
+        entries = sum(found.stamp[1] for found in changed) // _BYTES
+        answers = LONG_LIVED.made(entries, self._vault.see, cooperative(changed), files)
+        return dict(zip(changed, answers, strict=True))
 
     async def _take_in(
-        self,
-        look: Look,
-        files: Mapping[FileKey, KnownFile],
-        gone: Collection[FileKey],
-        answers: Mapping[FoundFile, SeenFile | FileReport | KnownFile],
+        self, look: Look, files: _Known, gone: Collection[FileKey], answers: _Answers
     ) -> None:
         """Apply what was seen; what changed since then is left to the next round."""
         present = {found.key for found in look.files}
         self._broken = {key: report for key, report in self._broken.items() if key in present}
+        read = [found for found, answer in answers.items() if isinstance(answer, SeenFile)]
+        stale = await asyncio.to_thread(self._stale, look, gone, read)
         seen: dict[FoundFile, SeenFile] = {}
         stamps = self._applier.stamps
         for found, answer in answers.items():
@@ -207,16 +201,12 @@ class Reconciler:
                     stamps[found.key] = found.stamp
                 case KnownFile():
                     stamps[found.key] = found.stamp
-                case SeenFile() if found.key in files and files[found.key].digest == answer.digest:
-                    # Its entries without a time have the file's, which may differ.
-                    path, entries = found.path, answer.entries
-                    await self._known_files.renew(
-                        StoredMemory(found.scope, path, entry.memory) for entry in entries
-                    )
-                    stamps[found.key] = found.stamp
-                case SeenFile():
+                case SeenFile() if found.key in stale or not _is_as_known(answer, files):
                     seen[found] = answer
-        stale = await asyncio.to_thread(self._stale, look, gone, seen)
+                case SeenFile(scope, path):  # entries without a time have the file's: it may differ
+                    memories = (entry.memory for entry in answer.entries)
+                    await self._known_files.take(StoredMemory(scope, path, m) for m in memories)
+                    stamps[found.key] = found.stamp
         found_stamps = {found.key: found.stamp for found in seen}
         await self._applier.apply([*seen.values()], gone, found_stamps, stale)
 
@@ -232,6 +222,11 @@ class Reconciler:
         return stale | {key for key in gone if now[key] not in there}
 
 
+def _is_as_known(file: SeenFile, files: _Known) -> bool:
+    known = files.get(file.key)
+    return known is not None and known.digest == file.digest
+
+
 def _gone(known: Collection[FileKey], look: Look) -> list[FileKey]:
     """Returns known files that were removed, without unreadable ones."""
     there = {found.key for found in look.files}
@@ -239,8 +234,7 @@ def _gone(known: Collection[FileKey], look: Look) -> list[FileKey]:
 
 
 def _is_hidden(key: FileKey, hidden: Sequence[FileKey]) -> bool:
-    scope, path = key
     return any(
-        scope == name and (folder in ("", path) or path.startswith(f"{folder}/"))
-        for name, folder in hidden
+        key[0] == scope and (path in ("", key[1]) or key[1].startswith(f"{path}/"))
+        for scope, path in hidden
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -16,19 +15,16 @@ _SAME_FOLDER_MS = 60_000
 """Another folder in the place of the watched one is noticed within this time."""
 
 
+type Changed = Callable[[Collection[str]], object]
+"""Is called in a thread soon after files of these paths were changed, made, moved or removed."""
+
+
 class Watcher(Protocol):
     """Watches one folder and all below it."""
 
-    async def watch(
-        self, changed: Callable[[], None], concerns: Callable[[Collection[str]], bool]
-    ) -> None:
-        """Call ``changed`` on the event loop soon after a file was changed, created, moved or
-        removed, unless ``concerns``, which is called in a thread, says that these paths do not
-        matter.
-
-        Runs until cancelled, and then ends within a second. Raises what keeps changes from being
-        watched; returns where another folder has taken this one's place.
-        """
+    async def watch(self, changed: Changed) -> None:
+        """Runs until cancelled, and then ends within a second. Raises what keeps changes from being
+        watched; returns where another folder has taken this one's place."""
         ...
 
 
@@ -38,18 +34,11 @@ class FolderWatcher:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def watch(
-        self, changed: Callable[[], None], concerns: Callable[[Collection[str]], bool]
-    ) -> None:
-        loop, stop = asyncio.get_running_loop(), threading.Event()
-
-        def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(changed)
-
+    async def watch(self, changed: Changed) -> None:
+        stop = threading.Event()
         # A pool of its own: the default one has few threads, and this one stays occupied.
         pool = ThreadPoolExecutor(1, "scoped-memory-watch")
-        work = loop.run_in_executor(pool, self._watch, stop, tell, concerns)
+        work = asyncio.get_running_loop().run_in_executor(pool, self._watch, stop, changed)
         try:
             await asyncio.shield(work)
         finally:
@@ -57,12 +46,7 @@ class FolderWatcher:
             await asyncio.wait([work])
             pool.shutdown()
 
-    def _watch(
-        self,
-        stop: threading.Event,
-        changed: Callable[[], None],
-        concerns: Callable[[Collection[str]], bool],
-    ) -> None:
+    def _watch(self, stop: threading.Event, changed: Changed) -> None:
         """Blocks."""
         from watchfiles import watch
 
@@ -80,8 +64,8 @@ class FolderWatcher:
             ignore_permission_denied=True,
         )
         for batch in batches:
-            if batch and concerns([path for _, path in batch]):
-                changed()
+            if batch:
+                changed([path for _, path in batch])
             # A folder that was moved away, or has another disk mounted over it, is still the one
             # watched, and changes in its replacement are not reported.
             if self._folder.stat().st_ino != watched:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from ..storage.files import Stamp
 from ..vault.models import FileKey
 
 
+@dataclass(eq=False)
 class WriteDebounce:
     """The caller asks about a waiting file in each round. A file that was not asked about in the
-    round before starts over.
+    round before starts over."""
 
-    ``elapsed``: monotonic seconds.
-    """
-
-    def __init__(self, seconds: float, elapsed: Callable[[], float]) -> None:
-        self._seconds = seconds
-        self._elapsed = elapsed
-        self._before: dict[FileKey, tuple[Stamp | None, float]] = {}
-        self._asked: dict[FileKey, tuple[Stamp | None, float]] = {}
-        self._waiting: set[FileKey] = set()
+    _seconds: float
+    _elapsed: Callable[[], float]
+    """Returns monotonic seconds."""
+    _before: dict[FileKey, tuple[Stamp | None, float]] = field(default_factory=dict)
+    _asked: dict[FileKey, tuple[Stamp | None, float]] = field(default_factory=dict)
+    _waiting: set[FileKey] = field(default_factory=set)
 
     def begin_round(self) -> None:
         """Drop the files that were not asked about in the round before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -126,11 +126,11 @@ class MarkdownVault:
         return self._scan.look()
 
     def see(
-        self, found_files: Sequence[FoundFile], known: dict[FileKey, KnownFile], *, anew: bool
+        self, found_files: Iterable[FoundFile], known: dict[FileKey, KnownFile]
     ) -> list[SeenFile | FileReport | KnownFile]:
-        """Returns one answer for each file: its content, a report, or, unless all are read
-        ``anew``, the ``known`` record of an unchanged file."""
-        return list(self._scan.see(found_files, known, anew=anew))
+        """Returns one answer for each file: its content, a report, or the ``known`` record of an
+        unchanged file."""
+        return list(self._scan.see(found_files, known))
 
     def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
         """Returns the present stamps of files, None for a missing one."""

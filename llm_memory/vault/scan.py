@@ -100,17 +100,17 @@ class VaultScan:
         return found
 
     def see(
-        self, found_files: Iterable[FoundFile], known: dict[FileKey, KnownFile], *, anew: bool
+        self, found_files: Iterable[FoundFile], known: dict[FileKey, KnownFile]
     ) -> Iterator[SeenFile | FileReport | KnownFile]:
-        """Yields one answer for each file: its content, a report, or, unless all are read ``anew``,
-        the ``known`` record of an unchanged file."""
+        """Yields one answer for each file: its content, a report, or the ``known`` record of an
+        unchanged file."""
         for found in found_files:
             path = self._tree.folder(found.scope) / found.path
             before = known.get(found.key)
             try:
                 snapshot = self._tree.read(path, limit=MAX_FILE_BYTES)
                 same = before is not None and before.digest == digest(snapshot.raw)
-                if before is not None and same and not before.timeless and not anew:
+                if before is not None and same and not before.timeless:
                     yield before
                 elif before is not None and same:
                     yield self._as_known(found.scope, snapshot, before)

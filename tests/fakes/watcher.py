@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Changed
 
 
 class FakeWatcher:
@@ -12,11 +13,9 @@ class FakeWatcher:
     def __init__(self, *, missing: str = "") -> None:
         self.missing = missing
         self.started = asyncio.Event()
-        self._listener: Callable[[], None] | None = None
+        self._listener: Changed | None = None
 
-    async def watch(
-        self, changed: Callable[[], None], concerns: Callable[[Collection[str]], bool]
-    ) -> None:
+    async def watch(self, changed: Changed) -> None:
         if self.missing:
             raise OSError(self.missing)
         self._listener = changed
@@ -35,4 +34,4 @@ class FakeWatcher:
     def change(self) -> None:
         """Something was written."""
         if self._listener is not None:
-            self._listener()
+            self._listener(["anything"])

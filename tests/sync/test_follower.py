@@ -51,7 +51,7 @@ class Rounds:
 async def following(bot: Bot, watcher: Watcher, pace: Pace) -> AsyncIterator[Rounds]:
     """A follower that runs inside, after its first round."""
     rounds = Rounds()
-    task = asyncio.create_task(VaultFollower(bot.reconciler, watcher, pace, also=rounds).run())
+    task = asyncio.create_task(VaultFollower(bot.reconciler, watcher, pace, rounds).run())
     try:
         await rounds.reach(1)
         yield rounds
@@ -204,8 +204,10 @@ async def test_own_words_behind_a_save_that_was_not_looked_at_concern_a_round(
 @contextlib.asynccontextmanager
 async def watched(folder: Path) -> AsyncIterator[asyncio.Task[None]]:
     """A watcher's task, once it has told of a change below the folder."""
-    changed = asyncio.Event()
-    watch = asyncio.create_task(FolderWatcher(folder).watch(changed.set, lambda _: True))
+    changed, loop = asyncio.Event(), asyncio.get_running_loop()
+    watch = asyncio.create_task(
+        FolderWatcher(folder).watch(lambda _: loop.call_soon_threadsafe(changed.set))
+    )
     async with asyncio.timeout(30):
         while not changed.is_set():  # it takes a moment to begin
             (folder / "x.md").write_text("x", "utf-8")
@@ -259,4 +261,4 @@ async def test_where_changes_cannot_be_watched_it_raises(
         monkeypatch.setattr(watchfiles, "watch", full)
     folder = tmp_path / "no" if missing == "folder" else tmp_path
     with pytest.raises((ImportError, OSError)):
-        await FolderWatcher(folder).watch(lambda: None, bool)
+        await FolderWatcher(folder).watch(bool)

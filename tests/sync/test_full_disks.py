@@ -1,53 +1,121 @@
-"""A disk that is full, or gone, while people's edits are taken in: nothing is recorded before it is
-done, and nothing that cannot be seen counts as deleted."""
+"""A disk that is full, or gone, and files that are too large, while people's edits are taken in:
+nothing is recorded before it is done, and nothing that cannot be seen counts as deleted."""
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
+from astrbot_plugin_scoped_memory.llm_memory.sync import comparison
+from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import VaultTree
-from astrbot_plugin_scoped_memory.tests.support.bots import living
+from astrbot_plugin_scoped_memory.llm_memory.vault.repair import VaultRepair
+from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BYTES, VaultTree
+from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import texts_of
+from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import block, edited
 
 pytestmark = pytest.mark.engine
 
 FAMILY = group(777)
-PEANUTS, TEA = "奶奶喜欢吃花生", "小明喜欢喝茶"
+PEANUTS, TEA, DOG = "奶奶喜欢吃花生", "小明喜欢喝茶", "小明喜欢狗"
+SCAN = "astrbot_plugin_scoped_memory.llm_memory.vault.scan.MAX_FILE_BYTES"
 
 
 def corrections(rig: Rig) -> list[str]:
     return [one.words for one in rig.engine.parts.corrected.of_scope("家人")]
 
 
+def full(*_: Any, **__: Any) -> None:
+    raise VaultWriteFailed(os.strerror(errno.ENOSPC))
+
+
 async def test_a_deletion_that_no_archive_takes_is_recorded_once_it_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The rest of the file is recalled as it is now, and nothing of it is noted twice."""
     async with running(tmp_path, follow=False) as rig:
-        stored = (await rig.remember(PEANUTS, FAMILY)).memory
+        path = tmp_path / "memory/scopes/家人" / (await rig.remember(PEANUTS, FAMILY)).memory.path
         await rig.remember(TEA, FAMILY)
-        path = tmp_path / "memory/scopes/家人" / stored.path
-        whole = path.read_text("utf-8")
-        kept = next(f"## {one}" for one in whole.split("## ") if TEA in one)
-        path.write_text(kept, "utf-8")
-
-        def full(target: Path, _: bytes) -> None:
-            raise VaultWriteFailed(f"{target.name}: no space left")
-
+        edited(path, (block(path, PEANUTS), ""), ("喝茶", "喝水"))
         with monkeypatch.context() as patched:
-            patched.setattr(vault_writer, "append_durably", full)
+            patched.setattr(VaultArchive, "archive_deleted", full)
             for _ in range(3):
                 await rig.engine.reconcile()
                 assert corrections(rig) == []
+                assert texts_of(rig) == {"家人": ["小明喜欢喝水"]}
+    with monkeypatch.context() as patched:
+        patched.setattr(VaultArchive, "archive_deleted", full)
+        async with running(tmp_path, follow=False) as rig:
+            assert texts_of(rig) == {"家人": ["小明喜欢喝水"]}
+            assert "vault_unwritable" in {notice.code for notice in rig.engine.notices}
+    async with running(tmp_path, follow=False) as rig:
         for _ in range(2):
             await rig.engine.reconcile()
-            assert corrections(rig) == [PEANUTS]
-        assert texts_of(rig) == {"家人": [TEA]}
+            assert sorted(corrections(rig)) == sorted([PEANUTS, TEA])
+        assert texts_of(rig) == {"家人": ["小明喜欢喝水"]}
+
+
+async def test_what_a_file_needs_and_cannot_be_written_lives_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        await bot.look()
+        buffer = bot.file().read_text("utf-8")
+        await bot.says(DOG)
+        bot.file().write_text(buffer.replace("花生", "核桃"), "utf-8")
+        with monkeypatch.context() as patch:
+            patch.setattr(VaultRepair, "write_repair", full)
+            await bot.look()
+            assert bot.texts() == sorted(["奶奶喜欢吃核桃", DOG])
+    async with living(tmp_path) as bot:
+        bot.check()
+        assert bot.texts() == sorted(["奶奶喜欢吃核桃", DOG])
+
+
+class Walked(tuple[Any, ...]):
+    """Counts who walks over all of it: True for the event loop's thread."""
+
+    walks: ClassVar = Counter[bool]()
+
+    def __iter__(self) -> Iterator[Any]:
+        self.walks[threading.current_thread() is threading.main_thread()] += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["", "refused"])
+async def test_all_that_lives_is_walked_once_and_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    """It is a hundred thousand where the ledger was lost, in as many files as there are."""
+    compare = comparison.compare
+    monkeypatch.setattr(Walked, "walks", Counter[bool]())
+
+    def walked(*arguments: Any) -> Any:
+        changes = compare(*arguments)
+        return replace(changes, living=Walked(changes.living))
+
+    async with living(tmp_path, ledger=False) as bot:
+        for number in range(20):
+            bot.file().parent.mkdir(parents=True, exist_ok=True)
+            bot.file(f"{number}.md").write_text(f"## 第{number}件事 ^m-many{number}\n", "utf-8")
+        monkeypatch.setattr(comparison, "compare", walked)
+        if refused:
+            monkeypatch.setattr(VaultRepair, "write_repair", full)
+        await bot.look()
+        assert len(bot.texts()) == 20
+    assert Walked.walks == {False: 1}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +134,6 @@ async def test_a_tree_that_vanishes_at_the_start_has_no_deletions_in_it(
         await rig.remember(PEANUTS, FAMILY)
         await rig.remember(TEA, group(888))
     tree, elsewhere = tmp_path / "memory/scopes", tmp_path / "elsewhere"
-
     whole = getattr(owner, call)
 
     def taken_out(*arguments: object) -> object:
@@ -87,17 +154,91 @@ async def test_a_tree_that_vanishes_at_the_start_has_no_deletions_in_it(
             assert not list(tree.rglob("archive/*.md"))
 
 
+def reasons(bot: Bot) -> dict[str, str]:
+    found = (n for n in bot.notices.standing() if n.code == "vault_file_broken")
+    return {n.params["path"]: n.params["reason"] for n in found}
+
+
 async def test_a_folder_that_is_called_as_a_file_is_no_broken_file(tmp_path: Path) -> None:
     async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
         inside = bot.file("旧笔记.md") / "里面.md"
-        inside.parent.mkdir()
+        inside.parent.mkdir(parents=True)
         inside.write_text(f"## {TEA} ^m-0001\n", "utf-8")
         bot.file("archive/x.md").mkdir(parents=True)
         await bot.look()
-        assert sorted(bot.texts()) == sorted([PEANUTS, TEA])
-        codes = {notice.code for notice in bot.notices.standing()}
-        assert "vault_file_broken" not in codes
+        assert bot.texts() == [TEA]
+        assert reasons(bot) == {}
+
+
+def sparse(bot: Bot) -> None:
+    """Longer, without taking any room."""
+    for path, size in ((bot.file(), 300 * 1024 * 1024), (bot.file("日记.md"), MAX_FILE_BYTES + 1)):
+        with path.open("ab") as file:
+            file.truncate(size)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (
+            lambda bot: bot.file().write_bytes("汉字".encode("gb18030")),
+            {"preferences.md": "gb18030"},
+        ),
+        (sparse, {"preferences.md": "oversized", "日记.md": "oversized"}),
+    ],
+    ids=["another encoding", "beyond the limit"],
+)
+async def test_a_file_that_cannot_be_read_is_told_and_what_was_known_of_it_lives(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[Bot], object],
+    told: dict[str, str],
+) -> None:
+    read: list[str] = []
+    read_bytes = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        read.append(path.name)
+        return read_bytes(path)
+
+    async with living(tmp_path) as bot:
+        memory_id = await bot.says(PEANUTS)
+        await bot.look()
+        before = bot.file().read_bytes()
+        spoil(bot)
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_bytes", noted)
+            await bot.look()
+        assert reasons(bot) == told
+        assert "oversized" not in told.values() or not told.keys() & set(read)
+        assert bot.texts() == [PEANUTS]
+    async with living(tmp_path) as bot:  # after a restart, too
+        await bot.look()
+        assert reasons(bot) == told
+        assert bot.texts() == [PEANUTS]
+        bot.file().write_bytes(before)
+        bot.file("日记.md").unlink(missing_ok=True)
+        await bot.look()
+        assert reasons(bot) == {}
+        assert bot.memory(memory_id).judgment == PEANUTS
+        assert not bot.file("archive").exists()
+        bot.check()
+
+
+async def test_a_file_that_its_ids_would_take_beyond_the_limit_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SCAN, 1000)
+    async with living(tmp_path) as bot:
+        path = bot.file("entities.md")
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(f"- 第{n}箱放着工具\n" for n in range(35)), "utf-8")
+        before = path.read_bytes()
+        assert len(before) < 1000
+        await bot.look()
+        assert reasons(bot) == {"entities.md": "outgrown"}
+        assert path.read_bytes() == before
+        assert bot.texts() == []
 
 
 async def test_a_file_that_a_repair_would_take_beyond_the_limit_is_left_as_it_is(
@@ -107,15 +248,12 @@ async def test_a_file_that_a_repair_would_take_beyond_the_limit_is_left_as_it_is
         await bot.says(PEANUTS)
         whole = bot.file().read_text("utf-8")
         await bot.look()
-        await bot.says("爷爷喜欢听戏")
+        await bot.says(DOG)
         # An editor saves the buffer from before, with a long line.
-        monkeypatch.setattr(
-            "astrbot_plugin_scoped_memory.llm_memory.vault.scan.MAX_FILE_BYTES", 600
-        )
+        monkeypatch.setattr(SCAN, 600)
         saved = whole + "\n" + "长" * 100 + "\n"
         bot.file().write_text(saved, "utf-8")
         await bot.look()
         assert bot.file().read_text("utf-8") == saved
-        assert sorted(bot.texts()) == sorted([PEANUTS, "爷爷喜欢听戏"])
-        codes = {notice.code for notice in bot.notices.standing()}
-        assert codes & {"vault_unwritable", "vault_file_broken"}
+        assert bot.texts() == sorted([PEANUTS, DOG])
+        assert bot.notices.stands("vault_unwritable")
