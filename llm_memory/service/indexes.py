@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ..index.chroma.store import ChromaConnection
 from ..index.embedding.bundled.bundled import BundledEmbedder
 from ..index.embedding.download.model_download import fetch_command
 from ..index.embedding.encoder import Open, probed_libraries
@@ -73,8 +74,9 @@ def legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
     walk holds up no query."""
     if not settings.chroma_url or not settings.chroma_collection:
         return None
-    server = ChromaServer(settings.chroma_url, settings.chroma_headers, lambda: "nobody")
-    return LegacyCollection(server, settings.chroma_collection)
+    url, headers = settings.chroma_url, settings.chroma_headers
+    connect = partial(ChromaConnection.at_server, url, headers)
+    return LegacyCollection(connect, settings.chroma_collection)
 
 
 def local_embedder(

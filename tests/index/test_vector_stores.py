@@ -4,6 +4,7 @@ closing; and that nobody sees what is not theirs."""
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,13 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Here
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma.records import collection_name
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import (
-    ChromaConnection,
-    ChromaStore,
-    chroma_program,
-)
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Fingerprint,
     Vector,
@@ -71,16 +67,14 @@ class Bench:
             case "memory":
                 return MemoryStore(self.disk)
             case "server":
-                return ChromaStore(ChromaConnection.at_server(self.url, {}), lambda: self.owner)
+                return ChromaStore(self.connection(), lambda: self.owner)
             case _:
                 return ChromaStore(self.connection())
 
     def connection(self) -> ChromaConnection:
         if self.kind == "server":
             return ChromaConnection.at_server(self.url, {})
-        here = Here("llm_memory.index.chroma.program")
-        program = here if self.kind == "here" else chroma_program()
-        return ChromaConnection({"folder": str(self.folder)}, program)
+        return ChromaConnection.in_folder(self.folder)
 
     def reopened(self) -> VectorStore:
         self.store.close()
@@ -95,8 +89,11 @@ def bench(
     """One for all tests: opening takes longer than most of them."""
     url = request.getfixturevalue("server").url if request.param == "server" else ""
     one = Bench(request.param, tmp_path_factory.mktemp("index") / "目录 #1 100%" / "chroma", url)
-    yield one
-    one.store.close()
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "here":
+            patch.setattr(sys, "frozen", True, raising=False)
+        yield one
+        one.store.close()
 
 
 @pytest.fixture
@@ -376,7 +373,7 @@ def damaged(bench: Bench, space: Fingerprint) -> Bench:
     for identifier, lie in LIES:
         told = {field: value for field, value in (ours | lie).items() if value is not None}
         body = unit(1).tobytes()
-        chroma.call(name, "upsert", body, dim=DIM, ids=[identifier], metadatas=[told])
+        chroma.call(name, "upsert", body, ids=[identifier], metadatas=[told])
     chroma.close()
     bench.store = bench.fresh()
     next(bench.store.load(space, MOST))

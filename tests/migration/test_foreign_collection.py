@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_collection import LegacyCollection
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection, ForeignRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
@@ -22,6 +22,10 @@ MIGRATING = ScopeFilter((PUBLIC,), migrating=True)
 _numbers = itertools.count()
 
 type Put = Callable[[str, str | None, Mapping[str, Any] | None], None]
+
+
+def at_server(url: str, name: str) -> LegacyCollection:
+    return LegacyCollection(lambda: ChromaConnection.at_server(url, {}), name)
 
 
 @pytest.fixture(params=["memory", "server"])
@@ -39,7 +43,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[tuple[ForeignCollection, P
     settings = chromadb.Settings(anonymized_telemetry=False)
     client = chromadb.HttpClient("127.0.0.1", server.port, settings=settings)
     theirs = client.create_collection(name, embedding_function=None)
-    made = LegacyCollection(ChromaServer(server.url, {}, lambda: "x", seconds=30.0), name)
+    made = at_server(server.url, name)
 
     def put(record_id: str, document: str | None, metadata: Mapping[str, Any] | None) -> None:
         about = [dict(metadata)] if metadata else None
@@ -149,8 +153,8 @@ def test_a_collection_that_is_not_there_has_no_id(
     missing: ForeignCollection
     if isinstance(collection, LegacyCollection):
         url = request.getfixturevalue("server").url
-        missing = LegacyCollection(ChromaServer(url, {}, lambda: "x", seconds=30.0), "not-there")
-        ours = LegacyCollection(ChromaServer(url, {}, lambda: "x"), "memories-abc-8-0")
+        missing = at_server(url, "not-there")
+        ours = at_server(url, "memories-abc-8-0")
         assert ours.open() == ""
         ours.close()
     else:
@@ -162,12 +166,12 @@ def test_a_collection_that_is_not_there_has_no_id(
 
 
 def test_a_server_that_is_down_says_so_and_may_come_back(server: ServerProcess) -> None:
-    made = LegacyCollection(ChromaServer(server.url, {}, lambda: "x", seconds=30.0), "old")
+    made = at_server(server.url, "old")
     server.kill()
     try:
         with pytest.raises(IndexUnavailable) as raised:
             made.open()
-        assert raised.value.code == "server_down"
+        assert raised.value.code == "server"
     finally:
         server.start()
     assert made.open() == ""

@@ -8,12 +8,11 @@ import json
 import subprocess
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import BinaryIO, Final, Protocol, cast
+from typing import BinaryIO, Final, cast
 
 from ...errors import ScopedMemoryError
 from ...log import logger
@@ -24,7 +23,7 @@ from ...storage.child_process import (
     python_program,
     quiet_flags,
 )
-from .program import Answer, Fault, Handlers, Json, answer, read_message
+from .program import CLOSE, Answer, Fault, Handlers, Json, Message, answer, read_message
 
 DIED: Final = "died"
 HANGS: Final = "hangs"
@@ -40,6 +39,7 @@ _ENVIRONMENT: Final = {
     # Threads that contend for a core cost tenfold.
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"),
     "NO_PROXY": "*",  # a server is a neighbour: a proxy would see vectors and headers
+    "no_proxy": "*",
 }
 
 
@@ -51,8 +51,38 @@ class ChildFailed(ScopedMemoryError):
         self.code = code
 
 
-class Asked(Protocol):
-    """A program of ours, wherever it runs. Every method blocks; for any thread."""
+class Child:
+    """A program in a process of its own, which is started for the next question whenever it is not
+    there. Every method blocks; for any thread."""
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str] = (),
+        *,
+        idle_seconds: float | None = None,
+        or_here: bool = False,
+    ) -> None:
+        """
+        Args:
+            module: Where ``handlers`` stands: ``llm_memory.index.chroma.program``.
+            arguments: Of ``handlers``. Everybody on the machine can read them.
+            idle_seconds: So long unasked, it ends; None leaves it running.
+            or_here: Where this Python can start no other, the handlers run in this very process.
+        """
+        self._module, self._arguments = module, [*arguments]
+        self._idle_seconds = idle_seconds
+        self._or_here = or_here
+        self._changing = threading.Lock()
+        self._life: _Life | None = None
+        self._handlers: Handlers | None = None
+        self._closed = False
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process, None where none runs."""
+        life = self._life
+        return None if life is None or life.over else life.pid
 
     def ask(
         self,
@@ -67,103 +97,66 @@ class Asked(Protocol):
 
         ``seconds`` without a sign from the program are too many: it is ended. Raises ChildFailed.
         """
-        ...
-
-    def close(self) -> None:
-        """End it. Idempotent; all that is asked later fails with ``closed``."""
-        ...
-
-
-class Child:
-    """A program in a process of its own. One that has died is started for the next question."""
-
-    def __init__(
-        self, module: str, arguments: Sequence[str] = (), *, idle_seconds: float | None = None
-    ) -> None:
-        """
-        Args:
-            module: Where ``handlers`` stands: ``llm_memory.index.chroma.program``.
-            arguments: Of ``handlers``. Everybody on the machine can read them.
-            idle_seconds: So long unasked, it is ended; None leaves it running.
-        """
-        self._options = {"module": module, "arguments": [*arguments]}
-        self._idle_seconds = idle_seconds
-        self._changing = threading.Lock()
-        self._process: _Process | None = None
-        self._asking = 0
-        self._asked_at = 0.0
-        self._closed = False
-
-    @property
-    def pid(self) -> int | None:
-        """Of the process, None where none runs."""
-        process = self._process
-        return process.pid if process is not None and process.alive else None
-
-    def ask(
-        self,
-        what: str,
-        fields: Mapping[str, Json],
-        body: bytes = b"",
-        *,
-        seconds: float,
-        urgent: bool = False,
-    ) -> Answer:
-        """See ``Asked``."""
-        message: dict[str, Json] = {"what": what, "fields": dict(fields)}
-        message |= {"seconds": seconds, "urgent": urgent}
-        with self._changing:
-            process = self._running()
-            self._asking += 1
-        try:
-            return process.ask(message, body, seconds)
-        finally:
+        asked: Message = {
+            "what": what,
+            "fields": dict(fields),
+            "seconds": seconds,
+            "urgent": urgent,
+        }
+        while True:
             with self._changing:
-                self._asking -= 1
-                self._asked_at = time.monotonic()
+                if (life := self._living()) is None:
+                    return self._answered_here(what, fields, body)
+            try:
+                return life.ask(asked, body, seconds)
+            except _Left:  # before it began on this
+                continue
 
-    def _running(self) -> _Process:
+    def _living(self) -> _Life | None:
+        """None where it is to be answered here."""
         if self._closed:
             raise ChildFailed(CLOSED, "the program was closed")
-        if self._process is None or not self._process.alive:
-            command = python_program(_PROGRAM, json.dumps({**self._options, "path": import_path()}))
+        if self._life is None or self._life.over:
+            options = {"module": self._module, "arguments": self._arguments, "path": import_path()}
+            told = json.dumps({**options, "idle_seconds": self._idle_seconds})
+            command = python_program(_PROGRAM, told)
+            if not command and self._or_here:
+                return None
             if not command:
                 raise ChildFailed(NO_CHILD, "this Python starts no other")
             try:
-                self._process = _Process(command)
+                self._life = _Life(command)
             except (OSError, ValueError, RuntimeError) as error:
                 raise ChildFailed(DIED, f"not started: {error}") from error
-            self._watch(self._process, self._idle_seconds)
-        return self._process
+        return self._life
 
-    def _watch(self, process: _Process, seconds: float | None) -> None:
-        if seconds is not None:
-            timer = threading.Timer(seconds, self._rest, (process, self._idle_seconds))
-            timer.daemon = True
-            timer.start()
-
-    def _rest(self, process: _Process, idle_seconds: float) -> None:
-        with self._changing:
-            if process is not self._process or not process.alive:
-                return
-            left = self._asked_at + idle_seconds - time.monotonic()
-            if self._asking or left > 0:
-                self._watch(process, max(left, 0.1 * idle_seconds))
-                return
-            self._process = None
-        process.end()
+    def _answered_here(self, what: str, fields: Message, body: bytes) -> Answer:
+        if self._handlers is None:
+            module = import_module(self._module.replace("llm_memory", _ENGINE, 1))
+            self._handlers = cast("Handlers", module.handlers(*self._arguments))
+        try:
+            return answer(self._handlers, what, fields, body)
+        except Fault as fault:
+            raise ChildFailed(fault.code, str(fault)) from fault
 
     def close(self) -> None:
-        """See ``Asked``."""
+        """End it in order. Idempotent; all that is asked later fails with ``closed``."""
         with self._changing:
             self._closed = True
-            process, self._process = self._process, None
-        if process is not None:
-            process.end()
+            life, self._life = self._life, None
+            if self._handlers is not None:
+                with contextlib.suppress(Fault):
+                    answer(self._handlers, CLOSE, {}, b"")
+        if life is not None:
+            life.end()
 
 
-class _Process:
-    """One life of a child."""
+class _Left(Exception):
+    """It had not been asked for so long, and ended."""
+
+
+class _Life:
+    """From a start of the program to its end."""
 
     def __init__(self, command: Sequence[str]) -> None:
         """Raises OSError if it cannot be started."""
@@ -171,145 +164,82 @@ class _Process:
             [*command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             env=child_environment() | _ENVIRONMENT,
             creationflags=quiet_flags(),
         )
         self.pid = self._popen.pid
-        self._numbers = itertools.count(1)
+        self.over = False
+        self._input = cast("BinaryIO", self._popen.stdin)
         self._writing = threading.Lock()
-        self._waiting: dict[int, SimpleQueue[tuple[Mapping[str, Json], bytes] | None]] = {}
-        self._words: deque[str] = deque(maxlen=3)
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Future[Answer]] = {}
         self._loading = ""
+        self._code = DIED
         self._sign = time.monotonic()
-        self._ended = False
-        self._late = False
-        self._errors = self._thread(self._overhear)
-        self._thread(self._listen)
+        threading.Thread(target=self._listen, name="scoped-memory-child", daemon=True).start()
 
-    def _thread(self, work: Callable[[], None]) -> threading.Thread:
-        thread = threading.Thread(target=work, name="scoped-memory-child", daemon=True)
-        thread.start()
-        return thread
-
-    @property
-    def alive(self) -> bool:
-        return not (self._ended or self._late) and self._popen.poll() is None
-
-    def ask(self, message: Mapping[str, Json], body: bytes, seconds: float) -> Answer:
-        number = next(self._numbers)
-        line = json.dumps({**message, "id": number, "body": len(body)}).encode() + b"\n"
-        answers = self._waiting[number] = SimpleQueue()
-        asked = time.monotonic()
+    def ask(self, asked: Message, body: bytes, seconds: float) -> Answer:
+        number, since = next(self._numbers), time.monotonic()
+        line = json.dumps({**asked, "id": number, "body": len(body)}).encode() + b"\n"
+        future = self._waiting[number] = Future[Answer]()
         try:
+            if self.over:
+                raise self._end()
             with contextlib.suppress(OSError, ValueError), self._writing:
-                stream = cast("BinaryIO", self._popen.stdin)
-                stream.write(line)
-                stream.write(body)
-                stream.flush()
-            while True:
-                left = max(asked, self._sign) + seconds - time.monotonic()
-                try:
-                    return self._read(None if self._ended else answers.get(timeout=max(left, 0.0)))
-                except Empty:
-                    if max(asked, self._sign) + seconds <= time.monotonic():
-                        self._late = True
-                        self._popen.kill()
-                        raise ChildFailed(HANGS, self._doing("no answer")) from None
+                self._input.write(line)
+                self._input.write(body)
+                self._input.flush()
+            while (left := max(since, self._sign) + seconds - time.monotonic()) > 0:
+                with contextlib.suppress(TimeoutError):
+                    return future.result(left)
+            self._code, self.over = HANGS, True
+            self._popen.kill()
+            return future.result()
         finally:
             del self._waiting[number]
 
-    def _read(self, message: tuple[Mapping[str, Json], bytes] | None) -> Answer:
-        if message is None:
-            raise ChildFailed(HANGS if self._late else DIED, self._doing(self._how_it_ended()))
-        found, body = message
-        if "error" in found:
-            raise ChildFailed(str(found["error"]), str(found.get("text")))
-        fields = found.get("fields")
-        return fields if isinstance(fields, dict) else {}, body
-
-    def _doing(self, text: str) -> str:
-        return f"{text} (loading {self._loading})" if self._loading else text
-
-    def _how_it_ended(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_ENDING_SECONDS)
-        self._errors.join(1.0)
-        end = ChildEnd(self._popen.poll())
-        return " ".join([end.death or f"status {end.status}", *self._words])
-
     def _listen(self) -> None:
-        stream = cast("BinaryIO", self._popen.stdout)
         with contextlib.suppress(OSError, ValueError):
-            while (message := read_message(stream)) is not None:
+            while (message := read_message(cast("BinaryIO", self._popen.stdout))) is not None:
                 self._sign = time.monotonic()
                 self._hear(*message)
-        self._ended = True
-        for answers in list(self._waiting.values()):
-            answers.put(None)
+        self.over = True
+        end = self._end()
+        for future in list(self._waiting.values()):
+            if not future.done():
+                future.set_exception(end)
 
-    def _hear(self, message: Mapping[str, Json], body: bytes) -> None:
-        number, line = message.get("id"), message.get("log")
-        if isinstance(line, list):
+    def _hear(self, message: Message, body: bytes) -> None:
+        future = self._waiting.get(cast("int", message.get("id")))
+        if isinstance(line := message.get("log"), list):
             logger.forward(str(line[0]), str(line[-1]))
-        elif isinstance(number, int):
+        elif "loading" in message:
+            self._loading = str(message["loading"])
+        elif "leaving" in message:
+            self._code = ""
+        elif future is not None:
             self._loading = ""
-            if (answers := self._waiting.get(number)) is not None:
-                answers.put((message, body))
-        else:
-            self._loading = str(message.get("loading", ""))
+            if "error" in message:
+                future.set_exception(ChildFailed(str(message["error"]), str(message["text"])))
+            else:
+                future.set_result((cast("Message", message["fields"]), body))
 
-    def _overhear(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            for line in cast("BinaryIO", self._popen.stderr):
-                self._words.append(line.decode(errors="replace").rstrip()[:300])
+    def _end(self) -> Exception:
+        """What becomes of those who wait."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_ENDING_SECONDS)
+        if not self._code:
+            return _Left()
+        end = ChildEnd(self._popen.poll())
+        doing = f" while loading {self._loading}" if self._loading else ""
+        return ChildFailed(self._code, f"{end.death or f'status {end.status}'}{doing}")
 
     def end(self) -> None:
         """It sees that nothing follows, closes what it has, and ends; killed if it does not."""
         with contextlib.suppress(OSError, ValueError):
-            cast("BinaryIO", self._popen.stdin).close()
+            self._input.close()
         try:
             self._popen.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             self._popen.kill()
             self._popen.wait()
-
-
-class Here:
-    """The handlers in this very process, where Python can start no other."""
-
-    def __init__(self, module: str, arguments: Sequence[str] = ()) -> None:
-        self._module = module
-        self._arguments = arguments
-        self._turn = threading.Lock()
-        self._handlers: Handlers | None = None
-        self._closed = False
-
-    def ask(
-        self,
-        what: str,
-        fields: Mapping[str, Json],
-        body: bytes = b"",
-        *,
-        seconds: float,
-        urgent: bool = False,
-    ) -> Answer:
-        """See ``Asked``; nothing ends it."""
-        with self._turn:
-            if self._closed:
-                raise ChildFailed(CLOSED, "the program was closed")
-            if self._handlers is None:
-                program = import_module(self._module.replace("llm_memory", _ENGINE, 1))
-                self._handlers = cast("Handlers", program.handlers(*self._arguments))
-            try:
-                return answer(self._handlers, what, fields, body)
-            except Fault as fault:
-                raise ChildFailed(fault.code, str(fault)) from fault
-
-    def close(self) -> None:
-        """See ``Asked``."""
-        with self._turn:
-            self._closed = True
-            if self._handlers is not None:
-                with contextlib.suppress(Fault):
-                    answer(self._handlers, "close", {}, b"")

@@ -7,18 +7,16 @@ says where Chroma is: ``folder``, or ``url`` and ``headers``; it is opened for t
 from __future__ import annotations
 
 import contextlib
-import errno
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from ..child.program import Answer, Fault, Handlers, loading
+from ..child.program import Answer, Fault, Handlers, Json, loading
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
-    from chromadb.api.models.Collection import Collection
     from filelock import BaseFileLock
 
 type Fields = Mapping[str, Any]
@@ -34,30 +32,7 @@ _WRITTEN_FOR_EACH_BYTE: Final = 8
 def handlers() -> Handlers:
     """See ``Chroma``."""
     chroma = Chroma()
-    calls = (chroma.listed, chroma.make, chroma.mark, chroma.call, chroma.delete, chroma.remove)
-    return {
-        **{call.__name__: _translated(call) for call in calls},
-        "close": lambda _fields, _body: chroma.close(),
-    }
-
-
-def _translated(call: Callable[[Fields, bytes], Answer]) -> Callable[[Fields, bytes], Answer]:
-    """Raises Fault with the codes that tell of no broken folder."""
-
-    def handler(fields: Fields, body: bytes) -> Answer:
-        try:
-            return call(fields, body)
-        except ImportError as error:
-            raise Fault("missing", f"no chromadb: {error}") from error
-        except PermissionError as error:
-            raise Fault("unreadable", str(error)) from error
-        except Exception as error:
-            full = isinstance(error, OSError) and error.errno == errno.ENOSPC
-            if full or "disk is full" in str(error):
-                raise Fault("full", str(error)[:500]) from error
-            raise
-
-    return handler
+    return {"call": chroma.call, "remove": chroma.remove, "close": chroma.close}
 
 
 class Chroma:
@@ -66,95 +41,54 @@ class Chroma:
     def __init__(self) -> None:
         self._client: ClientAPI | None = None
         self._lock: BaseFileLock | None = None
-        self._collections: dict[str, Collection] = {}
-
-    def listed(self, fields: Fields, _body: bytes) -> Answer:
-        """All collections that are there, ours or not."""
-        return {
-            "collections": [
-                {
-                    "name": found.name,
-                    "id": str(found.id),
-                    "metadata": dict(found.metadata or {}),
-                    "space": (found.configuration_json.get("hnsw") or {}).get("space"),
-                }
-                for found in self._opened(fields).list_collections()
-            ]
-        }, b""
-
-    def make(self, fields: Fields, _body: bytes) -> Answer:
-        """A new one with some metadata, under a name that must be free."""
-        self._has_room(fields, 0)
-        self._opened(fields).create_collection(
-            fields["name"],
-            configuration={"hnsw": fields["hnsw"]},
-            metadata=fields["metadata"],
-            embedding_function=None,
-        )
-        return {}, b""
-
-    def mark(self, fields: Fields, _body: bytes) -> Answer:
-        """Other metadata."""
-        self._collection(fields).modify(metadata=fields["metadata"])
-        return {}, b""
-
-    def delete(self, fields: Fields, _body: bytes) -> Answer:
-        """A collection with all that is in it."""
-        self._opened(fields).delete_collection(fields["name"])
-        self._collections.pop(fields["name"], None)
-        return {}, b""
 
     def call(self, fields: Fields, body: bytes) -> Answer:
-        """One of a collection's own methods with its ``arguments``. ``body`` is ``embeddings`` or
-        ``query_embeddings`` as float32; embeddings that were asked for come back in the same way.
+        """A method of the client, or of the collection ``name``, with its ``arguments``.
+
+        ``body`` is one of ``query_embeddings``, or the ``embeddings`` of the ``ids``, in numbers of
+        32 bits; embeddings that were asked for come back in the same way.
         """
         import numpy as np
 
+        target: Any = self._opened(fields)
         arguments, name = dict(fields["arguments"]), fields["call"]
+        if fields["name"]:  # without an embedding function: the default one fetches a model
+            target = target.get_collection(fields["name"], embedding_function=None)
         if body:
-            self._has_room(fields, len(body) if name == "upsert" else 0)
             wanted = "query_embeddings" if name == "query" else "embeddings"
-            rows = np.frombuffer(body, dtype="<f4").reshape(-1, fields["dim"])
+            rows = np.frombuffer(body, dtype="<f4").reshape(len(arguments.get("ids", "1")), -1)
             arguments[wanted] = rows.copy()
-        found = getattr(self._collection(fields), name)(**arguments)
+            self._has_room(fields, len(body))
+        found = getattr(target, name)(**arguments)
+        if isinstance(found, list):
+            return {"found": [_described(one) for one in found]}, b""
         if not isinstance(found, dict):
-            return {"found": found}, b""
-        embeddings = found.get("embeddings")
-        raw = b"" if embeddings is None else np.asarray(embeddings, dtype="<f4").tobytes()
+            return {"found": found if isinstance(found, int) else None}, b""
+        raw = found.pop("embeddings", None)
         kept = ("ids", "documents", "metadatas", "distances")
-        return {part: found[part] for part in kept if found.get(part) is not None}, raw
+        answer = {part: found[part] for part in kept if found.get(part) is not None}
+        return answer, b"" if raw is None else np.asarray(raw, dtype="<f4").tobytes()
 
     def remove(self, fields: Fields, _body: bytes) -> Answer:
         """The folder with all that is in it, unopened."""
         self.close()
         folder = Path(fields["folder"])
-        if folder.is_symlink() or folder.exists():
+        if folder.is_symlink() or folder.is_file():
+            folder.unlink()
+        elif folder.exists():
             self._take(folder)
-            if folder.is_dir() and not folder.is_symlink():
-                shutil.rmtree(folder)
-            else:
-                folder.unlink()
+            shutil.rmtree(folder)
         return {}, b""
-
-    def _collection(self, fields: Fields) -> Collection:
-        name = fields["name"]
-        if name not in self._collections:
-            # Without an embedding function: the default one fetches a model.
-            found = self._opened(fields).get_collection(name, embedding_function=None)
-            self._collections[name] = found
-        return self._collections[name]
 
     def _opened(self, fields: Fields) -> ClientAPI:
         if self._client is None:
-            settings = _of_server(fields) if "url" in fields else _of_folder(fields["folder"])
             loading("chromadb")
             import chromadb
 
             if "folder" in fields:
                 self._take(Path(fields["folder"]))
-                self._has_room(fields, 0)
             try:
-                self._client = chromadb.Client(chromadb.Settings(**settings))
+                self._client = chromadb.Client(chromadb.Settings(**_settings(fields)))
             except BaseException:  # what failed to start would be handed out again
                 chromadb.api.client.SharedSystemClient.clear_system_cache()
                 raise
@@ -164,56 +98,51 @@ class Chroma:
         """Two processes in one folder lose vectors without a word."""
         from filelock import FileLock, Timeout
 
-        if self._lock is None:
-            folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = FileLock(folder.with_name(f"{folder.name}.lock"), timeout=_PATIENCE_SECONDS)
-            try:
-                lock.acquire()
-            except Timeout as error:
-                raise Fault("in_use", f"another process has {folder}") from error
-            self._lock = lock
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock = self._lock or FileLock(folder.with_name(f"{folder.name}.lock"))
+        try:
+            self._lock.acquire(timeout=_PATIENCE_SECONDS)
+        except Timeout as error:
+            raise Fault("in_use", f"another process has {folder}") from error
 
     def _has_room(self, fields: Fields, size: int) -> None:
-        if "folder" in fields:
-            place = Path(fields["folder"]).parent
-            free = shutil.disk_usage(place).free if place.exists() else _RESERVE
-            if free < _RESERVE + size * _WRITTEN_FOR_EACH_BYTE:
-                raise Fault("full", f"{free >> 20} MB free, {_RESERVE >> 20} MB stay free")
+        free = shutil.disk_usage(fields["folder"]).free if "folder" in fields else None
+        if free is not None and free < _RESERVE + size * _WRITTEN_FOR_EACH_BYTE:
+            raise Fault("full", f"{free >> 20} MB free, {_RESERVE >> 20} MB stay free")
 
-    def close(self) -> Answer:
+    def close(self, _fields: Fields | None = None, _body: bytes = b"") -> Answer:
         """Let go of everything; the next question opens it again."""
         client, self._client = self._client, None
         lock, self._lock = self._lock, None
-        self._collections = {}
         with contextlib.suppress(Exception):
             if client is not None:
                 client.close()
         if lock is not None:
-            lock.release()
+            lock.release(force=True)
         return {}, b""
 
 
-# What is not said here, the bot's environment and a file .env would decide.
-_SETTINGS: Final[Fields] = {"anonymized_telemetry": False, "allow_reset": False}
+def _described(collection: Any) -> Json:
+    space = (collection.configuration_json.get("hnsw") or {}).get("space")
+    about = dict(collection.metadata or {})
+    return {"name": collection.name, "id": str(collection.id), "metadata": about, "space": space}
 
 
-def _of_folder(folder: str) -> Fields:
-    return {
-        **_SETTINGS,
-        "chroma_api_impl": "chromadb.api.rust.RustBindingsAPI",
-        "is_persistent": True,
-        "persist_directory": folder,
-        "migrations": "apply",
-    }
-
-
-def _of_server(fields: Fields) -> Fields:
+def _settings(fields: Fields) -> Fields:
+    """What is not said here, the bot's environment and a file .env would decide."""
+    common = {"anonymized_telemetry": False, "allow_reset": False}
+    if "folder" in fields:
+        return common | {
+            "chroma_api_impl": "chromadb.api.rust.RustBindingsAPI",
+            "is_persistent": True,
+            "persist_directory": fields["folder"],
+            "migrations": "apply",
+        }
     url = urlsplit(fields["url"])
-    return {
-        **_SETTINGS,
+    return common | {
         "chroma_api_impl": "chromadb.api.fastapi.FastAPI",
         "chroma_server_host": fields["url"],
-        "chroma_server_http_port": url.port or (443 if url.scheme == "https" else 80),
+        "chroma_server_http_port": url.port or 80,  # wanted, and not used
         "chroma_server_ssl_enabled": url.scheme == "https",
         "chroma_server_api_default_path": "/api/v2",
         "chroma_server_headers": dict(fields["headers"]),

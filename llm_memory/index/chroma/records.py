@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import json
 import re
@@ -25,19 +26,11 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "memories-"
 SPACE: Final = "cosine"
-USED: Final = "used"
-"""In a collection's metadata: the greatest number is of the collection that was loaded last."""
-_OWNER: Final = "owner"
-_HASH_FIELD: Final = "content_hash"
-_PLAIN_FIELD: Final = "plain"
-_SIGNS_FIELD: Final = "signs"
 _SIGNED: Final = 64
+"""Numbers whose signs are kept beside a vector: enough to tell that a graph's file holds another.
+"""
 _READABLE_LENGTH: Final = 64
 _OWNER_LENGTH: Final = 12
-_TAIL: Final = re.compile(r"-(\d+)-[0-9a-f]{16}", re.ASCII)
-
-type Described = Mapping[str, Json]
-"""A collection as the program lists it: ``name``, ``metadata``, ``space``."""
 
 
 def collection_name(fingerprint: Fingerprint, owner: str = "") -> str:
@@ -49,28 +42,25 @@ def collection_name(fingerprint: Fingerprint, owner: str = "") -> str:
     readable = re.sub(r"[^a-zA-Z0-9]+", "-", fingerprint.model)[:_READABLE_LENGTH].strip("-")
     identity = json.dumps([fingerprint.model, fingerprint.dim, fingerprint.revision])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    return f"{_prefix(owner)}{readable or 'model'}-{fingerprint.dim}-{digest}"
+    ours = f"{PREFIX}{owner[:_OWNER_LENGTH]}-" if owner else PREFIX
+    return f"{ours}{readable or 'model'}-{fingerprint.dim}-{digest}"
 
 
-def _prefix(owner: str) -> str:
-    return f"{PREFIX}{owner[:_OWNER_LENGTH]}-" if owner else PREFIX
+def collection_metadata(fingerprint: Fingerprint, owner: str, turn: int) -> dict[str, Json]:
+    """What ``turn_of`` reads again. ``turn`` grows with each embedder that is loaded."""
+    return {**asdict(fingerprint), "owner": owner, "turn": turn}
 
 
-def collection_metadata(fingerprint: Fingerprint, owner: str, used: int) -> dict[str, Json]:
-    """For people to read what it is for, and for ``is_ours``."""
-    about = {**asdict(fingerprint), USED: used}
-    return {**about, _OWNER: owner} if owner else about
-
-
-def is_ours(collection: Described, owner: str) -> bool:
-    """Made by us, for what its name says. In a folder there is no owner, and nobody else."""
-    name, about = str(collection["name"]), collection["metadata"]
-    tail = _TAIL.search(name)
-    if not (name.startswith(_prefix(owner)) and tail and tail.end() == len(name)):
-        return False
-    if not isinstance(about, dict) or about.get("dim") != int(tail[1]):
-        return False
-    return collection["space"] == SPACE and about.get(_OWNER, "") == owner
+def turn_of(collection: Mapping[str, Json], owner: str) -> int | None:
+    """When ours was loaded last; None for what is not ours, for what its name says."""
+    about = collection["metadata"]
+    if not isinstance(about, dict) or collection["space"] != SPACE or about.get("owner") != owner:
+        return None
+    model, dim, revision, turn = (about.get(k) for k in ("model", "dim", "revision", "turn"))
+    if not (isinstance(model, str) and isinstance(dim, int) and isinstance(revision, str)):
+        return None
+    named = collection_name(Fingerprint(model, dim, revision), owner) == collection["name"]
+    return turn if named and isinstance(turn, int) else None
 
 
 def record_id(key: Key) -> str:
@@ -95,74 +85,67 @@ def stored_metadata(records: Iterable[IndexRecord], rows: Vectors) -> list[Json]
         {
             SCOPE_FIELD: record.key.scope,
             MARKER_FIELD: 1,
-            _HASH_FIELD: record.content_hash,
-            _PLAIN_FIELD: base64.b64encode(record.plain).decode(),
-            _SIGNS_FIELD: signs,
+            "content_hash": record.content_hash,
+            "plain": base64.b64encode(record.plain).decode(),
+            "signs": signs,
         }
         for record, signs in zip(records, _signs(rows), strict=True)
     ]
 
 
 def _signs(rows: Vectors) -> list[str]:
-    """Of a vector's first numbers: enough to tell that a graph's file holds another one."""
+    """Empty for a vector that is not of length one."""
     import numpy as np
 
-    return [row.tobytes().hex() for row in np.packbits(rows[:, :_SIGNED] > 0, axis=1)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        sound = np.abs(np.linalg.norm(rows, axis=1) - 1.0) < 1e-3  # false for what is no number
+    packed = np.packbits(rows[:, :_SIGNED] > 0, axis=1)
+    return [row.tobytes().hex() if s else "" for row, s in zip(packed, sound, strict=True)]
 
 
 def sound_records(
-    ids: Iterable[str], metadatas: Iterable[object], rows: Vectors | None
+    ids: Iterable[str], metadatas: Iterable[Json], rows: Vectors | None
 ) -> list[IndexRecord | None]:
     """None for a record that is odd: without a scope, of another one than its id says, or beside a
-    vector that is not its own."""
-    import numpy as np
-
-    signs: list[str | None] = []
-    if rows is not None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            near = np.abs(np.linalg.norm(rows, axis=1) - 1.0) < 1e-3  # false for what is no number
-        signs = [s if sound else "" for s, sound in zip(_signs(rows), near, strict=True)]
-    found = zip(ids, metadatas, strict=True)
-    return [_record(*one, signs[at] if signs else None) for at, one in enumerate(found)]
+    vector that is not its own. Raises ValueError where there are not as many vectors."""
+    found = [_record(*one) for one in zip(ids, metadatas, strict=True)]
+    if rows is None:
+        return [record for record, _ in found]
+    return [
+        record if signs and signs == own else None
+        for (record, signs), own in zip(found, _signs(rows), strict=True)
+    ]
 
 
-def _record(identifier: str, metadata: object, signs: str | None) -> IndexRecord | None:
-    key = parse_id(identifier)
-    if not isinstance(metadata, dict) or not key.scope or metadata.get(SCOPE_FIELD) != key.scope:
-        return None
-    content_hash, plain = metadata.get(_HASH_FIELD), metadata.get(_PLAIN_FIELD)
-    if not (isinstance(content_hash, str) and isinstance(plain, str)):
-        return None
-    if signs is not None and not _alike(signs, metadata.get(_SIGNS_FIELD)):
-        return None
-    try:
-        return IndexRecord(key, content_hash, base64.b64decode(plain, validate=True))
-    except binascii.Error:
-        return None
+def _record(identifier: str, metadata: Json) -> tuple[IndexRecord | None, Json]:
+    """And the signs of its vector."""
+    key, about = parse_id(identifier), metadata if isinstance(metadata, dict) else {}
+    content_hash, plain = about.get("content_hash"), about.get("plain")
+    if isinstance(content_hash, str) and isinstance(plain, str) and _is_of(key, about):
+        with contextlib.suppress(binascii.Error):
+            record = IndexRecord(key, content_hash, base64.b64decode(plain, validate=True))
+            return record, about.get("signs")
+    return None, None
 
 
-def _alike(signs: str, stored: object) -> bool:
-    """Chroma brings a vector to length one again, which may turn a number at zero."""
-    if not signs or not isinstance(stored, str) or len(stored) != len(signs):
-        return False
-    return signs == stored or (int(signs, 16) ^ int(stored, 16)).bit_count() <= 2
+def _is_of(key: Key, metadata: Mapping[str, Json]) -> bool:
+    """Its stored scope is a text **and** the one that its id was written under: one changed field
+    publishes nothing."""
+    return bool(key.scope) and metadata.get(SCOPE_FIELD) == key.scope
 
 
 def visible(
-    ids: Iterable[str], metadatas: Iterable[object], distances: Iterable[float], seen: ScopeFilter
+    ids: Iterable[Json], metadatas: Iterable[Json], distances: Iterable[Json], seen: ScopeFilter
 ) -> Neighbours:
-    """The second check, default deny: what Chroma returned, less what the reader may not see.
-
-    A record passes if its stored scope is a text that the filter admits **and** the scope that
-    its id was written under: one changed field publishes nothing. The order stays.
-    """
+    """The second check, default deny: what Chroma returned, less what the reader may not see. The
+    order stays."""
     found: list[Neighbour] = []
     dropped = 0
     for identifier, metadata, distance in zip(ids, metadatas, distances, strict=True):
-        key = parse_id(identifier)
-        scope = metadata.get(SCOPE_FIELD) if isinstance(metadata, Mapping) else None
-        near = -0.001 <= distance <= 2.001  # false for a distance that is no number, too
-        if near and isinstance(scope, str) and scope == key.scope and seen.admits(scope):
+        key = parse_id(str(identifier))
+        known = isinstance(metadata, dict) and _is_of(key, metadata) and seen.admits(key.scope)
+        # False for a distance that is no number, too.
+        if known and isinstance(distance, float | int) and -0.001 <= distance <= 2.001:
             found.append(Neighbour(key, min(1.0, max(-1.0, 1.0 - distance))))
         else:
             dropped += 1

@@ -115,7 +115,7 @@ class EmbeddedChroma:
     @property
     def held(self) -> bool:
         """True while the directory is ours: from before Chroma opens it until it is closed."""
-        return self._lock.held
+        return self._guard is not None
 
     def abandoned(self) -> None:
         """The process is going to be ended, in the middle of an opening if there is one."""
