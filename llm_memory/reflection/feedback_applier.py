@@ -43,7 +43,7 @@ from ..remember.memory_handlers import MemoryHandlers, Said
 from ..runtime.cooperative import cooperative
 from ..scopes.scope_book import ScopeBook
 from ..text.normalising import clean, derived_id
-from ..text.overlap import CHANGED, content
+from ..text.overlap import content, says_changed
 from ..text.stated import stated
 from ..text.statements import statement
 from ..vault.markdown_vault import MarkdownVault
@@ -287,7 +287,7 @@ def _is_another_event(old: StoredMemory, draft: MemoryDraft, turn: QueuedTurn) -
     """Returns whether the draft tells of the same thing on another day, to which it was not
     moved: both happened. Other numbers, where neither names a day, are news of the one event."""
     new = _as_said(replace(draft, said_at=turn.observed_at), Provenance())
-    changed = CHANGED.search(stated(turn.user_text)) is not None
+    changed = says_changed(stated(turn.user_text))
     both = old.memory.kind is draft.kind is MemoryKind.EVENT
     if not both or changed or not is_another_event(new, old.memory):
         return False

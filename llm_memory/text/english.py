@@ -6,24 +6,12 @@ and leaves the rest alone: a wrong merge finds the wrong memory. A stem is a key
 
 from __future__ import annotations
 
+from .data import lines_of
+
 _VOWELS = frozenset("aeiouy")
 _IRREGULAR = {
-    "ate": "eat", "eaten": "eat", "bought": "buy", "brought": "bring", "built": "build",
-    "came": "come", "caught": "catch", "children": "child", "chose": "choose",
-    "chosen": "choose", "drank": "drink", "drunk": "drink", "drove": "drive",
-    "driven": "drive", "fed": "feed", "feet": "foot", "fell": "fall", "felt": "feel",
-    "flew": "fly", "forgot": "forget", "forgotten": "forget", "found": "find", "gave": "give",
-    "given": "give", "grew": "grow", "grown": "grow", "heard": "hear", "held": "hold",
-    "kept": "keep", "knew": "know", "known": "know", "learnt": "learn", "left": "leave",
-    "lost": "lose", "made": "make", "meant": "mean", "men": "man", "met": "meet",
-    "mice": "mouse", "paid": "pay", "ran": "run", "said": "say", "sang": "sing",
-    "sat": "sit", "saw": "see", "seen": "see", "sent": "send", "shown": "show", "slept": "sleep",
-    "sold": "sell", "spent": "spend", "spoke": "speak", "spoken": "speak", "stood": "stand",
-    "swam": "swim", "taken": "take", "taught": "teach", "teeth": "tooth", "thought": "think",
-    "threw": "throw", "told": "tell", "took": "take", "went": "go", "gone": "go", "woke": "wake",
-    "women": "woman", "won": "win", "wore": "wear", "worn": "wear", "written": "write",
-    "wrote": "write",
-}  # fmt: skip
+    form: stem for stem, *forms in map(str.split, lines_of("irregular")) for form in forms
+}
 
 
 def stem(word: str) -> str:

@@ -7,34 +7,25 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from .scripts import NARROW, SPACED, WIDE, fold
+from .data import PATTERNS, words_of
+from .scripts import NARROW, SPACED, WIDE, fold, simplified
 
 _RUN = re.compile(f"{WIDE.pattern}+")
 _LONG_STEM, _SHORT_STEM = 5, 4
 _PAIR, _SINGLE = 3, 1
-_SMALL_HAN: Final = frozenset(
-    "的了呢啊呀哦吧吗嘛是在有和与跟及也都还就又再很太更最不没无别非勿莫这那个些我你他她它们您人说"
-    "会能要想把被给对为从到去来让用以后前现已经曾过着得地一改换变成喜欢爱讨厌"
-)
-_SMALL_WORDS: Final = frozenset(
-    """
-a an the is are was were be and or to of in on at he she they it i we you his her my now not no has
-have had do does did that this with for user like love
-""".split()  # noqa: SIM905
-)
-CHANGED: Final = re.compile(
-    r"取消|作废|不[^，。]{0,6}了|[改推挪延换]|提前|还[清了回给]|"
-    r"\b(?:cancel\w*|off|instead|moved?|postponed?|resched\w*|paid|back|done|now)\b",
-    re.IGNORECASE,
-)
-"""Matches what is said of something that is dropped, moved or done with."""
+_SMALL: Final = frozenset(words_of("small_words"))
+
+
+def says_changed(text: str) -> bool:
+    """Returns whether a text says of something that it is dropped, moved or done with."""
+    return PATTERNS["changed"].search(simplified(text)) is not None
 
 
 def content(text: str) -> frozenset[str]:
     """Returns a text's Han characters and beginnings of words, without the small ones."""
     folded = fold(text)
-    wide = {one for one in WIDE.findall(folded) if one not in _SMALL_HAN}
-    words = (word for word in _narrow(folded) if word not in _SMALL_WORDS)
+    wide = {one for one in WIDE.findall(folded) if one not in _SMALL}
+    words = (word for word in _narrow(folded) if word not in _SMALL)
     return frozenset(wide | {word[:_SHORT_STEM] for word in words})
 
 

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from .data import words_of
-from .lazy_pattern import lazy_pattern
 
 
 class Script(StrEnum):
@@ -52,7 +51,7 @@ _HIRAGANA = "\u3041-\u3096\u309d-\u309f"
 _KATAKANA = "\u30a1-\u30fa\u30fd-\u30ff"
 _LONG_VOWEL = "\u30fc"  # belongs to both kana
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
-_RUN = lazy_pattern(
+_RUN = re.compile(
     f"(?P<han>[{_HAN}]+)"
     f"|(?P<latin>[{_LATIN}][{_LATIN}{_MARKS}]*)"
     rf"|(?P<digit>\d+)"

@@ -137,7 +137,7 @@ def _canonical(kind: str | None, piece: str, *, initial: bool) -> Sequence[str]:
 def _latin(piece: str, *, initial: bool) -> Sequence[str]:
     lower = piece.lower()
     if lower in CONTRACTIONS:
-        return [SYNONYMS.get(word, word) for word in CONTRACTIONS[lower].split()]
+        return [SYNONYMS.get(word, word) for word in CONTRACTIONS[lower]]
     if lower.endswith("'s"):
         piece, lower = piece[:-2], lower[:-2]
     plain = lower if initial and piece[1:] == lower[1:] else piece

@@ -7,8 +7,10 @@ not be learned again) and what tools answered. All in one pass over the text, or
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import Final
 
+from .data import PATTERNS
 from .normalising import clean, one_line
 
 MOST_CHARS: Final = 4_000
@@ -19,25 +21,7 @@ CUT: Final = "……"
 _MOST_READ: Final = 200_000
 _PASSES: Final = 4
 _THINKING: Final = ("think", "thinking", "thought", "reasoning")
-_TOOLS: Final = ("(?:tool|function)_(?:call|response|result|output)s?", "scoped_memory")
-_TAG: Final = re.compile(rf"<(/?)({'|'.join((*_THINKING, *_TOOLS))})\b[^<>\n]{{0,200}}>", re.I)
-_FENCE: Final = re.compile(
-    r"^```(?:tool|function)_(?:call|code|output|response|result)s?\b.*?(?:^```[ \t]*$|\Z)",
-    re.I | re.M | re.S,
-)
-_DATA: Final = re.compile(
-    r"(?:data:[\w.+/-]{0,100}(?:;[\w=.+-]{1,60}){0,5};base64,|base64://)[A-Za-z0-9+/=_-]*", re.I
-)
-_CODED: Final = re.compile(r"\[CQ:(?:image|record|video|file|mface)\b[^\[\]\n]*\]", re.I)
-_LINES_OF_BASE64: Final = re.compile(
-    r"^[ \t]*(?:[A-Za-z0-9+/_-]{60,}={0,2}[ \t]*(?:\n|\Z)[ \t]*){3,}"
-    r"(?:[A-Za-z0-9+/_-]{0,120}={0,2}[ \t]*$)?",
-    re.M,
-)
-_RUN_OF_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{200,}={0,2}")
-_HIT: Final = re.compile(r"^[ \t]*(?:[-*]|\d+[.、])?[ \t]*\[[^\]\n]*[#＃][mn]-[0-9a-z]+\].*$", re.M)
-_STATUS: Final = re.compile(r"^(?:🔨 调用工具|📎 返回结果).*$", re.M)
-_BLANKS: Final = re.compile(r"[ \t]+\n|\n{3,}")
+_TAKEN_OUT: Final = ("data", "coded", "lines_of_base64", "run_of_base64", "hit", "status")
 
 
 def spoken(text: str) -> str:
@@ -48,11 +32,12 @@ def spoken(text: str) -> str:
     left = clean(text[:_MOST_READ])
     for _ in range(_PASSES):
         before = left
-        left = clean(_BLANKS.sub(_fewer, _without(left)))
+        left = clean(PATTERNS["turn_blanks"].sub(_fewer, _without(left)))
         if left == before:
             return left
     # A text that nests what is taken out so deeply says nothing.
-    return "" if _TAG.search(left) or _DATA.search(left) else left
+    nested = PATTERNS["turn_tag"].search(left) or PATTERNS["turn_data"].search(left)
+    return "" if nested else left
 
 
 def cut(text: str) -> str:
@@ -70,10 +55,9 @@ def _fewer(match: re.Match[str]) -> str:
 
 
 def _without(text: str) -> str:
-    text = _FENCE.sub(" ", text)
-    text = _without_blocks(text)
-    for pattern in (_DATA, _CODED, _LINES_OF_BASE64, _RUN_OF_BASE64, _HIT, _STATUS):
-        text = pattern.sub(" ", text)
+    text = _without_blocks(PATTERNS["turn_fence"].sub(" ", text))
+    for kind in _TAKEN_OUT:
+        text = PATTERNS[f"turn_{kind}"].sub(" ", text)
     return text
 
 
@@ -83,27 +67,24 @@ def _without_blocks(text: str) -> str:
     A block that has no end reaches to the end of the text; thinking only where the text begins with
     it, for a person may speak of such a tag. Thinking that has no beginning began with the text.
     """
-    tags = list(_TAG.finditer(text))
-    last_end = {tag[2].lower(): tag.start() for tag in tags if tag[1]}
-    pieces: list[str] = []
-    at = 0
-    inside = ""
-    begun = False  # something is said before this tag
+    tags = list(PATTERNS["turn_tag"].finditer(text))
+    ends = defaultdict[str, list[re.Match[str]]](list)
+    for tag in reversed(tags):
+        ends[tag[2].lower()] += [tag] if tag[1] else []
+    pieces, at, begun = list[str](), 0, False  # begun: something is said before this tag
     for tag in tags:
-        name, ends = tag[2].lower(), bool(tag[1])
-        if inside:
-            if ends and name == inside:
-                inside, at = "", tag.end()
+        name, ahead = tag[2].lower(), ends[tag[2].lower()]
+        if tag[1]:
+            ahead.pop()
+        if tag.start() < at:
             continue
         begun = begun or bool(text[at : tag.start()].strip())
         thinking = name in _THINKING
-        closed = ends or last_end.get(name, 0) > tag.start()
-        if thinking and begun and not closed:
+        if thinking and begun and not (tag[1] or ahead):
             continue
-        if thinking and ends:  # without a beginning
-            pieces.clear()
-            begun = False
+        if thinking and tag[1]:  # without a beginning
+            pieces, begun = [], False
         else:
             pieces += [text[at : tag.start()], " "]
-        inside, at = ("", tag.end()) if ends else (name, len(text))
+        at = tag.end() if tag[1] else ahead[-1].end() if ahead else len(text)
     return "".join([*pieces, text[at:]])

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from ...models.data_models import NO_TIME, Memory, MemoryKind, is_plausible
-from ...text.dates.expressions import BARE, Precision, TimeSpan, find_times, is_date
+from ...text.dates.expressions import Precision, TimeSpan, find_times, is_date, is_weekly
 from ...text.dates.words import FEASTS, WEEKDAYS, chinese, english
 from ...text.numerals import number
 from ...text.scripts import simplified
@@ -128,7 +128,7 @@ def _told(text: str, said_at: datetime | None, once: bool, noted: date | None) -
     yearly = {(0, number(one[1] or one[2]) or 0) for one in _MONTHLY.finditer(text)}
     if said_at is not None and (again or _DATE.search(text)):
         for span in find_times(text, said_at):
-            if is_date(span) and not BARE.fullmatch(text[span.first : span.last]):
+            if is_date(span) and not is_weekly(text[span.first : span.last]):
                 # A weekday beside a date is that day alone.
                 again = [one for one in again if not span.first <= one.start() < span.last]
             if span.relative or span.vague or span.precision is Precision.YEAR:

@@ -21,8 +21,8 @@ from ...models.data_models import Topic
 from ...models.turns import ContextLine, Voice
 from ...text.dates.spans import TimeSpan
 from ...text.normalising import one_line
-from ...text.scripts import fold
-from ...text.stated import ASKS_FOR, asks
+from ...text.scripts import fold, simplified
+from ...text.stated import asks, asks_what
 from ...text.stop_words import CHINESE, ENGLISH
 from ...text.turn_text import spoken
 from ..patterns import HEADS, PATTERNS, says
@@ -222,7 +222,7 @@ def asks_of_talk(query: str, subject: str) -> bool:
     empty, person = is_empty(subject), says("person", query)
     names_time = subject.strip() != query.strip()
     points = empty and (person or (not names_time and says("refers", query)))
-    if ASKS_FOR.search(query) or (says("attribute_asked", query) and not says("yes_or_no", query)):
+    if asks_what(query) or (says("attribute_asked", query) and not says("yes_or_no", query)):
         return points or person or not (names_time or (empty and says("of_talkers", query)))
     return points
 
@@ -236,6 +236,7 @@ def names_nothing(text: str) -> bool:
 
 def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
     """What of ``lines``, the earliest first, is context of a question asked now."""
+    query, subject = simplified(query), simplified(subject)
     carried, whole = asks_of_talk(query, subject), asked_for(subject)
     asks_for_nothing = not carried and is_empty(subject)
     if asks_for_nothing or (whole is not None and whole.topic):

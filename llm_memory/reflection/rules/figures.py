@@ -12,7 +12,7 @@ from datetime import date, datetime, time
 from itertools import pairwise
 from typing import Final, Literal
 
-from ...text.dates.expressions import BARE, find_times
+from ...text.dates.expressions import find_times, is_weekly
 from ...text.dates.words import MONTHS, WEEKDAYS
 from ...text.numerals import ENGLISH_NUMBERS, number
 from ...text.overlap import holds
@@ -101,7 +101,7 @@ def figures(text: str, said_at: datetime) -> list[Figure]:
 
     take_all("token")
     for span in find_times(GROUNDING["month"].sub(lambda match: match[0].title(), left), said_at):
-        if not span.vague and not BARE.fullmatch(span.words):
+        if not span.vague and not is_weekly(span.words):
             day = Figure("day", span.words.casefold(), days=(span.start, span.end))
             take(day, span.first, span.last)
     take_all("weekday", *_CLOCKS)

@@ -18,7 +18,7 @@ from ...models.turns import QueuedTurn
 from ...recall.rules.tell_once import claiming_nothing
 from ...text.english import stem
 from ...text.normalising import clean
-from ...text.overlap import CHANGED, content, pieces
+from ...text.overlap import content, pieces, says_changed
 from ...text.scripts import fold, simplified
 from ...text.stated import SENTENCE, Mood, read, supposes
 from ...texts import Texts
@@ -246,7 +246,7 @@ class Talk:
 
     def _was_taken_back(self, told: Words, since: Words) -> bool:
         """Returns whether somebody said later that it is not so."""
-        if CHANGED.search(told.plain) or told.denials:
+        if says_changed(told.plain) or told.denials:
             return False
         return any(
             one.turn is not since.turn

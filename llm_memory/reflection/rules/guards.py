@@ -14,7 +14,7 @@ from ...models.data_models import MemoryKind, Source, StoredMemory, Topic
 from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
 from ...remember.rules.gate import order_like
-from ...text.overlap import CHANGED, content, holds
+from ...text.overlap import content, holds, says_changed
 from ...text.scripts import simplified
 from ...text.stated import CLAUSE, SENTENCE, stated
 from . import GROUNDING
@@ -127,7 +127,7 @@ def _changes(text: str) -> bool:
     """Returns whether a text says that something has ended or changed: 没取消 does not."""
     told = [plainly(clause) for clause in CLAUSE.findall(text)]
     affirmed = (GROUNDING["denied"].sub("", clause) for clause in told)
-    return any(map(_ENDED.search, told)) or any(map(CHANGED.search, affirmed))
+    return any(map(_ENDED.search, told)) or any(map(says_changed, affirmed))
 
 
 def rules_said(text: str) -> list[str]:

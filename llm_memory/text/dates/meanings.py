@@ -20,33 +20,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from ..lazy_pattern import lazy_pattern
 from ..numerals import number
 from . import spans as calendar
 from . import words
 from .spans import Moment, Precision, TimeSpan
+from .words import TIMES
 
 type Said = dict[str, str]
 """The groups that matched, in lower case."""
 
-_HAN_FROM_NOW = lazy_pattern(
-    '(?:^|[\\s，。！？；：、,.!?;:（(“"]|[我你您他她它咱]|们|大家|[会要将再就在约定说等是到去来]'
-    "|大概|可能|打算|准备|计划)$"
-)
-_PAST_TENSE = lazy_pattern(
-    r"\b(?:was|were|did|had|been|built|made|wrote|read|ran|took|went|lost|won|got|learnt|came|done"
-    r"|once|twice|times?|(?<!is )(?<!are )(?<!be )(?!(?:need|feed|speed|proceed|succeed)\b)"
-    r"[a-z]{2,20}ed)\b[^.!?]{0,40}$",
-    re.IGNORECASE,
-)
-_DATE_IN_BRACKETS = re.compile(r"\s?[(][^()]{0,40}[)]")
-_HOUR = lazy_pattern(
-    rf"\s?(?:(?P<part>{words.chinese(words.PARTS_OF_DAY)})|(?:at|in the)?\s?"
-    rf"(?P<english>{words.english(words.PARTS_OF_DAY)})\b)?\s?"
-    r"(?:(?P<hour>[0-9]{1,2}|[一二两三四五六七八九十]{1,3})[点:：时]"
-    r"|(?:at\s)?(?P<clock>[0-9]{1,2})(?::[0-9]{2})?\s?(?P<half>[ap]m)\b)?",
-    re.IGNORECASE,
-)
 _LOOK_BACK = 60
 _LEAP_YEARS_APART = 8
 _MOMENTS = frozenset({"second", "minute", "min"})
@@ -91,12 +73,14 @@ def _is_from_now(said: Said, match: re.Match[str]) -> bool:
     (``finished it in 3 days``); "in a minute" is soon."""
     before = match.string[max(match.start() - 3 * _LOOK_BACK, 0) : match.start()]
     if said["side"] == "后":
-        return _HAN_FROM_NOW.search(before[-4:]) is not None
+        return TIMES["han_from_now"].search(before[-4:]) is not None
     if said["side"] != "in":
         return True
     if said["unit"] in _MOMENTS and not said["count"].isdigit():
         return False
-    return _PAST_TENSE.search(_DATE_IN_BRACKETS.sub("", before)[-_LOOK_BACK:]) is None
+    return (
+        TIMES["past_tense"].search(TIMES["date_in_brackets"].sub("", before)[-_LOOK_BACK:]) is None
+    )
 
 
 def _counted(said: Said, moment: Moment) -> TimeSpan:
@@ -187,7 +171,7 @@ def _weekday(said: Said, moment: Moment, *, over: bool) -> TimeSpan:
 def _is_over(match: re.Match[str], moment: Moment) -> bool:
     """Whether an hour that stands behind the day is past by now, in the morning and the evening
     where it does not say which."""
-    found = _HOUR.match(match.string, match.end())
+    found = TIMES["hour"].match(match.string, match.end())
     if found is None:
         return False
     part = (found["part"] or found["english"] or found["half"] or "").lower()
