@@ -26,8 +26,10 @@ import checkout  # (it lies in scripts/, which the line above makes visible)
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.text.dictionary_cache import load_words  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.text.segmenter import Segmenter  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.dictionary import (  # noqa: E402
+    Segmenter,
+    load_words,
+)
 
 (DICTIONARY,) = map(Path, importlib.util.find_spec("jieba").submodule_search_locations)
 TEXT = "周末全家去江边骑车，奶奶对花生过敏，爷爷的降压药放在床头柜左边的抽屉里。" * 3000

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from . import stop_words
-from .dictionary_cache import load_words
+from .dictionary import Segmenter, WordCounts, load_words
 from .english import stem
 from .scripts import Script, letters, normalise, runs
-from .segmenter import Segmenter
-from .word_counts import WordCounts
 
 VERSION: Final = "3"
 """Of the tokens, beside the digest of the dictionary: anything that changes a token changes one of
@@ -48,7 +46,7 @@ class Tokenizer:
 
     Args:
         use_jieba: False cuts Han text into characters and bigrams without trying jieba.
-        cache: A file of ours for the digested dictionary; see ``dictionary_cache``.
+        cache: A file of ours for the digested dictionary; see ``load_words``.
     """
 
     def __init__(self, *, use_jieba: bool = True, cache: Path | None = None) -> None:
