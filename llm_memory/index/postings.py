@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from .scoring import Ints, Postings
@@ -94,24 +95,23 @@ class PostingLists:
                     yield at, block[begin:end] - least + (first << _DOCUMENT)
 
 
-def found(lists: Sequence[tuple[int, PostingLists]], terms: Sequence[str]) -> list[Postings]:
-    """Where each of ``terms`` stands, in their order, among lists of which each has the number of
-    its first document."""
+def found(lists: Sequence[tuple[int, PostingLists]], terms: Sequence[str]) -> Postings:
+    """Where each of ``terms`` stands, among lists of which each has the number of its first
+    document."""
     import numpy as np
 
-    standing: list[list[Ints]] = [[np.zeros(0, dtype=np.int64)] for _ in terms]
+    standing: list[list[Ints]] = [[] for _ in terms]
     for first, one in lists:
         for at, some in one.standing(terms, first):
             standing[at].append(some)
-    joined = map(np.concatenate, standing)
-    return [
-        Postings(
-            all_of_it >> _DOCUMENT,
-            (all_of_it >> _COUNT & _MOST).astype(np.float64),
-            (all_of_it & _MOST).astype(np.float64),
-        )
-        for all_of_it in joined
-    ]
+    rows = np.repeat(np.arange(len(terms)), [sum(map(len, some)) for some in standing])
+    one_by_one = np.concatenate([np.zeros(0, dtype=np.int64), *chain.from_iterable(standing)])
+    return Postings(
+        rows,
+        one_by_one >> _DOCUMENT,
+        (one_by_one >> _COUNT & _MOST).astype(np.float64),
+        (one_by_one & _MOST).astype(np.float64),
+    )
 
 
 def _documents(postings: Ints) -> Ints:

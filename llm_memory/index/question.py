@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from ..text.scripts import Script, script_of
 from ..text.tokenizer import Tokenizer
 from .records import WordQuery
-from .scoring import AROUND, CARRIED, MOST, Postings, coverage
+from .scoring import AROUND, BEFORE, CARRIED, MOST, coverage
 from .word_weights import says
 
 if TYPE_CHECKING:
-    from .scoring import Documents, Flags, Ints
+    from .scoring import Documents, Flags, Ints, Postings
 
 CHARACTER: Final = 2.25
 """A single Han character: 爱猫 and 喜欢小猫 share no word, but one that tells."""
@@ -80,15 +80,11 @@ class Question:
         others = sorted((term for term in before if term not in set(terms)), key=says, reverse=True)
         return cls(terms, factors, about, tuple(others), persons)
 
-    def apart(self, tokens: Sequence[Postings]) -> tuple[list[Postings], list[Postings]]:
-        """The postings of the terms that are asked for, and of those of the asker's names alone:
-        these count as what was said before does."""
+    def counted(self) -> list[float]:
+        """What each term counts for the order: one of the asker's names alone, what one does that
+        was said before."""
         own = frozenset().union(*self.persons[0]) - self.subject if self.persons else frozenset()
-        asked: list[Postings] = []
-        named: list[Postings] = []
-        for term, token in zip(self.terms, tokens, strict=True):
-            (named if term in own else asked).append(token)
-        return asked, named
+        return [BEFORE if term in own else 1.0 for term in self.terms]
 
     def weights(self, among: int, holding: Sequence[int]) -> list[float]:
         """Of each term: its factor, times its inverse document frequency to the power ``RARITY``.
@@ -101,51 +97,39 @@ class Question:
             for term, n in zip(self.terms, holding, strict=True)
         ]
 
+    def held_whole(self, tokens: Postings, documents: int) -> Flags:
+        """Shape ``(documents,)``: which of them say every word of the subject themselves."""
+        import numpy as np
 
-def holding_all(question: Question, tokens: Sequence[Postings], documents: int) -> Flags:
-    """Shape ``(documents,)``: which of them say every word of the subject themselves."""
-    import numpy as np
+        asked = np.array([t in self.subject and self.factors.get(t, 0) > 0 for t in self.terms])
+        said = tokens.document[(tokens.text > 0) & asked[tokens.row]]
+        many = int(asked.sum())
+        flags: Flags = (np.bincount(said, minlength=documents) == many) & (many > 0)
+        return flags
 
-    asked = [
-        token
-        for term, token in zip(question.terms, tokens, strict=True)
-        if term in question.subject and question.factors.get(term)
-    ]
-    said = np.zeros(documents, dtype=np.int64)
-    for token in asked:
-        said[token.places[token.text > 0]] += 1
-    flags: Flags = said == len(asked) if asked else np.zeros(documents, dtype=bool)
-    return flags
+    def covered(
+        self, documents: Documents, tokens: Postings, places: Ints, *, carried: bool
+    ) -> list[float]:
+        """How much of the question each of some documents speaks of, 0 to 1."""
+        import numpy as np
 
-
-def shares(
-    question: Question,
-    documents: Documents,
-    tokens: Sequence[Postings],
-    places: Ints,
-    *,
-    carried: bool,
-) -> list[float]:
-    """How much of a question each of some documents speaks of, 0 to 1."""
-    import numpy as np
-
-    living = int((documents.total > 0).sum())
-    holding = [int(np.count_nonzero(token.text)) for token in tokens]
-    weights = np.array(question.weights(living, holding))
-    asked = np.array([term in question.subject for term in question.terms])
-    holds = np.zeros((len(tokens), len(places)))
-    held = np.zeros(len(documents.text))
-    for row, token in zip(holds, tokens, strict=True):
-        held[token.places] = np.where(token.text > 0, 1.0, AROUND)
-        row[:] = held[places]
-        held[token.places] = 0.0
-    lengths = documents.text[places]
-    most = CARRIED if carried else MOST
-    if carried:  # what was never spoken of cannot be meant
-        asked &= np.array(holding) > 0
-    persons = [
-        [np.array([term in name for term in question.terms]) * weights for name in names]
-        for names in question.persons
-    ]
-    found: list[float] = coverage(weights, asked, holds, lengths, most, persons).tolist()
-    return found
+        terms = len(self.terms)
+        holding = np.bincount(tokens.row[tokens.text > 0], minlength=terms)
+        weights = np.array(self.weights(int((documents.total > 0).sum()), holding.tolist()))
+        asked = np.array([term in self.subject for term in self.terms])
+        held = np.zeros((terms, len(places)))
+        column = np.full(len(documents.text), -1)
+        column[places] = np.arange(len(places))
+        of_places = column[tokens.document] >= 0
+        row, document, text, _ = (one[of_places] for one in tokens)
+        held[row, column[document]] = np.where(text > 0, 1.0, AROUND)
+        if carried:  # what was never spoken of cannot be meant
+            asked &= holding > 0
+        persons = [
+            [np.array([term in name for term in self.terms]) * weights for name in names]
+            for names in self.persons
+        ]
+        most = CARRIED if carried else MOST
+        lengths = documents.text[places]
+        shares = coverage(weights, asked, held, lengths, most, persons)
+        return [*map(float, shares)]

@@ -10,8 +10,7 @@ neither changes an order nor shows in it, and a small scope is searched as if it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,8 +53,7 @@ _FOLLOWS: Final = (1.1, 1.4)
 _SMOOTHING: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
+class Documents(NamedTuple):
     """What is searched, N documents.
 
     Attributes:
@@ -73,63 +71,63 @@ class Documents:
     follows: Floats
 
 
+class Postings(NamedTuple):
+    """Where the terms of a question stand: shape ``(n,)`` each, term by term. ``row`` is the place
+    of the term in the question, ``document`` where it stands; ``text`` and ``context`` are counts.
+    """
+
+    row: Ints
+    document: Ints
+    text: Floats
+    context: Floats
+
+    def first(self, rows: int) -> Postings:
+        """Those of so many terms."""
+        end = self.row.searchsorted(rows)
+        return Postings(*(column[:end] for column in self))
+
+
 def joined(parts: Sequence[Documents]) -> Documents:
     """The documents of several places, one behind the other."""
     import numpy as np
 
-    session, previous = [], []
-    first = sessions = 0
+    shifted, first, sessions = [], 0, 0
     for one in parts:
-        session.append(one.session + sessions)
-        previous.append(np.where(one.previous < 0, one.previous, one.previous + first))
+        previous = np.where(one.previous < 0, one.previous, one.previous + first)
+        shifted.append(one._replace(session=one.session + sessions, previous=previous))
         first += len(one.text)
         sessions += int(one.session.max()) + 1
-    return Documents(
-        np.concatenate([one.text for one in parts]),
-        np.concatenate([one.total for one in parts]),
-        np.concatenate(session),
-        np.concatenate(previous),
-        np.concatenate([one.follows for one in parts]),
-    )
+    return Documents(*map(np.concatenate, zip(*shifted, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class Postings:
-    """Where a token stands: shape ``(n,)`` each. ``text`` and ``context`` are counts."""
+def preceding(session: Ints, at: Floats) -> Ints:
+    """Shape ``(N,)``: the document before in the session, or -1. Of equal moments the one with the
+    smaller number comes first."""
+    import numpy as np
 
-    places: Ints
-    text: Floats
-    context: Floats
+    order = np.lexsort((at, session))
+    follow = session[order[1:]] == session[order[:-1]]
+    found = np.full(len(session), -1)
+    found[order[1:][follow]] = order[:-1][follow]
+    return found
 
 
-def scores(
-    documents: Documents, tokens: Sequence[Postings], before: Sequence[Postings] = ()
-) -> Floats:
+def scores(documents: Documents, tokens: Postings, counted: Floats) -> Floats:
     """Shape ``(N,)``, 0 for what shares no word and stands beside nothing that does.
 
-    ``before`` are tokens of what was said before the question: each counts ``BEFORE`` of one.
+    ``counted`` is what each term counts, shape ``(T,)``: ``BEFORE`` for one that was said before
+    the question, else 1.
     """
     import numpy as np
 
     alive = documents.total > 0
-    total = len(alive)
-    text, both = np.zeros(total), np.zeros(total)
     living = max(int(alive.sum()), 1)
-    sessions = int(documents.session.max()) + 1 if total else 0
-    session_length = np.bincount(documents.session, documents.text, minlength=sessions)
-    many = max(int((session_length > 0).sum()), 1)
-    session = np.zeros(sessions)
-    text_pace = _pace(documents.text, living)
-    both_pace = _pace(documents.total, living)
-    session_pace = _pace(session_length, many)
-    for token, share in (*((one, 1.0) for one in tokens), *((one, BEFORE) for one in before)):
-        at = token.places
-        text[at] += share * _bm25(token.text, text_pace[at], living)
-        both[at] += share * _bm25(token.text + token.context, both_pace[at], living)
-        counts = np.bincount(documents.session[at], token.text, minlength=sessions)
-        session += share * _bm25(counts, session_pace, many)
+    text = _bm25(tokens, tokens.text, documents.text, living, counted)
+    both = _bm25(tokens, tokens.text + tokens.context, documents.total, living, counted)
+    length = np.bincount(documents.session, documents.text)
+    in_sessions = tokens._replace(document=documents.session[tokens.document])
+    around = _best_is_one(_in_sessions(in_sessions, length, counted))[documents.session]
     own = _best_is_one(text)
-    around = _best_is_one(session)[documents.session] if sessions else own
     shared = documents.follows * around + (1 - documents.follows) * own
     # Where records do not follow from one another, what was said before is half of it chance.
     context = CONTEXT * (0.5 + 0.5 * documents.follows) * _best_is_one(both)
@@ -171,13 +169,6 @@ def best_places(score: Floats, k: int, first: Flags) -> Ints:
         positive = positive[np.lexsort((-positive, -chosen[positive]))][:k]
     order: Ints = positive[np.lexsort((-positive, -score[positive]))]
     return order
-
-
-def inverse_frequency(among: int, holding: int) -> float:
-    """BM25's, always above 0: ``log(1 + (N - n + 0.5) / (n + 0.5))``."""
-    import numpy as np
-
-    return float(np.log1p((among - holding + 0.5) / (holding + 0.5)))
 
 
 def coverage(
@@ -225,48 +216,72 @@ def coverage(
     return counted
 
 
-def follows(documents_in_session: Ints, sessions_of: Sequence[Ints]) -> float:
+def follows(session: Ints, living: Ints, tokens: Postings) -> float:
     """0 to 1: whether records of one session have to do with each other.
 
     Pairs of records that share a token and a session, against those that chance would give.
 
     Args:
-        documents_in_session: Shape ``(S,)``.
-        sessions_of: For each of some tokens, the sessions of the records that hold it.
+        session: Shape ``(N,)``, of each record.
+        living: Which of them count.
+        tokens: Some of what they say.
     """
     import numpy as np
 
-    size = documents_in_session.astype(np.float64)
-    total = float(size.sum())
+    size = np.bincount(session[living]).astype(np.float64)
+    total = len(living)
     if total < 2:
         return 0.0
     chance = float((size * (size - 1)).sum()) / (total * (total - 1))
-    found = expected = _SMOOTHING
-    for sessions in sessions_of:
-        holding = len(sessions)
-        if not 2 <= holding <= total / 2:
-            continue
-        together = np.bincount(sessions).astype(np.float64)
-        found += float((together * (together - 1)).sum()) / (holding - 1)
-        expected += holding * chance
+    row, document = tokens.row[tokens.text > 0], tokens.document[tokens.text > 0]
+    holding = np.bincount(row)
+    found, together = np.unique(row * len(size) + session[document], return_counts=True)
+    pairs = np.bincount(found // len(size), together * (together - 1.0))
+    telling = (holding >= 2) & (holding <= total / 2)
+    shared = float((pairs[telling] / (holding[telling] - 1)).sum()) + _SMOOTHING
+    by_chance = float(holding[telling].sum()) * chance + _SMOOTHING
     low, high = _FOLLOWS
-    return float(np.clip((found / expected - low) / (high - low), 0.0, 1.0))
+    return float(np.clip((shared / by_chance - low) / (high - low), 0.0, 1.0))
 
 
-def _pace(length: Floats, among: int) -> Floats:
+def _bm25(tokens: Postings, counts: Floats, lengths: Floats, among: int, counted: Floats) -> Floats:
+    """Shape ``(N,)`` of a field with these ``lengths``, in which tokens stand ``counts`` times."""
+    import numpy as np
+
+    weight = counted * _rarity(among, np.bincount(tokens.row[counts > 0], minlength=len(counted)))
+    pace = _pace(lengths, among)[tokens.document]
+    gained = weight[tokens.row] * counts / (counts + pace)
+    return np.bincount(tokens.document, gained, len(lengths))
+
+
+def _in_sessions(tokens: Postings, lengths: Floats, counted: Floats) -> Floats:
+    """The same of sessions, in which a token may stand in several documents."""
+    import numpy as np
+
+    among = max(int((lengths > 0).sum()), 1)
+    pace = _pace(lengths, among)
+    total = np.zeros(len(lengths))
+    ends = tokens.row.searchsorted(np.arange(len(counted) + 1)).tolist()
+    for share, begin, end in zip(counted.tolist(), ends, ends[1:], strict=False):
+        counts = np.bincount(tokens.document[begin:end], tokens.text[begin:end], len(lengths))
+        weight = share * _rarity(among, np.count_nonzero(counts))
+        total += weight * counts / (counts + pace)
+    return total
+
+
+def _pace(lengths: Floats, among: int) -> Floats:
     """``k1 * (1 - b + b * length / mean length)``: what a count is weighed against."""
-    mean = float(length.sum()) / among
-    pace: Floats = K1 * (1 - B + B * length / mean) if mean else length + K1
+    mean = float(lengths.sum()) / among
+    pace: Floats = K1 * (1 - B + B * lengths / mean) if mean else lengths + K1
     return pace
 
 
-def _bm25(counts: Floats, pace: Floats, among: int) -> Floats:
+def _rarity(among: int, holding: Ints) -> Floats:
+    """BM25's weight of terms, always above 0: ``(k1 + 1) * log(1 + (N - n + 0.5) / (n + 0.5))``."""
     import numpy as np
 
-    holding = int(np.count_nonzero(counts))
-    weight = inverse_frequency(among, holding) * (K1 + 1)
-    gained: Floats = weight * counts / (counts + pace)
-    return gained
+    weight: Floats = np.log1p((among - holding + 0.5) / (holding + 0.5)) * (K1 + 1)
+    return weight
 
 
 def _best_is_one(score: Floats) -> Floats:

@@ -4,12 +4,14 @@ holds is made of what lives, and asked for nothing that its place is not asked f
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left, bisect_right
+from array import array
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import accumulate, batched
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from math import inf
+from typing import Final, NamedTuple
 
 from ..errors import IndexUnavailable
 from ..models.passages import Key
@@ -19,28 +21,12 @@ from ..storage.imports import import_whole
 from ..text.tokenizer import Tokenizer
 from .cut_texts import Tokens, tokens_of
 from .postings import Counts, PostingLists, found
-from .question import Question, holding_all, shares
+from .question import Question
 from .records import WordMatch, WordMatches, WordQuery, WordRecord
-from .scoring import Documents, best_places, follows, joined, scores
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Frame = NDArray[np.void]
-else:
-    Frame = Any
+from .scoring import BEFORE, Documents, Ints, best_places, follows, joined, preceding, scores
 
 _AT_ONCE: Final = 256
 """Records that are put in while a search waits."""
-_LONGEST: Final = 65535
-_NO_DOCUMENT: Final = -1
-_FRAME: Final = [
-    ("text", "<u2"), ("total", "<u2"), ("session", "<i4"), ("previous", "<i4"), ("at", "<f8"),
-]  # fmt: skip
-"""What scores need of a document, see ``Documents``, and its place in its session."""
-_EMPTY: Final = (0, 0, 0, _NO_DOCUMENT, 0.0)
-_LEAST_ROOM: Final = 16
 _REMEASURE: Final = 0.2
 """A place of which so large a share was written or removed is measured again,"""
 _SMALL: Final = 256
@@ -69,17 +55,17 @@ class _Place:
     """Documents are numbered from 0. One that is changed keeps its number, and with it its place in
     a tie; that of one which is dropped is given to the next."""
 
-    def __init__(self) -> None:
-        import numpy as np
-
+    def __init__(self, name: str) -> None:
+        self._name = name
         self.numbers: dict[str, int] = {}
         self._ids: list[str | None] = []
         self._hashes: list[str] = []
         self._free: list[int] = []
-        self._frame: Frame = np.array([_EMPTY] * _LEAST_ROOM, dtype=_FRAME)
+        # Of each document: tokens of its text, and of what stands around it; its session; its
+        # place there.
+        self._text, self._around = array("d"), array("d")
+        self._session, self._at = array("q"), array("d")
         self._sessions: dict[str, int] = {}
-        self._members: list[list[int]] = []
-        """The documents of each session, in its order."""
         self._lists = PostingLists()
         self._follows = 0.0
         self._measured = self._changes = 0
@@ -94,108 +80,71 @@ class _Place:
             if number is None:
                 number = self._new_number(record.key.memory_id)
             else:
-                self._unlink(number)
                 replaced.append(number)
-            counts = tokens.counted()
-            self._describe(number, record, counts)
-            new.append((number, counts))
-        self._lists, self._part = self._lists.rewritten(new, replaced), None
+            new.append((number, counts := tokens.counted()))
+            self._text[number], self._around[number] = (float(one.total()) for one in counts)
+            self._session[number] = self._sessions.setdefault(record.session, len(self._sessions))
+            self._at[number] = record.at
+            self._hashes[number] = record.content_hash
+        self._rewrite(new, replaced, len(rows))
 
     def _new_number(self, memory_id: str) -> int:
-        import numpy as np
-
-        if self._free:
-            number = self._free.pop()
-        else:
-            number = len(self._ids)
+        if not self._free:
+            self._free.append(len(self._ids))
             self._ids.append(None)
             self._hashes.append("")
-            if number == len(self._frame):
-                self._frame = np.concatenate([self._frame, self._frame])
+            for column in (self._text, self._around, self._session, self._at):
+                column.append(0)
+        number = self._free.pop()
         self.numbers[memory_id], self._ids[number] = number, memory_id
         return number
 
-    def _describe(self, number: int, record: WordRecord, counts: Counts) -> None:
-        text, around = (count.total() for count in counts)
-        session = self._sessions.setdefault(record.session, len(self._members))
-        if session == len(self._members):
-            self._members.append([])
-        lengths = min(text, _LONGEST), min(text + around, _LONGEST)
-        self._frame[number] = (*lengths, session, _NO_DOCUMENT, record.at)
-        self._hashes[number] = record.content_hash
-        self._link(number, session)
-
-    def drop(self, ids: Collection[str]) -> int:
-        """Returns how many of them it had."""
+    def drop(self, ids: Collection[str]) -> None:
+        """Unknown ones are ignored."""
         gone = [self.numbers.pop(one) for one in ids if one in self.numbers]
         for number in gone:
-            self._unlink(number)
-            self._frame[number], self._ids[number], self._hashes[number] = _EMPTY, None, ""
+            self._ids[number] = None
+            self._text[number] = self._around[number] = 0.0
+            self._at[number] = inf  # nothing comes after it
         self._free += gone
-        self._lists, self._part = self._lists.rewritten((), gone), None
-        return len(gone)
+        self._rewrite((), gone, len(gone))
 
-    def _link(self, number: int, session: int) -> None:
-        def order(one: int) -> tuple[float, int]:
-            return self._frame["at"][one], one
-
-        members = self._members[session]
-        place = bisect_left(members, order(number), key=order)
-        members.insert(place, number)
-        self._follow(members, place)
-        self._follow(members, place + 1)
-
-    def _unlink(self, number: int) -> None:
-        members = self._members[self._frame["session"][number]]
-        place = members.index(number)
-        del members[place]
-        self._follow(members, place)
-
-    def _follow(self, members: Sequence[int], place: int) -> None:
-        """What stands at that place of its session has what stands before it."""
-        if place < len(members):
-            before = members[place - 1] if place else _NO_DOCUMENT
-            self._frame["previous"][members[place]] = before
+    def _rewrite(
+        self, new: Sequence[tuple[int, Counts]], gone: Collection[int], changes: int
+    ) -> None:
+        self._lists = self._lists.rewritten(new, gone)
+        self._changes += changes
+        self._part = None
 
     def hashes(self) -> list[tuple[str, str]]:
         """Ids and content hashes."""
         return [(one, self._hashes[number]) for one, number in self.numbers.items()]
 
-    def measure(self, changes: int) -> None:
-        """How far neighbours have to do with each other, where enough was changed."""
-        self._changes += changes
-        if self._changes > (self._measured * _REMEASURE if self._measured > _SMALL else 0):
-            self._measured, self._changes = len(self._ids), 0
-            self._follows, self._part = self._measure(), None
+    def look(self) -> _Part:
+        """What a search needs of it, as it is now."""
+        if self._part is None:
+            import numpy as np
 
-    def _measure(self) -> float:
+            text, session = np.array(self._text), np.array(self._session)
+            total = text + np.array(self._around)
+            if self._changes > (self._measured * _REMEASURE if self._measured > _SMALL else 0):
+                self._measured, self._changes = len(text), 0
+                self._follows = self._measure(session, np.flatnonzero(total))
+            previous = preceding(session, np.array(self._at))
+            documents = Documents(text, total, session, previous, np.full(len(text), self._follows))
+            self._part = _Part(self._name, tuple(self._ids), documents, self._lists)
+        return self._part
+
+    def _measure(self, session: Ints, living: Ints) -> float:
+        """How far neighbours have to do with each other."""
         import numpy as np
 
-        frame = self._frame[: len(self._ids)]
-        living = np.flatnonzero(frame["total"])
         if not len(living):
             return 0.0
         some = living[np.linspace(0, len(living) - 1, min(_SAMPLED, len(living))).astype(int)]
         terms = sorted(self._lists.terms_of(some))
         tokens = found([(0, self._lists)], terms[:: max(1, len(terms) // _TERMS)])
-        sessions = [frame["session"][token.places[token.text > 0]] for token in tokens]
-        return follows(np.bincount(frame["session"][living]), sessions)
-
-    def look(self, name: str) -> _Part:
-        """What a search needs of it, as it is now."""
-        if self._part is None:
-            import numpy as np
-
-            frame = self._frame[: len(self._ids)]
-            documents = Documents(
-                frame["text"].astype(np.float64),
-                frame["total"].astype(np.float64),
-                frame["session"].astype(np.int64),
-                frame["previous"].astype(np.int64),
-                np.full(len(frame), self._follows),
-            )
-            self._part = _Part(name, tuple(self._ids), documents, self._lists)
-        return self._part
+        return follows(session, living, tokens)
 
 
 class Words:
@@ -232,10 +181,7 @@ class Words:
         for name, own in by_place.items():
             for some in cooperative(batched(own, _AT_ONCE)):
                 with self._lock:
-                    self._places.setdefault(name, _Place()).put(some)
-            with self._lock:
-                if (place := self._places.get(name)) is not None:
-                    place.measure(len(own))
+                    self._places.setdefault(name, _Place(name)).put(some)
 
     def drop(self, keys: Collection[Key]) -> None:
         """Unknown keys are ignored."""
@@ -244,32 +190,32 @@ class Words:
             by_place[key.scope].add(key.memory_id)
         for name, ids in by_place.items():
             with self._lock:
-                if (place := self._places.get(name)) is None:
-                    continue
-                place.measure(place.drop(ids))
-                if not place.numbers:  # its words go with it
-                    del self._places[name]
+                if (place := self._places.get(name)) is not None:
+                    place.drop(ids)
+                    if not place.numbers:  # its words go with it
+                        del self._places[name]
 
     def search(self, query: WordQuery, seen: ScopeFilter, k: int) -> WordMatches:
         """At most ``k`` visible records that share a word with the query. Those that hold every
         word of its subject are among them, as far as ``k`` goes."""
         _need_numpy()
+        import numpy as np
+
         question = Question.read(self._tokenizer, query)
         parts = self._look(seen) if question.terms and k > 0 else []
         if not parts:
             return WordMatches()
-        import numpy as np
-
         firsts = [0, *accumulate(len(part.ids) for part in parts)]
         documents = joined([part.documents for part in parts])
+        around = question.around[: max(_LEAST_AROUND, _AROUND_WORK // firsts[-1])]
         lists = list(zip(firsts, (part.lists for part in parts), strict=False))
-        tokens = found(lists, question.terms)
-        many = max(_LEAST_AROUND, _AROUND_WORK // max(len(documents.text), 1))
-        said, own = question.apart(tokens)
-        score = scores(documents, said, [*own, *found(lists, question.around[:many])])
-        holders = holding_all(question, tokens, len(score))
+        tokens = found(lists, (*question.terms, *around))
+        counted = np.array([*question.counted(), *(BEFORE for _ in around)])
+        score = scores(documents, tokens, counted)
+        tokens = tokens.first(len(question.terms))
+        holders = question.held_whole(tokens, firsts[-1])
         places = best_places(score, k, holders)
-        covered = shares(question, documents, tokens, places, carried=query.carried)
+        covered = question.covered(documents, tokens, places, carried=query.carried)
         best = float(score[places[0]]) if len(places) else 1.0
         matches = []
         for place, own, share in zip(places.tolist(), score[places].tolist(), covered, strict=True):
@@ -283,8 +229,8 @@ class Words:
         """What the filter admits, and nothing else."""
         with self._lock:
             names = sorted(self._places if seen.everything else seen.names)
-            known = ((name, self._places.get(name)) for name in names if seen.admits(name))
-            return [place.look(name) for name, place in known if place is not None]
+            known = (self._places.get(name) for name in names if seen.admits(name))
+            return [place.look() for place in known if place is not None]
 
 
 def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
@@ -299,14 +245,12 @@ def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
         import numpy as np
     except ImportError:
         return [_share(question.terms, *counts) for counts in cut]
-    text, around = (
-        np.array([one.total() for one in field], float) for field in zip(*cut, strict=True)
-    )
+    text, around = (np.array([float(one.total()) for one in of]) for of in zip(*cut, strict=True))
     alone, nothing = np.arange(len(cut)), np.zeros(len(cut))
-    documents = Documents(text, text + around, alone, alone * 0 + _NO_DOCUMENT, nothing)
+    documents = Documents(text, text + around, alone, alone * 0 - 1, nothing)
     lists = PostingLists().rewritten(list(enumerate(cut)), ())
     tokens = found([(0, lists)], question.terms)
-    return shares(question, documents, tokens, alone, carried=query.carried)
+    return question.covered(documents, tokens, alone, carried=query.carried)
 
 
 def _share(terms: Sequence[str], text: Counter[str], around: Counter[str]) -> float:
