@@ -170,16 +170,22 @@ def _is_phone(match: re.Match[str]) -> bool:
 def _is_own(match: re.Match[str]) -> bool:
     """True unless the words around it call the number something else, it is an amount, or a name in
     an address."""
-    ahead, text, end = _before(match), match.string, match.end()
+    ahead, text, end = _before(match, 60), match.string, match.end()
     if GATE["money_before"].search(ahead) or GATE["not_own_behind"].match(text, end):
         return False
-    return not GATE["other_number"].search(ahead) or bool(GATE["phone_words"].search(ahead))
+    named = GATE["beside_it"].sub("", ahead)
+    if GATE["phone_named"].search(named):
+        return True
+    behind = GATE["said_behind"].match(text, end)
+    names = (named, behind["v"] if behind else "")
+    is_other = any(GATE["other_number"].search(name) for name in names)
+    return not (is_other or GATE["round_number"].fullmatch(match[0]))
 
 
-def _before(match: re.Match[str]) -> str:
-    """Returns the text before it in the same sentence: at most sixteen characters."""
+def _before(match: re.Match[str], most: int = 20) -> str:
+    """Returns the text before it in the same sentence: at most so many characters."""
     at = match.start()
-    return re.split(r"[。！!？?；;\n]", match.string[max(at - 16, 0) : at])[-1]
+    return re.split(r"[。！!？?；;\n]", match.string[max(at - most, 0) : at])[-1]
 
 
 _FORMS: tuple[tuple[str, tuple[str, ...], Callable[[re.Match[str]], bool]], ...] = (
