@@ -8,7 +8,6 @@ from typing import Protocol
 
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
-from ..runtime.gc_freeze import LONG_LIVED
 from .catalogue import Catalogue, entry_key
 
 
@@ -42,7 +41,6 @@ class RecallableMemories:
         it from its former place."""
         before = self._catalogue.get(entry_key(stored))
         self._catalogue.put(stored)
-        LONG_LIVED.grow(1)
         if before is not None and place_name(before) != place_name(stored):
             for follower in self._followers:
                 follower.enqueue_removal(before)
@@ -53,7 +51,6 @@ class RecallableMemories:
         """Add memories read from the vault at the start; an entry already known is newer and is
         kept. The followers are not told: the indexes are compared when they are opened."""
         self._catalogue.load(stored)
-        LONG_LIVED.grow(len(stored))
 
     def drop(self, stored: StoredMemory) -> None:
         """Remove a memory that the vault no longer holds."""

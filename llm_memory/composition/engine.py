@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -26,9 +27,8 @@ from ..models.loop import LoopStatus
 from ..models.scope import folder_of
 from ..models.status import EngineStatus, Notice
 from ..models.transfer import End
-from ..runtime.gc_freeze import LONG_LIVED
-from ..runtime.shielded import shielded
-from ..runtime.supervisor import Supervisor
+from ..runtime.gc_freeze import long_lived
+from ..runtime.lifecycle import Supervisor, shielded
 from ..service.parts import Parts
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.store_formats import StoreFormats
@@ -119,7 +119,8 @@ class Engine:
         await attempt("learning", self._open_loop)
         await attempt("manner", self._open_souls)
         self.life.opened()
-        await parts.reconciler.load()
+        with long_lived():
+            await parts.reconciler.load()
         await attempt("decisions", parts.recorder.recover)
         await attempt("migrations", self.migrations.open)
 
@@ -232,7 +233,7 @@ class Engine:
 
     async def _close(self) -> None:
         parts = self.parts
-        self.life.closing()
+        self.life.is_closing = True
         databases = (parts.state, parts.soul_state, parts.loop_file, parts.vault.ledger)
         for step in (
             self.sleep.close,
@@ -249,7 +250,7 @@ class Engine:
             parts.catalogue.release,
         ):
             await self._behind.attempt("closing", step)
-        LONG_LIVED.release()
+        gc.unfreeze()
         logger.debug("the engine is closed")
 
     async def _opened(self) -> None:

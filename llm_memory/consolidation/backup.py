@@ -16,7 +16,7 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import TransferFailed
 from ..models.vault_layout import SCOPES
 from ..runtime.identifiers import Clock
-from ..runtime.shielded import shielded
+from ..runtime.lifecycle import shielded
 from ..storage.disk_space import RESERVE, free_bytes
 from ..transfer.line_files import TransferFolders
 from ..transfer.store_reader import MAX_FILE

@@ -46,7 +46,7 @@ from ..remember.near_duplicates import NearDuplicates
 from ..remember.rules.gate import MAX_TAGS
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
-from ..runtime.shielded import shielded
+from ..runtime.lifecycle import shielded
 from ..storage.loop_facts import Evidence, SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
 from .report import SleepReport

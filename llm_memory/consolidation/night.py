@@ -10,6 +10,7 @@ that was cut off was missed.
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,8 +22,8 @@ from ..log import logger
 from ..models.scope import QUARANTINE_NAME
 from ..models.status import Notice
 from ..runtime.identifiers import Clock
+from ..runtime.lifecycle import shielded
 from ..runtime.notice_board import NoticeBoard
-from ..runtime.shielded import shielded
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..vault.markdown_vault import MarkdownVault
@@ -141,6 +142,7 @@ class Night:
                 await self._step("scopes", self._scopes())
             await self._step("purge", self._purge.run())
             await self._step("souls", self._souls())
+        gc.freeze()  # what came in the day lives as long as the engine
         self.report = replace(self.report, ended=self._clock())
         kept = await self._step("end", self._keep(self.report))
         if not kept.errors:  # else it was missed: what could not be done is done in the next one

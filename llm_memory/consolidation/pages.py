@@ -28,8 +28,8 @@ from ..models.status import Notice
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, archive_path, part_path, topic_of
 from ..remember.deeds import Deeds
 from ..runtime.cooperative import cooperative
+from ..runtime.lifecycle import shielded
 from ..runtime.notice_board import NoticeBoard
-from ..runtime.shielded import shielded
 from ..text.normalising import clean, preview
 from ..text.safe_text import shown_name
 from ..texts import Texts

@@ -29,8 +29,8 @@ from ..reflection.turn_store import SqliteTurnStore
 from ..remember.deeds import Deeds
 from ..remember.rules.corrected import unread_id
 from ..runtime.cooperative import cooperative
+from ..runtime.lifecycle import shielded
 from ..runtime.notice_board import NoticeBoard
-from ..runtime.shielded import shielded
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.state_store import SqliteStateStore

@@ -27,7 +27,7 @@ from ..reflection.rules.reply import Unreadable, as_text, as_texts, find_answer,
 from ..remember.edit import DraftChecks, MemoryEditor
 from ..remember.exclusions import Exclusions
 from ..runtime.cooperative import cooperative
-from ..runtime.shielded import shielded
+from ..runtime.lifecycle import shielded
 from ..text.normalising import preview
 from ..texts import Spoken, Texts
 from .leaving import rewritten

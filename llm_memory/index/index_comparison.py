@@ -8,7 +8,6 @@ from ..catalogue.catalogue import key_of
 from ..log import logger
 from ..models.passages import Passage
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import LONG_LIVED
 from .embedding.ports import Fingerprint
 from .embedding_cache import SqliteVectorCache
 from .index_queue import IndexQueue
@@ -68,7 +67,6 @@ class IndexComparison:
                 self._queue.mark_written([(key, stored)])
             else:
                 self._queue.suggest(key, stored)
-                LONG_LIVED.grow(1)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
         for key in self._passages.gone(indexed):

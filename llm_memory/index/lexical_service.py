@@ -20,7 +20,6 @@ from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.status import IndexState, Notice
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard
 from ..text.overlap import shortlist
 from ..vault.notes.note_book import NoteBook
@@ -223,7 +222,6 @@ class LexicalService:
         for number, passage in enumerate(list(living)):
             if indexed.pop(key_of(passage), None) != lexical_hash(passage):
                 self._queue.suggest(key_of(passage), passage)
-                LONG_LIVED.grow(1)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
         for key in self._passages.gone(indexed):

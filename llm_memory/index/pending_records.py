@@ -19,7 +19,6 @@ from ..catalogue.recallable_memories import Follower
 from ..models.data_models import StoredMemory
 from ..models.passages import Key
 from ..models.scope import ScopeFilter
-from ..runtime.gc_freeze import LONG_LIVED
 from ..text.normalising import embedded_text
 from ..text.scripts import fold
 from .lexical_records import lexical_hash
@@ -90,7 +89,6 @@ class PendingRecords:
             if memory_id in known or any(self._catalogue.get(Key(s, memory_id)) for s in scopes):
                 continue
             known[memory_id] = one
-            LONG_LIVED.grow(1)
             if self._words is not None:
                 self._words.enqueue(stored)
 

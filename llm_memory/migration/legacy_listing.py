@@ -24,7 +24,6 @@ from ..models.settings import MigrationMode
 from ..models.vault_layout import topic_path
 from ..remember.rules.gate import topic_for
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..text.overlap import pieces
 from .batch_intake import BatchIntake
@@ -130,7 +129,7 @@ class LegacyListing:
             recallable = self._intake.recallable()
             wanted, left = await self._call(_wanted, read, only)
             planned = partial(self._planned, left, recallable)
-            self.listed, made = await self._call(LONG_LIVED.made, len(read), planned)
+            self.listed, made = await self._call(planned)
             self.memories = made.memories
             self._pending.drop(await self._call(self._unplanned, read))
         finally:

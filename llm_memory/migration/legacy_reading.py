@@ -16,7 +16,6 @@ from ..errors import InvalidConversationId
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.scope import Scope
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
 from .adoption_staging import AdoptionStaging
@@ -122,7 +121,7 @@ class LegacyReading:
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
         recallable = self._intake.recallable()
         plan = partial(self._intake.plan, judged, recallable, gone)
-        made = await asyncio.to_thread(LONG_LIVED.made, len(judged), plan)
+        made = await asyncio.to_thread(plan)
         return StoreReading(tuple(read), tuple(unread), records, made)
 
     def _known(self) -> _Known:

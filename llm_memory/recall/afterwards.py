@@ -20,7 +20,7 @@ from ..models.recall import Hit, Told, Trace
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.turns import Feedback
-from ..runtime.shielded import shielded
+from ..runtime.lifecycle import shielded
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import preview

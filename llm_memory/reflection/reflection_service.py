@@ -24,7 +24,7 @@ from ..models.settings import LoopSettings
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
-from ..runtime.shielded import shielded
+from ..runtime.lifecycle import shielded
 from ..scopes.paused_conversations import PausedConversations
 from .feedback_applier import FeedbackApplier, Lesson
 from .model import OF_PROMPT, Completion, Model, Purpose, Rests

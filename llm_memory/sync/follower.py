@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..errors import StateUnavailable, VaultError
 from ..log import logger
 from ..models.settings import Pace
-from ..runtime.shielded import shielded
+from ..runtime.lifecycle import shielded
 from .reconciler import Reconciler
 from .watcher import Watcher
 

@@ -16,7 +16,6 @@ from ..models.data_models import StoredMemory
 from ..models.settings import Pace
 from ..remember.deeds import Deeds
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..vault.markdown_vault import MarkdownVault
@@ -29,9 +28,6 @@ from .write_debounce import WriteDebounce
 
 type _Known = dict[FileKey, KnownFile]
 type _Answers = dict[FoundFile, SeenFile | FileReport | KnownFile]
-
-_BYTES = 5_000
-"""Of so many an entry is counted: what a person and a bot write in a day is worth no freezing."""
 
 
 class Reconciler:
@@ -104,8 +100,7 @@ class Reconciler:
 
     def _as_known(self) -> list[StoredMemory]:
         """Returns all entries as they were known last. Blocks."""
-        many = sum(self._ledger.counts().values())
-        entries = LONG_LIVED.made(many, self._ledger.entries_in, self._ledger.files())
+        entries = self._ledger.entries_in(self._ledger.files())
         scopes = {name: self._vault.named(name) for name in {entry.scope for entry in entries}}
         return [
             StoredMemory(scope, entry.path, entry.memory)
@@ -179,8 +174,7 @@ class Reconciler:
 
     def _see(self, changed: Sequence[FoundFile], files: _Known) -> _Answers:
         """Returns the content of files that differ from their records. Blocks."""
-        entries = sum(found.stamp[1] for found in changed) // _BYTES
-        answers = LONG_LIVED.made(entries, self._vault.see, cooperative(changed), files)
+        answers = self._vault.see(cooperative(changed), files)
         return dict(zip(changed, answers, strict=True))
 
     async def _take_in(
