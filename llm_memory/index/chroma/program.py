@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 type Fields = Mapping[str, Any]
 
-_PATIENCE_SECONDS: Final = 12.0
+_PATIENCE_SECONDS: Final = 8.0
 """The program of a bot that was killed is still closing the folder when the next one comes."""
 _RESERVE: Final = 64 << 20
 """Bytes that stay free on the disk: one that fills up in the middle of a write breaks a folder."""

@@ -1,0 +1,233 @@
+"""Whatever becomes of a folder of Chroma's: each record that comes out of it answers for itself,
+or the folder is broken, and written anew."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import BROKEN, IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.tests.support.harming import fill_with_garbage, held, truncate
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
+
+SPACE: Final = Fingerprint("test", 64)
+COUNT: Final = 1200
+
+
+def vectors(numbers: Sequence[int], turn: int = 0) -> Vectors:
+    """Each has its own, another one each turn."""
+    rows = [np.random.default_rng((n, turn)).normal(size=SPACE.dim) for n in numbers]
+    return np.array([row / np.linalg.norm(row) for row in rows], dtype=np.float32)
+
+
+def records(numbers: Sequence[int], turn: int = 0) -> list[IndexRecord]:
+    return [IndexRecord(Key("家", f"m-{n}"), f"h{n}-{turn}") for n in numbers]
+
+
+def write(store: ChromaStore, numbers: Sequence[int], turn: int = 0) -> None:
+    store.write(records(numbers, turn), vectors(numbers, turn))
+
+
+def sound(store: ChromaStore) -> dict[int, int]:
+    """The turn of each record that the store holds, asked one by one whether it is itself."""
+    found: dict[int, int] = {}
+    for some, rows in store.load(SPACE, 1_000_000):
+        assert rows is not None
+        for record, row in zip(some, rows, strict=True):
+            number, turn = map(int, record.content_hash[1:].split("-"))
+            assert record.key == Key("家", f"m-{number}")
+            assert row == pytest.approx(vectors([number], turn)[0], abs=1e-5)
+            found[number] = turn
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "chroma"
+    store = ChromaStore(ChromaConnection.in_folder(folder))
+    assert sound(store) == {}
+    write(store, range(COUNT))
+    store.close()
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """A copy, to be harmed."""
+    return Path(shutil.copytree(whole, tmp_path / "chroma"))
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[ChromaStore]:
+    made = ChromaStore(ChromaConnection.in_folder(folder, seconds=30.0))
+    yield made
+    made.close()
+
+
+def segment(folder: Path) -> Path:
+    """Where the vectors of the one collection lie."""
+    return next(path for path in folder.iterdir() if path.is_dir())
+
+
+def a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("no folder")
+
+
+def newer(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as database, database:
+        database.execute("ALTER TABLE collections RENAME TO collections_of_later")
+
+
+def everything(harm: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda folder: [harm(p) for p in folder.rglob("*") if p.is_file() and p.stat().st_size]
+
+
+def grows_without_end(folder: Path) -> None:
+    """Every question is answered, and the next write ends the process."""
+    header = segment(folder) / "header.bin"
+    header.write_bytes(header.read_bytes()[:-16] + bytes(16))
+
+
+HARMS: Final[dict[str, Callable[[Path], object]]] = {
+    "deleted": shutil.rmtree,
+    "a file in its place": a_file,
+    "of a later version": newer,
+    "all garbage": everything(fill_with_garbage),
+    "all cut": everything(truncate),
+    "all empty": everything(lambda path: path.write_bytes(b"")),
+    "database cut": lambda folder: truncate(folder / "chroma.sqlite3"),
+    "database deleted": lambda folder: (folder / "chroma.sqlite3").unlink(),
+    "vectors deleted": lambda folder: shutil.rmtree(segment(folder)),
+    "vectors cut": lambda folder: truncate(segment(folder) / "data_level0.bin"),
+    "vectors garbage": lambda folder: fill_with_garbage(segment(folder) / "data_level0.bin"),
+    "lengths garbage": lambda folder: fill_with_garbage(segment(folder) / "length.bin"),
+    "links garbage": lambda folder: fill_with_garbage(segment(folder) / "link_lists.bin"),
+    "header garbage": lambda folder: fill_with_garbage(segment(folder) / "header.bin"),
+    "grows without end": grows_without_end,
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_what_was_damaged_is_told_or_written_anew(
+    store: ChromaStore, folder: Path, harm: str
+) -> None:
+    HARMS[harm](folder)
+    try:
+        assert sound(store).items() <= dict.fromkeys(range(COUNT), 0).items()
+        write(store, range(COUNT), 1)
+        assert sound(store) == dict.fromkeys(range(COUNT), 1)
+    except IndexUnavailable as error:
+        assert error.code == BROKEN
+        store.drop(None)
+        write(store, range(COUNT), 1)
+        assert sound(store) == dict.fromkeys(range(COUNT), 1)
+    assert max(path.stat().st_size for path in folder.rglob("*")) < 64 << 20
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
+def test_another_programs_lock_is_left_behind(store: ChromaStore, folder: Path) -> None:
+    store._chroma._seconds = 3.0
+    with held(folder / "chroma.sqlite3"):
+        with pytest.raises(IndexUnavailable) as failed:
+            sound(store)
+        assert failed.value.code == BROKEN
+        store.drop(None)
+        write(store, range(30))
+        assert len(sound(store)) == 30
+
+
+def test_a_program_that_is_killed_while_it_writes_costs_what_it_was_writing(
+    store: ChromaStore,
+) -> None:
+    rng, turns = random.Random(7), dict.fromkeys(range(COUNT), 0)
+    for turn in range(1, 4):
+        known = sound(store)
+        assert set(known) == set(turns)
+        order = rng.sample(range(COUNT), COUNT)
+        timer = threading.Timer(rng.uniform(0.05, 1.0), _kill, (store,))
+        timer.start()
+        with pytest.raises(IndexUnavailable) as failed:
+            while True:
+                for first in range(0, COUNT, 100):
+                    write(store, order[first : first + 100], turn)
+        assert failed.value.code == BROKEN
+
+
+def _kill(store: ChromaStore) -> None:
+    pid = store._chroma._program.pid
+    assert pid is not None
+    os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def test_one_process_has_the_folder(store: ChromaStore, folder: Path) -> None:
+    assert len(sound(store)) == COUNT
+    other = ChromaStore(ChromaConnection.in_folder(folder))
+    for call in (lambda: sound(other), lambda: other.drop(None)):
+        with pytest.raises(IndexUnavailable) as failed:
+            call()
+        assert failed.value.code == "in_use"
+    store.close()
+    assert len(sound(other)) == COUNT
+    other.close()
+
+
+def test_without_chromadb_it_says_so_and_the_folder_can_go(
+    store: ChromaStore, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before/chromadb.py").write_text("raise ImportError('none here')")
+    monkeypatch.syspath_prepend(str(tmp_path / "before"))
+    with pytest.raises(IndexUnavailable, match="none here") as failed:
+        sound(store)
+    assert failed.value.code == "missing"
+    assert folder.exists()
+    store.drop(None)
+    assert not folder.exists()
+
+
+def test_a_disk_that_is_nearly_full_is_not_written_to(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    here = ChromaStore(ChromaConnection.in_folder(folder))
+    usage = type("Usage", (), {"free": (64 << 20) + (1 << 19)})
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert len(sound(here)) == COUNT
+    write(here, range(10), 1)
+    with pytest.raises(IndexUnavailable) as failed:
+        write(here, range(COUNT), 1)
+    assert failed.value.code == "full"
+    here.close()
+
+
+def test_neither_id_nor_vector_of_what_was_purged_stays_in_any_file(
+    store: ChromaStore, folder: Path
+) -> None:
+    purged, kept = [7], [n for n in range(COUNT) if n != 7]
+    assert len(sound(store)) == COUNT
+    store.drop([record.key for record in records(purged)])
+    store.drop(None)
+    write(store, kept)
+    store.close()
+    traces = (b"h7-0", vectors(purged)[0].tobytes()[:32])
+    for path in [path for path in folder.parent.rglob("*") if path.is_file()]:
+        content = path.read_bytes()
+        assert not [trace for trace in traces if trace in content], path
