@@ -6,6 +6,8 @@ and leaves the rest alone: a wrong merge finds the wrong memory. A stem is a key
 
 from __future__ import annotations
 
+import re
+
 from .data import lines_of
 
 _VOWELS = frozenset("aeiouy")
@@ -13,27 +15,22 @@ _IRREGULAR = {
     form: stem for stem, *forms in map(str.split, lines_of("irregular")) for form in forms
 }
 
+_PLURAL = re.compile(r"(?:(?<=..)(?P<y>ies)|(?<=ss|sh|ch|zz)es|(?<=x)es|(?<=...)(?<![sui])s)$")
+
 
 def stem(word: str) -> str:
     """The stem of a lower-case word; a word with letters beyond a-z is returned as it is."""
     if len(word) <= 2 or not (word.isascii() and word.isalpha()):
         return word
-    irregular = _IRREGULAR.get(word)
-    if irregular is not None:
-        return _final(irregular)
+    if word in _IRREGULAR:
+        return _final(_IRREGULAR[word])
     word = _without_suffix(_singular(word))
     # An allergy and who is allergic.
     return _final(word.removesuffix("c") if word.endswith("gic") and len(word) > 6 else word)
 
 
 def _singular(word: str) -> str:
-    if not word.endswith("s") or word.endswith(("ss", "us", "is")) or len(word) <= 3:
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zzes")):
-        return word[:-2]
-    return word[:-1]
+    return _PLURAL.sub(lambda ending: "y" if ending["y"] else "", word)
 
 
 def _without_suffix(word: str) -> str:

@@ -6,9 +6,8 @@ from .scripts import simplified
 
 HAN_DIGITS = "零〇一二两三四五六七八九"
 _HAN_VALUES = dict(zip(HAN_DIGITS, (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
-_SMALL_UNITS = {"十": 10, "百": 100, "千": 1_000}
-_BIG_UNITS = {"万": 10_000, "亿": 100_000_000}
-HAN_NUMERALS = HAN_DIGITS + "".join(_SMALL_UNITS) + "".join(_BIG_UNITS)
+_UNITS = {"亿": 100_000_000, "万": 10_000, "千": 1_000, "百": 100, "十": 10}
+HAN_NUMERALS = HAN_DIGITS + "".join(reversed(_UNITS))
 
 _ENGLISH_ONES = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
@@ -37,30 +36,22 @@ def han_number(text: str) -> int | None:
     A last digit after 百, 千 or 万 counts tens, hundreds, thousands (``三万五``), unless a zero
     stands between (``一百零五``).
     """
-    if not text or any(character not in HAN_NUMERALS for character in text):
+    if not text or not {*text} <= {*HAN_NUMERALS}:
         return None
-    if all(character in _HAN_VALUES for character in text):
+    unit = next((unit for unit in _UNITS if unit in text), "")
+    if not unit:
         return int("".join(str(_HAN_VALUES[character]) for character in text))
-    total = section = 0
-    digit: int | None = None
-    after_unit = 0  # the unit just before a digit that may be short for tens, hundreds, ...
-    for character in text:
-        if character in _HAN_VALUES:
-            if digit:  # 三五百, 二三十: two numbers in one
-                return None
-            digit = _HAN_VALUES[character]
-            after_unit = 0 if digit == 0 else after_unit
-        elif character in _SMALL_UNITS:
-            unit = _SMALL_UNITS[character]
-            section += (1 if digit is None or digit == 0 else digit) * unit
-            digit, after_unit = None, unit
-        else:
-            unit = _BIG_UNITS[character]
-            total = (total + section + (digit or 0) or 1) * unit
-            section, digit, after_unit = 0, None, unit
-    if digit and after_unit > 10:
-        return total + section + digit * after_unit // 10
-    return total + section + (digit or 0)
+    before, _, behind = text.rpartition(unit)
+    rest, size = behind.lstrip("零〇"), _UNITS[unit]
+    if any(len(part) > 1 and _UNITS.keys().isdisjoint(part) for part in (before, rest)) or (
+        size < _UNITS["万"] and before and before not in _HAN_VALUES
+    ):
+        return None  # 三五百, 二三十: two numbers in one
+    count, more = han_number(before or "一"), han_number(rest or "零")
+    if count is None or more is None or more >= size:
+        return None
+    is_short = rest == behind and rest in _HAN_VALUES
+    return (count or 1) * size + more * (size // 10 if is_short else 1)
 
 
 def number(text: str) -> int | None:

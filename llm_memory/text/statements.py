@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
 from .dates.date_annotation import resolve_dates
 from .dates.expressions import Precision, TimeSpan, find_times
@@ -29,19 +31,20 @@ _KNOWN = sorted(
     reverse=True,
 )
 _PIECE = re.compile(
-    rf"(?P<known>{'|'.join(map(re.escape, _KNOWN))})"
+    rf"(?P<known>{'|'.join(map(re.escape, _KNOWN))}|\?)"
     rf"|(?P<numeral>[{HAN_NUMERALS}]{{1,20}})"
     r"|(?P<latin>(?:(?<![0-9A-Za-z])-)?[0-9A-Za-z]+(?:[.:/@_+#'&~-]+[0-9A-Za-z]+)*(?:[+#%°]+)?)"
     r"|(?P<end>[,;!、。…\n]|\.(?![0-9A-Za-z]))"
-    r"|(?P<question>\?)"
     r"|(?P<other>\S)"
 )
-_THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
-_ALLERGY = re.compile(r"(?:对|一?吃到?|一?碰到?)([^，。；,.;]{1,12}?)(?:就|会|就会)?过敏")
 _FULL_YEAR = re.compile("[0-9０-９〇零一二]{4}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(?:-[0-9]{2})?")
-_UNIT = re.compile(r"(?<=[0-9])(?=(?:km|kg|cm)(?![A-Za-z]))")
-_NOT = frozenset({"不", "not"})
+_REWRITTEN = (
+    (re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))"), ""),
+    (re.compile(r"(?<=[0-9])(?=(?:km|kg|cm)(?![A-Za-z]))"), " "),
+    (re.compile(r"(?:对|一?吃到?|一?碰到?)([^，。；,.;]{1,12}?)(?:就|会|就会)?过敏"), r"\1过敏"),
+)
+"""``1,000``, ``5km``, and what somebody is allergic to, as it is told in other words."""
 _ASKED = re.compile(
     r"(?:请|帮我|麻烦)?记住\s*[，,:：]?|(?:please\s)?remember(?:\sthat)?\s", re.IGNORECASE
 )
@@ -71,67 +74,45 @@ def statement(text: str, said_at: datetime) -> Statement:
         text = resolve_dates(text, said_at)
         spans = find_times(text, said_at)
     plain = unicodedata.normalize("NFKC", _dates_written_out(text, spans)).replace("\u2019", "'")
-    plain = _UNIT.sub(" ", _THOUSANDS.sub("", plain))
-    plain = _ALLERGY.sub(r"\1过敏", plain)
-    clauses: list[Words] = []
-    clause: list[str] = []
-    for word in _words(plain):
-        if word:
-            clause.append(word)
-        elif clause:
-            clauses.append(tuple(clause))
-            clause = []
-    if clause:
-        clauses.append(tuple(clause))
-    return Statement(tuple(clauses), vague=any(span.vague for span in spans))
+    for pattern, put in _REWRITTEN:
+        plain = pattern.sub(put, plain)
+    clauses = tuple(tuple(words) for said, words in groupby(_words(plain), bool) if said)
+    return Statement(clauses, vague=any(span.vague for span in spans))
 
 
 def _dates_written_out(resolved: str, spans: Sequence[TimeSpan]) -> str:
     """Each named day as a date in digits, in place of its words."""
-    parts: list[str] = []
-    place = 0
+    parts, place = list[str](), 0
     for span in spans:
-        if span.relative and not span.vague:
-            behind = resolved[span.last : span.last + 2].lstrip()[:1]
-            if behind in {"(", "（"}:
-                parts.append(resolved[place : span.first])
-                place = span.last
-        elif span.precision is Precision.DAY and _FULL_YEAR.search(span.words):
-            parts += [resolved[place : span.first], f" {span.start.isoformat()} "]
+        has_date = resolved[span.last : span.last + 2].lstrip()[:1] in ("(", "（")
+        is_date = span.precision is Precision.DAY and _FULL_YEAR.search(span.words)
+        if has_date if span.relative and not span.vague else is_date:
+            put = "" if span.relative and not span.vague else f" {span.start.isoformat()} "
+            parts += [resolved[place : span.first], put]
             place = span.last
     return "".join([*parts, resolved[place:]])
 
 
 def _words(text: str) -> Iterator[str]:
     """The words that say something; an empty one where a clause ends."""
-    initial = True
-    before = ""
+    initial, before = True, ""
     for match in _PIECE.finditer(text):
-        kind, piece = match.lastgroup, match[0]
-        if kind == "end":
-            initial = True
-            yield ""
-            continue
-        for word in _canonical(kind, piece, initial=initial):
-            if word not in EMPTY or (before in _NOT and word in DEGREES):
+        for word in _canonical(match.lastgroup, match[0], initial=initial):
+            if word not in EMPTY or (before in ("不", "not") and word in DEGREES):
                 yield word
             before = before if word == "是" else word
-        initial = kind == "question"
+        initial = match.lastgroup == "end" or match[0] == "?"
 
 
 def _canonical(kind: str | None, piece: str, *, initial: bool) -> Sequence[str]:
-    match kind:
-        case "numeral":
-            value = han_number(piece)
-            return (piece if value is None else str(value),)
-        case "known":
-            return (SYNONYMS.get(piece, piece),)
-        case "question":
-            return ("?",)
-        case "latin":
-            return _latin(piece, initial=initial)
-        case _:
-            return () if unicodedata.category(piece)[0] in "PZ" else (piece,)
+    if kind == "latin":
+        return _latin(piece, initial=initial)
+    if kind == "numeral":
+        value = han_number(piece)
+        return (piece if value is None else str(value),)
+    if kind == "other" and unicodedata.category(piece)[0] in "PZ":
+        return ()
+    return ("" if kind == "end" else SYNONYMS.get(piece, piece),)
 
 
 def _latin(piece: str, *, initial: bool) -> Sequence[str]:
@@ -147,34 +128,20 @@ def _latin(piece: str, *, initial: bool) -> Sequence[str]:
 
 
 def agree(one: Words, other: Words) -> bool:
-    """Whether both say the same: the same words in the same order, ``LIGHT`` ones aside.
-
-    Where something is negated nothing is light: 我不会游泳 is not 我不游泳.
-
-    A single date may stand anywhere.
-    """
+    """Whether both say the same: the same words in the same order, ``LIGHT`` ones aside, of which
+    none stands for another. A single date may stand anywhere. Where something is negated nothing is
+    light: 我不会游泳 is not 我不游泳."""
     one, other = _date_first(one), _date_first(other)
-    light = LIGHT if NEGATIONS.isdisjoint(one) else frozenset()
-    i = j = 0
-    skipped = False  # a light word of the first, since the latest that is in both
-    while i < len(one) or j < len(other):
-        here, there = one[i : i + 1], other[j : j + 1]
-        if here == there:
-            i, j, skipped = i + 1, j + 1, False
-        elif here and here[0] in light:
-            i, skipped = i + 1, True
-        elif there and there[0] in light and not skipped:
-            j += 1
-        else:
-            return False
-    return True
+    if not NEGATIONS.isdisjoint(one):
+        return one == other
+    mine, yours = (Counter(word for word in words if word in LIGHT) for words in (one, other))
+    heavy, others = ([word for word in words if word not in LIGHT] for words in (one, other))
+    return heavy == others and (mine <= yours or yours <= mine)
 
 
 def _date_first(words: Words) -> Words:
     dates = [word for word in words if _DATE.fullmatch(word)]
-    if len(dates) != 1:
-        return words
-    return (dates[0], *(word for word in words if word != dates[0]))
+    return (*dates, *(word for word in words if word not in dates)) if len(dates) == 1 else words
 
 
 def extends(longer: Statement, shorter: Statement) -> bool:

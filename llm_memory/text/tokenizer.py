@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from . import stop_words
 from .dictionary import Segmenter, WordCounts, load_words
@@ -20,17 +20,11 @@ VERSION: Final = "3"
 the two."""
 
 
-class _Word(NamedTuple):
-    """A word as the text shows it, and the tokens it gives."""
-
-    shown: str
-    tokens: list[str]
-
-
+type _Word = tuple[str, list[str]]
+"""A word as the text shows it, empty for none, and the tokens it gives."""
 _STOP_WORDS = stop_words.CHINESE | stop_words.ENGLISH
-_STOP_PHRASES = re.compile(
-    "|".join(sorted((w for w in stop_words.CHINESE if len(w) > 1), key=lambda w: (-len(w), w)))
-)
+_PHRASES = sorted((word for word in stop_words.CHINESE if len(word) > 1), key=len, reverse=True)
+_STOP_PHRASES = re.compile("|".join(_PHRASES))
 
 
 class Tokenizer:
@@ -41,7 +35,7 @@ class Tokenizer:
     script into another. Deterministic, total, thread-safe.
 
     jieba's dictionary is loaded at the first Han character, which takes a second unless it was
-    kept: the first call, or ``load``, belongs into a thread. Nothing else of jieba is used: its own
+    kept: the first call belongs into a thread. Nothing else of jieba is used: its own
     table of the dictionary takes fifty megabytes, and other plugins add words to it.
 
     Args:
@@ -54,10 +48,6 @@ class Tokenizer:
         self._lock = threading.Lock()
         self._loaded = not use_jieba
         self._segmenter: Segmenter | None = None
-
-    def load(self) -> None:
-        """Read the dictionary now; blocks. Never fails: without jieba, Han text has no words."""
-        self._han_segmenter()
 
     def close(self) -> None:
         """Free the dictionary. Han text has no words from now on."""
@@ -75,48 +65,35 @@ class Tokenizer:
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a document, in its order, with repetitions."""
-        return [t for word in self._words(text) for t in word.tokens]
+        return [token for _, tokens in self._words(text) for token in tokens]
 
     def query_tokens(self, text: str) -> list[str]:
         """The tokens of a query: as ``tokens``, without what says nothing about its subject."""
+        if self._han_segmenter() is None:
+            text = _STOP_PHRASES.sub(" ", normalise(text))
         return [
             token
-            for word in self._words(text, is_query=True)
-            if word.shown not in _STOP_WORDS
-            for token in word.tokens
+            for shown, tokens in self._words(text)
+            if shown not in _STOP_WORDS
+            for token in tokens
             if token not in stop_words.CHINESE
         ]
 
-    def _words(self, text: str, *, is_query: bool = False) -> Iterator[_Word]:
+    def _words(self, text: str) -> Iterator[_Word]:
         for script, piece in runs(normalise(text)):
             match script:
+                case Script.HAN if segmenter := self._han_segmenter():
+                    yield from _han_words(piece, segmenter)
                 case Script.HAN:
-                    yield from self._han_words(piece, is_query=is_query)
+                    yield "", _grams(piece)
                 case Script.LATIN:
-                    yield _Word(piece, [stem(piece)])
+                    yield piece, [stem(piece)]
                 case Script.DIGIT | Script.SPACED:
-                    yield _Word(piece, [piece])
+                    yield piece, [piece]
                 case Script.KATAKANA:  # a loan word, most of the time whole
-                    yield _Word(piece, [*([piece] if len(piece) > 2 else []), *_grams(piece)])
+                    yield piece, [*([piece] if len(piece) > 2 else []), *_grams(piece)]
                 case Script.HIRAGANA | Script.HANGUL | Script.UNSPACED:
-                    yield _Word(piece, _grams(piece))
-
-    def _han_words(self, text: str, *, is_query: bool) -> Iterator[_Word]:
-        segmenter = self._han_segmenter()
-        if segmenter is None:
-            pieces = _STOP_PHRASES.split(text) if is_query else [text]
-            yield from (_Word("", _grams(piece)) for piece in pieces)
-            return
-        before = ""  # the word before, if it was one character
-        for word in segmenter.cut(text):
-            if len(word) == 1:
-                yield _Word(word, [word])
-                if before and not {before, word} <= stop_words.CHINESE:
-                    yield _Word("", [before + word])
-                before = word
-            else:
-                yield _Word(word, [word, *_inner_words(word, segmenter.words), *word])
-                before = ""
+                    yield piece, _grams(piece)
 
     def _han_segmenter(self) -> Segmenter | None:
         with self._lock:
@@ -126,14 +103,23 @@ class Tokenizer:
             return self._segmenter
 
 
+def _han_words(text: str, segmenter: Segmenter) -> Iterator[_Word]:
+    before = ""  # the word before, if it was one character
+    for word in segmenter.cut(text):
+        if len(word) > 1:
+            yield word, [word, *_inner_words(word, segmenter.words), *word]
+            before = ""
+            continue
+        yield word, [word]
+        if before and not {before, word} <= stop_words.CHINESE:
+            yield "", [before + word]
+        before = word
+
+
 def _inner_words(word: str, words: WordCounts) -> Iterator[str]:
     """Dictionary words of two or three characters inside a longer one, as jieba's search mode."""
-    for length in (2, 3):
-        if len(word) > length:
-            for start in range(len(word) - length + 1):
-                part = word[start : start + length]
-                if words.look(part):
-                    yield part
+    parts = (word[at : at + n] for n in (2, 3) if len(word) > n for at in range(len(word) - n + 1))
+    return (part for part in parts if words.look(part))
 
 
 def _grams(text: str) -> list[str]:

@@ -20,7 +20,7 @@ def digested_dictionary() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="dictionary-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "dictionary.bin"
-    Tokenizer(cache=path).load()
+    Tokenizer(cache=path).dictionary()
     return path
 
 

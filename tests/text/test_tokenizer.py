@@ -150,7 +150,7 @@ def test_without_a_whole_jieba_han_text_has_no_words(
 ) -> None:
     monkeypatch.setitem(sys.modules, "jieba", broken)
     tokenizer = Tokenizer()
-    tokenizer.load()
+    tokenizer.dictionary()
     assert tokenizer.tokens("花生") == ["花生", "花", "生"]
     assert tokenizer.dictionary() is None
 
@@ -160,7 +160,7 @@ def test_loading_writes_no_file_and_says_nothing(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     tokenizer = Tokenizer()
-    tokenizer.load()
+    tokenizer.dictionary()
     assert tokenizer.dictionary() is not None
     assert list(tmp_path.iterdir()) == []  # type: ignore[attr-defined]
     assert capfd.readouterr() == ("", "")

@@ -83,7 +83,7 @@ class SqliteLexicalIndex:
                 raise IndexUnavailable("closed", code="closed")
             if self.writer is not None:
                 return ""
-            self._tokenizer.load()
+            self._tokenizer.dictionary()
             try:
                 import_whole("numpy")
             except ImportError as error:
