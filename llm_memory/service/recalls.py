@@ -30,7 +30,7 @@ from ..recall.rules.order import Candidate, as_hit
 from ..remember.corrected_texts import EVER
 from ..remember.rules.gate import is_confidence
 from ..scopes.access import View
-from ..text.normalising import preview
+from ..text.normalising import preview, without_controls
 from ..text.overlap import holds
 from ..text.scripts import fold
 from ..text.third_person import third_person
@@ -227,7 +227,7 @@ class Recalls(Door):
         try:
             if (page := self.parts.pages.read(own, path)) is None:
                 return None
-            file = parse_file(page.raw.decode(), fallback_time=NO_TIME)
+            file = parse_file(without_controls(page.raw.decode()), fallback_time=NO_TIME)
         except (VaultWriteFailed, VaultFileBroken, OSError, UnicodeDecodeError):
             return None
         lines = list(file.lines)

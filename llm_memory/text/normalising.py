@@ -16,6 +16,7 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _LATIN_CHARS_PER_TOKEN = 4
 SENTENCE_ENDS = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
 """Where a text is cut into sentences, each with the sign that ends it."""
@@ -24,6 +25,12 @@ SENTENCE_ENDS = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
 def clean(text: str) -> str:
     """``text`` without invisible characters, line ends as ``\\n``, blanks trimmed at both ends."""
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def without_controls(text: str) -> str:
+    """``text`` as it is read from a file of a person's: without control characters, which no line
+    end or tab is among. The file keeps them."""
+    return _CONTROLS.sub("", text)
 
 
 def is_sendable(text: str) -> bool:

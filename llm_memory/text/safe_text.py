@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from .normalising import one_line, preview
+from .normalising import one_line, preview, without_controls
 from .scripts import is_invisible, simplified
 
 _LONGEST_TITLE = 80
@@ -117,9 +117,10 @@ def cut(text: str, most: int = 80) -> str:
 
 
 def safe(text: str) -> str:
-    """``text`` on one line, unable to close the fence or to look like a pointer.
+    """``text`` on one line without control characters, unable to close the fence or to look like a
+    pointer.
 
     Character for character, so that it is as long, and costs as much, as it was counted.
     """
-    line = " ".join(text.split()).translate(_BRACKETS)
+    line = one_line(without_controls(text)).translate(_BRACKETS)
     return _POINTER.sub(lambda match: f"{_WIDE[match[0][0]]}{match[0][1:]}", line)

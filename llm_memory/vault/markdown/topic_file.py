@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ...models.data_models import Memory
+from ...text.normalising import without_controls
 from .entry import ID_PATTERN, heading_id, metadata_lines, parse_entry, render
 from .escaping import escape_body, escape_inline, escape_opening
 
@@ -46,7 +47,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TopicFile:
-    """The lines of a file, without their line ends, and the entries among them.
+    """The lines of a file as they stand, without their line ends, and the entries among them.
 
     ``line_ends`` has one for each line, mostly empty for the last: a line that we do not change
     keeps its own. ``newline`` is the file's, for our lines; ``bom`` its byte order mark or empty.
@@ -199,11 +200,12 @@ def parse_file(text: str, *, fallback_time: datetime) -> TopicFile:
     ended = (*(line + "\n" for line in raw[:-1]), raw[-1])
     line_ends = tuple(whole[len(line) :] for whole, line in zip(ended, lines, strict=True))
     entries = []
-    starts = _starts(lines)
+    read = tuple(map(without_controls, lines))
+    starts = _starts(read)
     ends = [number for number, _ in starts[1:]] + [len(lines)]
     for (start, lead), end in zip(starts, ends, strict=False):
         if lead is not None:
-            entries.append(_entry(lines, start, end, lead, fallback_time))
+            entries.append(_entry(read, start, end, lead, fallback_time))
     bom = BOM if text.startswith(BOM) else ""
     return TopicFile(lines, tuple(entries), line_ends, newline_of(text), bom)
 

@@ -20,6 +20,7 @@ from ...models.passages import NoteChunk, NoteSection
 from ...models.scope import QUARANTINE_NAME, ROLES_FOLDER, ROOT_NOTES, SHARED, Place
 from ...models.vault_layout import MEMORY_PAGE, SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS, may_be_note
 from ...storage.files import Stamp, is_link, stamp_of
+from ...text.normalising import without_controls
 from ..folder_walk import Listing
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
 from ..markdown.daily_note import is_session_note
@@ -174,7 +175,7 @@ class MarkdownNotes:
             raise VaultFileBroken(path, "too_large")
         try:
             # A partial save may end in the middle of a character.
-            text = getincrementaldecoder("utf-8")().decode(raw)
+            text = without_controls(getincrementaldecoder("utf-8")().decode(raw))
         except UnicodeDecodeError as error:
             encoding = likely_encoding(raw)
             reason = _REASONS[encoding.value] if encoding is not None else "not_utf8"
