@@ -27,23 +27,20 @@ def append_durably(path: Path, payload: bytes) -> None:
     Raises:
         VaultWriteFailed: nothing was written.
     """
-    _separate(path)
-    made = False
+    made = not path.exists()
     try:
-        if not path.exists():
+        if made:
             make_folder(path.parent)
-            make_file(path)
-            made = True
-        # Unbuffered: what a buffer still held would be written when the file is closed, behind the
-        # cut.
-        with when_free(lambda: path.open("a+b", buffering=0)) as file:
+        elif (found := path.lstat()).st_nlink > 1:
+            replace_durably(path, when_free(path.read_bytes), stamp_of(found))
+        with when_free(lambda: FileIO(path, "a+", opener=opener)) as file:
             append_synced(file, payload, new_in=path.parent if made else None)
-    except OSError as error:
+    except (OSError, ChangedMeanwhile) as error:
         if made:  # another program may have written to it by now
             with contextlib.suppress(OSError):
                 if not path.stat().st_size:
                     when_free(path.unlink)  # closed by now: Windows removes no open file
-        raise VaultWriteFailed(_told(path, error)) from error
+        raise _not_written(path, error) from error
 
 
 def append_synced(file: FileIO, payload: bytes, *, new_in: Path | None = None) -> None:
@@ -65,18 +62,6 @@ def append_synced(file: FileIO, payload: bytes, *, new_in: Path | None = None) -
             if left and payload.startswith(left):
                 file.truncate(before)
         raise
-
-
-def _separate(path: Path) -> None:
-    """Have no other name lead to the same file. Raises VaultWriteFailed."""
-    try:
-        found = path.lstat()
-        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
-            replace_durably(path, when_free(path.read_bytes), stamp_of(found))
-    except FileNotFoundError:
-        return
-    except (OSError, ChangedMeanwhile) as error:
-        raise VaultWriteFailed(f"{path.name}: {error}") from error
 
 
 PRIVATE: Final = 0o700
@@ -110,8 +95,8 @@ def write_all(file: FileIO, payload: bytes) -> None:
         rest = rest[file.write(rest) :]
 
 
-def _told(path: Path, error: OSError) -> str:
-    return f"{path.name}: {error.strerror or error}"
+def _not_written(path: Path, error: Exception) -> VaultWriteFailed:
+    return VaultWriteFailed(f"{path.name}: {getattr(error, 'strerror', None) or error}")
 
 
 type Stamp = tuple[int, int, int]
@@ -137,10 +122,9 @@ _STALE_SECONDS: Final = 600
 
 def is_link(path: Path) -> bool:
     """True for links and for junctions, Windows' links between folders."""
-    try:
+    with contextlib.suppress(OSError):  # else a write through it fails, too
         return path.is_symlink() or path.is_junction()
-    except OSError:  # if its status cannot be read, a write through it fails, too
-        return False
+    return False
 
 
 def temporary_beside(path: Path) -> Path:
@@ -188,8 +172,7 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
     temporary = temporary_beside(path)
     try:
         make_folder(path.parent)
-        make_file(temporary)
-        with temporary.open("wb", buffering=0) as file:
+        with FileIO(temporary, "x", opener=opener) as file:
             write_all(file, payload)
             os.fsync(file.fileno())
         if path.exists():
@@ -198,7 +181,7 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
             raise ChangedMeanwhile(path.name)
         move(temporary, path)
     except OSError as error:
-        raise VaultWriteFailed(_told(path, error)) from error
+        raise _not_written(path, error) from error
     finally:
         drop_beside(temporary)
 
@@ -230,18 +213,13 @@ def make_folder(folder: Path) -> None:
 
     Raises OSError.
     """
-    missing = []
-    while not folder.exists():
-        if folder == folder.parent:  # a drive that was taken out
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-        missing.append(folder)
-        folder = folder.parent
-    for path in reversed(missing):
-        path.mkdir(exist_ok=True, mode=mode_in(path.parent))
-        sync_folder(path.parent)
-
-
-_NO_SUCH_CALL = (errno.EINVAL, errno.ENOTSUP)
+    if folder.exists():
+        return
+    if folder == folder.parent:  # a drive that was taken out
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True, mode=mode_in(folder.parent))
+    sync_folder(folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -252,7 +230,7 @@ def sync_folder(folder: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in _NO_SUCH_CALL:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
         os.close(descriptor)

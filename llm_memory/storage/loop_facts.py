@@ -8,9 +8,8 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..models.loop import Share, Spent
 from ..models.passages import Key
@@ -21,8 +20,7 @@ _KEPT_DAYS: Final = 7
 """Shares of so many days are kept, today included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """How a memory served in its own scope since it was last weighed."""
 
     key: Key

@@ -5,7 +5,6 @@ Every table that holds words, or says what was done to a memory, carries the sco
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from .formats.schema import Schema
@@ -55,9 +54,7 @@ LOOP: Final = Schema(
 class SqliteLoopFile(SqliteFile):
     """The one connection to it. Unread turns are lost with a broken file."""
 
-    def __init__(self, path: Path, *, version: str = "") -> None:
-        """``version`` is the plugin's."""
-        super().__init__(path, LOOP, version=version)
+    SCHEMA = LOOP
 
 
 class ForgetfulLoopFile(SqliteLoopFile):

@@ -8,9 +8,9 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from ..errors import EngineClosed, StateUnavailable
+from ..errors import EngineClosed, ScopedMemoryError, StateUnavailable
 from .files import make_folder
 from .formats.schema import Schema, peek
 from .sqlite import (
@@ -33,22 +33,29 @@ class SqliteFile:
 
     WAIT_SECONDS = 5.0
     """For another's lock on the file."""
+    SCHEMA: ClassVar[Schema]
+    """Of a kind of files, where none is given."""
 
     def __init__(
-        self, path: Path, schema: Schema, *, version: str = "", can_be_made_again: bool = False
+        self,
+        path: Path,
+        schema: Schema | None = None,
+        *,
+        version: str = "",
+        can_be_made_again: bool = False,
     ) -> None:
         """``version`` is the plugin's, which signs a new file.
 
         What ``can_be_made_again`` outlives a kill of the bot, and not every power cut; a broken one
         is removed and not set aside, and so is one of another format."""
         self._path = path
-        self._schema = schema
+        self._schema = schema or self.SCHEMA
         self._version = version
         self._can_be_made_again = can_be_made_again
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._is_kept = True
-        self._failure = ""
+        self._absent: ScopedMemoryError = EngineClosed(f"{path.name} is closed")
 
     def open(self) -> bool:
         """Look through the file and add the tables and columns that are missing. Returns False
@@ -58,7 +65,7 @@ class SqliteFile:
                 with self._translated():
                     return self._open()
             except StateUnavailable as error:
-                self._failure = error.cause
+                self._absent = error
                 raise
 
     def _open(self) -> bool:
@@ -118,7 +125,7 @@ class SqliteFile:
     def close(self) -> None:
         """Idempotent."""
         with self._lock:
-            self._failure = ""
+            self._absent = EngineClosed(f"{self._path.name} is closed")
             self._is_kept = True
             if self._connection is not None:
                 self._connection.close()
@@ -153,11 +160,9 @@ class SqliteFile:
             yield connection
 
     def _ready(self) -> sqlite3.Connection:
-        if self._connection is not None:
-            return self._connection
-        if self._failure:
-            raise StateUnavailable(self._failure, str(self._path))
-        raise EngineClosed(f"{self._path.name} is closed")
+        if self._connection is None:
+            raise self._absent.with_traceback(None)
+        return self._connection
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:

@@ -9,7 +9,6 @@ import contextlib
 import json
 import uuid
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from ..errors import StateUnavailable
@@ -74,9 +73,7 @@ _MARK = "mark:"
 class SqliteStateStore(SqliteFile):
     """Its facts steer warnings and counters; the memories stand in the vault."""
 
-    def __init__(self, path: Path, *, version: str = "") -> None:
-        """``version`` is the plugin's."""
-        super().__init__(path, STATE, version=version)
+    SCHEMA = STATE
 
     def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
         return tuple(values)  # an id that cannot be stored must not become another one
@@ -133,14 +130,12 @@ class SqliteStateStore(SqliteFile):
 
     def note_sender(self, sender: SeenSender) -> None:
         """Keep who has spoken under an origin, and where that was. The latest stands."""
-        statement = "INSERT OR REPLACE INTO seen_sender VALUES (?, ?, ?, ?, ?, ?)"
-        self.rows(statement, sender)
+        self.rows("INSERT OR REPLACE INTO seen_sender VALUES (?, ?, ?, ?, ?, ?)", sender)
 
     def senders(self, umo: str = "") -> list[SeenSender]:
         """Returns all who have spoken under this origin, or under any."""
-        query = "SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender"
-        found = self.rows(f"{query} WHERE umo = ?", (umo,)) if umo else self.rows(query)
-        return [SeenSender(*row) for row in found]
+        found = self.rows("SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender")
+        return [SeenSender(*row) for row in found if umo in ("", row[0])]
 
     def model_history(self, umo: str, history: str) -> tuple[str, bool] | None:
         """The scope that was noted last of a chat history that the model is given, and whether it
@@ -158,10 +153,6 @@ class SqliteStateStore(SqliteFile):
     def drop_public_peer(self, person: str) -> None:
         self.rows("DELETE FROM public_peer WHERE person = ?", (person,))
 
-    def has_mark(self, name: str) -> bool:
-        """Returns True once ``set_mark`` was called with this name."""
-        return bool(self.rows("SELECT 1 FROM meta WHERE name = ?", (f"{_MARK}{name}",)))
-
     def set_mark(self, name: str, *, there: bool = True) -> None:
         """Keep that something was done once, or that it was not after all. Idempotent."""
         if there:
@@ -169,14 +160,10 @@ class SqliteStateStore(SqliteFile):
         else:
             self.rows("DELETE FROM meta WHERE name = ?", (f"{_MARK}{name}",))
 
-    def marks(self, begin: str) -> frozenset[str]:
+    def marks(self, begin: str = "") -> frozenset[str]:
         """Returns what follows ``begin`` in the names of all marks that begin so."""
-        begin = f"{_MARK}{begin}"
-        found = self.rows(
-            "SELECT substr(name, ?) FROM meta WHERE substr(name, 1, ?) = ?",
-            (len(begin) + 1, len(begin), begin),
-        )
-        return frozenset(str(row[0]) for row in found)
+        names, begin = self._column("SELECT name FROM meta"), f"{_MARK}{begin}"
+        return frozenset(name.removeprefix(begin) for name in names if name.startswith(begin))
 
     def derived_scopes(self) -> list[DerivedScope]:
         """Returns which scopes policies derived for which conversations, now or before."""

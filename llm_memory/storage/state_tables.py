@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..models.deeds import Deed, DeedKind
 from ..models.scope import role_scope
@@ -87,8 +87,7 @@ def _deed(number: int, row: dict[str, str]) -> Deed:
     return Deed(**{**row, **read, "number": number})  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
-class SoulHead:
+class SoulHead(NamedTuple):
     """Attributes:
     n: The chain's last line, from 1.
     sha256: The hash of that line.
@@ -117,8 +116,8 @@ class SoulHeads:
 
     def put(self, role: str, head: SoulHead) -> None:
         """Replace it. On disk when it returns."""
-        row = (role, role_scope(role), head.n, head.sha256, head.version, head.in_force)
-        self._state.write("INSERT OR REPLACE INTO soul_head VALUES (?, ?, ?, ?, ?, ?)", [row])
+        statement = "INSERT OR REPLACE INTO soul_head VALUES (?, ?, ?, ?, ?, ?)"
+        self._state.write(statement, [(role, role_scope(role), *head)])
 
     def forget(self, role: str) -> None:
         """Drop it, for another chain comes in the place of its own. On disk when it returns."""

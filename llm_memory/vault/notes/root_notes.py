@@ -65,7 +65,7 @@ class RootNotices:
         said, self._said = self._said, bool(files)
         with suppress(StateUnavailable):  # then it is said once more
             if said is None:
-                said = await asyncio.to_thread(self._state.has_mark, self._code)
+                said = self._code in await asyncio.to_thread(self._state.marks)
             if said != bool(files):
                 await asyncio.to_thread(self._state.set_mark, self._code, there=bool(files))
         if not files:
