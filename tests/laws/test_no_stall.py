@@ -233,6 +233,15 @@ async def reject(house: House) -> object:
     return await house.service.decide(change, conversation_id=HOME, actor=ADMIN)
 
 
+async def purge_at_night(house: House) -> object:
+    """All that lives may say what was purged."""
+    deed = await house.service.forget(
+        house.next_id(), conversation_id=HOME, actor=ADMIN, for_good=True
+    )
+    await house.rig.engine.parts.purge.run()
+    return deed
+
+
 async def delete_by_hand(house: House) -> None:
     house.next_file().unlink()
     await house.rig.engine.reconcile()
@@ -252,6 +261,7 @@ CALLS: dict[str, Call] = {
     "purge": lambda h: h.service.forget(
         h.next_id(), conversation_id=HOME, actor=ADMIN, for_good=True
     ),
+    "purge at night": purge_at_night,
     "edit": edit("大伟的第{}个柜子空了"),
     "edit at length": edit(f"奶奶第{{}}次去医院{LONG[:1900]}"),
     "move": lambda h: h.service.move(h.next_id(), "家1", conversation_id=HOME, actor=ADMIN),
