@@ -42,7 +42,6 @@ checkout.register()
 from embedders import embedder_named  # noqa: E402
 from labelled_rows import rows  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_service import (  # noqa: E402
     EmbeddingService,
 )
@@ -66,10 +65,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import (  # noqa: E402
     PUBLIC,
     ScopeFilter,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.remember.near_duplicates import (  # noqa: E402
     BY_WORDS,
     NEAREST,
 )
+from astrbot_plugin_scoped_memory.llm_memory.service.indexes import provider_embedder  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer  # noqa: E402
 
@@ -239,7 +240,8 @@ def embedder_for(which: str, scratch: Path) -> Embedder:
     if which.startswith(("http://", "https://")):
         url, _, model = which.partition("#")
         key = os.environ.get("EMBEDDING_API_KEY", "")
-        return ProviderEmbedder(EmbeddingService(url, model, key=key, seconds=60))
+        service = EmbeddingService(url, model, key=key, seconds=60)
+        return provider_embedder(service, EngineSettings(embed_write_seconds=60.0))
     return embedder_named(which, scratch)
 
 

@@ -6,16 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
-    BundledEmbedder,
-)
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
-    LocalModelEmbedder,
-)
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.model_folder import is_hub_name
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
-    WorkerStore,
-    worker_command,
+from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.folder import is_hub_name
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import (
+    PROGRAM,
+    BundledSource,
+    ModelEmbedder,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ def embedder_name(text: str) -> str:
 
 def embedder_named(which: str, scratch: Path) -> Embedder:
     """``bundled``, or a model's folder or name; ``scratch`` is an empty folder for its use."""
-    if which == "bundled":
-        process = WorkerStore(worker_command(scratch / "index", scratch / "native.json"))
-        return BundledEmbedder(process, index=None)
-    return LocalModelEmbedder(which, download_seconds=0.0)
+    disk = ModelOnDisk(which, scratch, mirror=None, program=lambda: Child(PROGRAM))
+    inner = ModelEmbedder(BundledSource() if which == "bundled" else disk, Child(PROGRAM))
+    return GuardedEmbedder(inner, query_seconds=600.0, write_seconds=600.0)

@@ -27,13 +27,11 @@ import checkout  # (it lies in scripts/, which the line above makes visible)
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled_packages import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import (  # noqa: E402
     BUNDLED,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.onnx_model import open_onnx  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.sentence_transformer import (  # noqa: E402
-    open_sentence_transformer,
-)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.onnx import open_onnx  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.torch import TorchModel  # noqa: E402
 
 _ROUNDS = 5
 _PROBES = Path(__file__).resolve().parent.parent / "llm_memory" / "recall" / "probes.json"
@@ -48,12 +46,7 @@ def opened(rung: str) -> Encode:
     if not kind:
         return next(package for package in BUNDLED if package.module == module).load()
     folder = Path(rung)
-    model = open_onnx(folder, folder.name) or open_sentence_transformer(folder, folder.name)
-
-    def encode(texts: Sequence[str], is_query: bool) -> Any:
-        return model.encode(texts, model.prompts.query if is_query else model.prompts.document)
-
-    return encode
+    return (open_onnx(folder, folder.name) or TorchModel(folder, folder.name)).encode
 
 
 def measured(rung: str) -> dict[str, float]:

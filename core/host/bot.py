@@ -21,7 +21,7 @@ from astrbot.api.event import AstrMessageEvent
 
 from ...llm_memory import local_now
 from ...llm_memory.errors import ChatFailed, RerankFailed
-from ...llm_memory.index.embedding.local.model_folder import first_model
+from ...llm_memory.index.embedding.local.folder import first_model
 from ...llm_memory.index.embedding.ports import Embedder
 from ...llm_memory.models.soul import soul_folder
 from ...llm_memory.reflection.model import Completion

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
+from ..index.child.process import Child
 from ..index.chroma.store import ChromaConnection
-from ..index.embedding.bundled.bundled import BundledEmbedder
-from ..index.embedding.download.model_download import fetch_command
-from ..index.embedding.encoder import Open, probed_libraries
 from ..index.embedding.guarded import GuardedEmbedder
-from ..index.embedding.local.local_model import LocalModelEmbedder
-from ..index.embedding.local.model_folder import is_folder
+from ..index.embedding.local.folder import is_folder
+from ..index.embedding.local.on_disk import ModelOnDisk
+from ..index.embedding.model import PROGRAM, BundledSource, ModelEmbedder
 from ..index.embedding.native_probe import NativeProbe
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
-from ..index.embedding.remote_model import RemoteModel
 from ..index.vector.embedded import CHROMA_TRIED, EmbeddedChroma
 from ..index.vector.ports import VectorStore
 from ..index.vector.server import ChromaServer
@@ -25,11 +23,11 @@ from ..index.vector.write_pace import WritePace
 from ..migration.legacy_collection import LegacyCollection
 from ..migration.ports import ForeignCollection
 from ..models.settings import EngineSettings
+from ..storage.child_process import python_program
 from ..storage.state_store import SqliteStateStore
 from .paths import EnginePaths
 
 _CHROMA_RECORD = "native-chromadb.json"
-_DOWNLOAD_SECONDS = 3600.0
 _LOADING_SECONDS = 300.0
 
 
@@ -42,9 +40,7 @@ def make_vector_store(
     """At the server that the owner named, or in a folder of ours. A name that is no address means
     neither: an index built elsewhere because of a typo is not wanted.
 
-    Chroma over a folder lives in a process of its own, but where this Python can start none. The
-    models on this machine live in that process, too, or beside a server in one where nothing else
-    is asked: they may end the process that they live in.
+    Chroma over a folder lives in a process of its own, but where this Python can start none.
     """
     if settings.chroma_url == "":
         if worker is not None:
@@ -57,16 +53,17 @@ def make_vector_store(
 
 
 def chroma_worker(paths: EnginePaths, *, english: bool) -> WorkerStore | None:
-    """Chroma over a folder and models, in a process of their own; None where this Python can start
-    none."""
+    """Chroma over a folder, in a process of its own; None where this Python can start none."""
     folder = paths.index / "chroma"
     command = worker_command(folder, paths.index / _CHROMA_RECORD, "en" if english else "zh")
     return WorkerStore(command, folder=folder) if command else None
 
 
-def bundled_embedder(worker: WorkerStore, settings: EngineSettings) -> Embedder:
-    index = worker if settings.chroma_url == "" else None
-    return _guarded(BundledEmbedder(worker, index=index), settings)
+def bundled_embedder(settings: EngineSettings) -> Embedder | None:
+    """None where this Python can start no other: the package may end the process it lives in."""
+    if not python_program(Path(PROGRAM)):
+        return None
+    return _guarded(ModelEmbedder(BundledSource(), Child(PROGRAM)), settings)
 
 
 def legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
@@ -79,31 +76,20 @@ def legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
     return LegacyCollection(connect, settings.chroma_collection)
 
 
-def local_embedder(
-    paths: EnginePaths, name: str, *, settings: EngineSettings, worker: WorkerStore | None
-) -> Embedder:
+def local_embedder(paths: EnginePaths, name: str, *, settings: EngineSettings) -> Embedder:
     """A model on disk: a folder, a folder's name below ``models/``, or a hub name.
 
-    An ONNX export runs without torch, other folders by sentence-transformers; either in the
-    ``worker``, and in the bot's own process where there can be none. ``owner/model`` that is not on
-    disk is fetched into ``models/`` behind the bot. A bare name is not: it may be the id of a
-    service that is gone.
+    An ONNX export runs without torch, other folders by sentence-transformers; either in a process
+    of its own. ``owner/model`` that is not on disk is fetched into ``models/`` behind the bot.
     """
-    own, mirror = paths.models / name, settings.model_mirror
-    libraries: Sequence[Open] = probed_libraries(paths.index)
-    end: Callable[[], None] | None = None
-    if worker is not None:
-        libraries = [partial(RemoteModel, worker)]
-        end = None if settings.chroma_url == "" else worker.close  # else it ends with the index
-    inner = LocalModelEmbedder(
+    own = paths.models / name
+    source = ModelOnDisk(
         str(own) if is_folder(own) else name,
-        download_seconds=_DOWNLOAD_SECONDS if "/" in name and mirror is not None else 0.0,
-        cache_folder=paths.models / ".hub",
-        fetch=partial(fetch_command, mirror=mirror or ""),
-        libraries=libraries,
-        end=end,
+        paths.models / ".hub",
+        mirror=settings.model_mirror,
+        program=partial(Child, PROGRAM),
     )
-    return _guarded(inner, settings)
+    return _guarded(ModelEmbedder(source, Child(PROGRAM)), settings)
 
 
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:

@@ -211,11 +211,9 @@ class Parts(Told):
     scanner = part(lambda _: LexicalScan(Tokenizer(use_jieba=False)))
     """Answers where no index can, from the first moment on: it must load no dictionary."""
     weights = part(lambda p: shipped(p.settings.relevance_floor))
-    bundled = part(lambda p: indexes.bundled_embedder(p.worker, p.settings) if p.worker else None)
+    bundled = part(lambda p: indexes.bundled_embedder(p.settings))
     """The model that comes as a package."""
-    local = part(
-        lambda p: partial(indexes.local_embedder, p.paths, settings=p.settings, worker=p.worker)
-    )
+    local = part(lambda p: partial(indexes.local_embedder, p.paths, settings=p.settings))
     """A model on disk by its folder or name, or on a hub."""
 
     # What is held in memory.

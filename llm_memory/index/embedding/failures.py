@@ -7,11 +7,13 @@ from typing import Final
 
 from ...errors import EmbeddingFailed
 
-OF_THE_TEXT: Final = frozenset({"rejected", "zero_vector", "not_finite", "not_numeric"})
+OF_THE_TEXT: Final = frozenset(
+    {"rejected", "zero_vector", "not_finite", "not_numeric", "encoding_failed"}
+)
 """Codes that tell of a text, and not of the embedder's health."""
 AT_REST: Final = frozenset({"denied", "quota"})
 """Codes that no second try changes: somebody has to pay, or to give another key."""
-OUTAGES: Final = AT_REST | {"busy", "timeout", "error", "died", "hangs"}
+OUTAGES: Final = AT_REST | {"busy", "timeout", "error", "died", "native"}
 """Codes after which an embedder is asked less often: each call costs a wait, or counts."""
 
 _QUOTED: Final = 300

@@ -12,8 +12,7 @@ from ...errors import EmbeddingFailed
 from ...models.settings import Pace
 from .failures import AT_REST, OF_THE_TEXT, OUTAGES, failure_of
 from .ports import Embedder, Fingerprint
-from .provider import CONTROL
-from .unit import unit
+from .unit import CONTROL, unit
 
 if TYPE_CHECKING:
     from .ports import Vector

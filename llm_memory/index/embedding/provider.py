@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...errors import EmbeddingFailed
 from .ports import Fingerprint
-from .unit import unit
+from .unit import CONTROL, unit
 
 if TYPE_CHECKING:
     from .ports import Vector
-
-CONTROL = "你好 hello"
-"""A text that every model has a vector for."""
 
 
 class RawEmbedder(Protocol):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ...errors import EmbeddingFailed
 
 if TYPE_CHECKING:
     from .ports import Vector
+
+CONTROL: Final = "你好 hello"
+"""A text that every model has a vector for."""
 
 
 def unit(answer: object, dim: int) -> Vector:

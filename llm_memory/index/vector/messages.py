@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from ...errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ...models.passages import Key
 from ...models.scope import Place, ScopeFilter
-from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint
-from ..embedding.remote_model import Which
 from .ports import IndexRecord, Neighbour, Neighbours
 
 if TYPE_CHECKING:
@@ -62,7 +60,7 @@ def _rows(shape: Sequence[int], body: bytes) -> np.ndarray[Any, np.dtype[np.floa
     return np.frombuffer(body, dtype=np.float32).reshape(shape)
 
 
-_VALUES: Final = (Fingerprint, IndexRecord, Key, Neighbour, Neighbours, Prompts, ScopeFilter, Which)
+_VALUES: Final = (Fingerprint, IndexRecord, Key, Neighbour, Neighbours, ScopeFilter)
 _ERRORS: Final = (EmbeddingFailed, IndexFull, IndexUnavailable, TypeError, ValueError)
 _MAKERS: Final = (_rows, _place, float, str)
 _KNOWN: Final[Mapping[str, Any]] = {one.__name__: one for one in (*_VALUES, *_ERRORS, *_MAKERS)}

@@ -24,15 +24,12 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from pickle import UnpicklingError
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO
 
 if TYPE_CHECKING:
-    from ..embedding.bundled.bundled_packages import BundledPackage
-    from ..embedding.native_probe import NativeProbe
     from .worker_calls import WorkerCalls
 
 _AT_ONCE: Final = 12
@@ -109,10 +106,7 @@ class Asked(Exception):
 def run(options: Mapping[str, Any]) -> None:
     """Serve a store over the folder until the parent asks no more, and end the process."""
     from ...log import logger
-    from ..embedding.bundled.bundled_model import BundledModel
-    from ..embedding.encoder import probed_libraries
     from ..embedding.native_probe import NativeProbe
-    from ..embedding.remote_model import OpenedModel
     from .embedded import CHROMA_TRIED, EmbeddedChroma
     from .messages import GREETING
     from .vector_store import ChromaVectorStore
@@ -131,9 +125,7 @@ def run(options: Mapping[str, Any]) -> None:
         Path(options["folder"]), native=native, owner_patience=_OWNER_PATIENCE
     )
     store = ChromaVectorStore(connection, pace=WritePace(long=WORKER_LONG))
-    model = BundledModel(partial(_model_probe, record.parent))
-    local = OpenedModel(probed_libraries(record.parent))
-    worker = Worker(WorkerCalls(connection.load, store, model, local), output)
+    worker = Worker(WorkerCalls(connection.load, store), output)
     logger.speak(options["language"])
     logger.add(worker.log, level="DEBUG", format="{message}", catch=True)
     with Path(os.devnull).open("w") as nowhere:
@@ -152,14 +144,6 @@ def run(options: Mapping[str, Any]) -> None:
         with contextlib.suppress(BaseException):
             store.close()
         os._exit(0)  # what is left of Chroma is not asked to end in order
-
-
-def _model_probe(folder: Path, package: BundledPackage) -> NativeProbe:
-    from ..embedding.native_probe import NativeProbe
-
-    assert package.program is not None  # noqa: S101  (no other is probed)
-    record = folder / f"native-{package.module}.json"
-    return NativeProbe(package.module, package.program, record, distribution=package.distribution)
 
 
 def _stay_awake(over: threading.Event, nowhere: TextIO) -> None:

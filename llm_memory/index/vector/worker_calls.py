@@ -6,13 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from ...models.passages import Key
-from ...models.scope import ScopeFilter
-from ..embedding.bundled.bundled_model import BundledModel
-from ..embedding.local.prompts import Prompts
-from ..embedding.ports import Fingerprint, Vector, Vectors
-from ..embedding.remote_model import OpenedModel, Which
-from ..rules.common_part import apart_from
-from .ports import Neighbours, VectorStore
+from ..embedding.ports import Fingerprint
+from .ports import VectorStore
 
 _PAGE: Final = 1000
 
@@ -24,16 +19,10 @@ class WorkerCalls:
         self,
         load: Callable[[], None],
         store: VectorStore,
-        model: BundledModel,
-        local: OpenedModel,
     ) -> None:
         """``load`` imports Chroma."""
         self.load = load
         self._store = store
-        self._model = model
-        self._local = local
-        self.load_model = model.load
-        self.encode_local = local.encode
 
     def answer(self, name: str, arguments: Sequence[Any]) -> Iterator[Any]:
         """The parts of an answer: one, but for those below that come one after the other."""
@@ -53,18 +42,3 @@ class WorkerCalls:
         found = list(self._store.hashes().items())
         for start in range(0, len(found), _PAGE):  # the receiver may do other work between two
             yield found[start : start + _PAGE]
-
-    def query_text(
-        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float]
-    ) -> Iterator[Vector | Neighbours]:
-        vector = apart_from(self._model.query(text), common)
-        # If the process dies from here on the index is to blame, and not the model.
-        yield vector
-        yield self._store.query(vector, scope_filter, k)
-
-    def embed(self, texts: Sequence[str], is_query: bool) -> Vectors:
-        return (self._model.queries if is_query else self._model.documents)(texts)
-
-    def open_local(self, which: Which) -> tuple[Which, Prompts, str]:
-        found, model = self._local.open(which)
-        return found, model.prompts, model.variant

@@ -11,15 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import EmbeddingFailed, IndexUnavailable
+from ...errors import IndexUnavailable
 from ...models.passages import Key
 from ...models.scope import ScopeFilter
 from ...storage.child_process import import_path, python_program
 from ...texts import Spoken
 from ..chroma.scope_where import scope_where
-from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint, Vector, Vectors
-from ..embedding.remote_model import Which
 from .embedded import EmbeddedChroma
 from .messages import GREETING
 from .names import collection_name
@@ -89,9 +87,6 @@ class WorkerStore:
         self._discarded = ""
         """Why the folder was discarded, until it is opened again."""
         self._closed = threading.Event()
-        self._counting = threading.Lock()
-        self._embedding = 0
-        """Calls under way that the model has a part in."""
 
     def open(self) -> str:
         with self._opening:
@@ -120,7 +115,6 @@ class WorkerStore:
         if self._worker is None or not self._worker.alive:
             self._give_up()
             try:
-                self._embedding = 0
                 self._worker = self._start(self._command)
             except (OSError, ValueError) as error:
                 raise IndexUnavailable(f"no process: {error}", code=DIED) from error
@@ -163,50 +157,6 @@ class WorkerStore:
         found: Neighbours
         found = self.ask("query", vector, scope_filter, k, seconds=self._query_seconds)
         return found
-
-    def query_text(
-        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
-    ) -> tuple[Vector, Neighbours]:
-        scope_where(scope_filter)
-        answers = self._running().answers(
-            "query_text", text, scope_filter, k, common, seconds=self._query_seconds
-        )
-        with self._embeds(), self._translated(embeds=True):
-            vector = next(answers)
-        with self._translated():
-            (neighbours,) = answers
-        return vector, neighbours
-
-    def load_model(self) -> Fingerprint:
-        """Of the bundled model, loaded in the process, which is started if need be. Idempotent.
-
-        Raises:
-            EmbeddingFailed: ``died``, the process ended; ``closed``; or the model's own reason.
-        """
-        found: Fingerprint = self._load("load_model")
-        return found
-
-    def embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
-        """Unit rows, shape ``(len(texts), dim)``. Raises EmbeddingFailed as ``load_model``."""
-        rows: Vectors = self._ask_model("embed", list(texts), is_query)
-        return rows
-
-    def open_local(self, which: Which) -> tuple[Which, Prompts, str]:
-        """A local model, in the process, which is started if need be; its variant comes last.
-
-        Raises EmbeddingFailed as ``load_model``."""
-        found: tuple[Which, Prompts, str] = self._load("open_local", which)
-        return found
-
-    def encode_local(self, which: Which, texts: Sequence[str], prompt: str) -> Vectors:
-        """A row a text. Raises EmbeddingFailed as ``load_model``; ``model_changed``."""
-        rows: Vectors = self._ask_model("encode_local", which, list(texts), prompt)
-        return rows
-
-    def _load(self, name: str, *arguments: object) -> Any:
-        with _as_the_models(), self._opening:
-            self._have_worker()
-        return self._ask_model(name, *arguments, seconds=_LOADING_SECONDS)
 
     def worn(self) -> bool:
         return bool(self.ask("worn"))
@@ -265,42 +215,18 @@ class WorkerStore:
         with self._translated(crashed=crashed):
             return self._running().call(name, *arguments, seconds=seconds)
 
-    def _ask_model(self, name: str, *arguments: object, seconds: float = _EMBEDDING_SECONDS) -> Any:
-        with _as_the_models(), self._embeds(), self._translated(embeds=True):
-            return self._running().call(name, *arguments, seconds=seconds)
-
     @contextlib.contextmanager
-    def _embeds(self) -> Iterator[None]:
-        """While this goes on, the model is to blame if the process ends: not the folder, which
-        would be begun anew. One that has ended is replaced, and its calls are no more."""
-        with self._counting:
-            self._embedding += 1
-        died = False
-        try:
-            yield
-        except EmbeddingFailed as error:
-            died = error.code == DIED
-            raise
-        finally:
-            with self._counting:
-                self._embedding -= not died and self._embedding > 0
-
-    @contextlib.contextmanager
-    def _translated(self, *, embeds: bool = False, crashed: str = FAULT) -> Iterator[None]:
+    def _translated(self, *, crashed: str = FAULT) -> Iterator[None]:
         worker = self._running()
         try:
             yield
         except WorkerLate as late:
             # Whatever holds it up holds up everything else, too.
             worker.kill()
-            if embeds:
-                raise EmbeddingFailed(f"{DIED}: no answer in time") from late
             raise IndexUnavailable("the index does not answer", code=HANGS) from late
         except WorkerEnded as ended:
-            if embeds and not self._closed.is_set():
-                raise EmbeddingFailed(f"{DIED}: {ended}") from ended
             # What dies of its folder again and again has it begun anew, as after any other fault.
-            code = crashed if ended.crashed and not self._embedding else DIED
+            code = crashed if ended.crashed else DIED
             code = "closed" if self._closed.is_set() else code
             raise IndexUnavailable(f"the index's process ended: {ended}", code=code) from ended
 
@@ -308,12 +234,3 @@ class WorkerStore:
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.kill()
-
-
-@contextlib.contextmanager
-def _as_the_models() -> Iterator[None]:
-    """A caller of the model knows of no index."""
-    try:
-        yield
-    except IndexUnavailable as error:
-        raise EmbeddingFailed(f"{error.code}: {error}") from error

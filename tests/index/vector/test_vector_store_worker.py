@@ -15,7 +15,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import log
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
-    EmbeddingFailed,
     IndexUnavailable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_store
@@ -335,18 +334,3 @@ def dying(*, embeds: bool = False) -> WorkerStore:
     store = WorkerStore(("x",), start=lambda _: ended)  # type: ignore[arg-type,return-value]
     store.open()
     return store
-
-
-def test_a_death_is_laid_to_the_model_until_it_has_embedded_and_to_the_index_behind_that() -> None:
-    with pytest.raises(EmbeddingFailed, match=r"^died: ") as failed:
-        dying().query_text("外婆", FAMILY, 1)
-    assert failed.value.code == "died"
-    with pytest.raises(IndexUnavailable) as raised:
-        dying(embeds=True).query_text("外婆", FAMILY, 1)
-    assert raised.value.code == "fault"  # so that a folder that kills is begun anew
-    store = dying()
-    with pytest.raises(EmbeddingFailed):
-        store.embed(["外婆"], is_query=False)
-    with pytest.raises(IndexUnavailable) as raised:
-        store.count()
-    assert raised.value.code == "died"

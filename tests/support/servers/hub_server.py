@@ -25,10 +25,8 @@ class HubServer:
     Attributes:
         cut: Of a large file, so many bytes an answer, until the connection breaks; 0 for all.
         cuts: How often that happens.
-        spoiled: Files that come with other bytes than the listing says.
         ranges: Where large files were asked for from.
         endless: Files behind which other bytes follow, as long as anybody listens.
-        redirect: Where large files are said to lie, instead of on this machine.
         tokens: What was shown with each request, by path.
     """
 
@@ -36,18 +34,16 @@ class HubServer:
     name: str = "owner/tiny"
     cut: int = 0
     cuts: int = 0
-    spoiled: set[str] = field(default_factory=set)
     endless: set[str] = field(default_factory=set)
-    redirect: str = ""
     ranges: list[int] = field(default_factory=list)
     tokens: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     url: str = ""
 
     def listing(self) -> dict[str, Any]:
-        """Of ``/api/models/NAME/revision/main?blobs=true``."""
+        """Of ``/api/models/NAME``."""
         files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
-        return {"sha": COMMIT, "siblings": [self._entry(path) for path in files]}
+        return {"id": self.name, "sha": COMMIT, "siblings": [self._entry(path) for path in files]}
 
     def _entry(self, path: Path) -> dict[str, Any]:
         content = path.read_bytes()
@@ -61,38 +57,48 @@ class HubServer:
             return entry
         sha256 = hashlib.sha256(content).hexdigest()
         # The blob is a pointer then, and its id is none of the content's.
-        return entry | {"blobId": "f" * 40, "lfs": {"sha256": sha256, "size": len(content)}}
+        return entry | {
+            "blobId": "f" * 40,
+            "lfs": {"sha256": sha256, "size": len(content), "pointerSize": 130},
+        }
 
 
 class _Handler(BaseHTTPRequestHandler):
     hub: HubServer
     protocol_version = "HTTP/1.1"
 
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
         self.hub.asked.append(path)
         self.hub.tokens[path] = self.headers.get("Authorization", "")
         resolve = f"/{self.hub.name}/resolve/{COMMIT}/"
-        if self.path == f"/api/models/{self.hub.name}/revision/main?blobs=true":
+        api = f"/api/models/{self.hub.name}"
+        if path in (api, f"{api}/revision/{COMMIT}"):
             self._answer(200, json.dumps(self.hub.listing()).encode(), name="listing")
         elif path.startswith(resolve):
             self._file(path.removeprefix(resolve))
         elif path.startswith("/cdn/"):
             self._large(path.removeprefix("/cdn/"))
         else:
-            self._answer(404, b"{}")
+            self._answer(404, b"{}", **{"X-Error-Code": "RepoNotFound"})
 
     def _file(self, name: str) -> None:
         content = (self.hub.folder / name).read_bytes()
+        tag = f'"{hashlib.sha1(content, usedforsecurity=False).hexdigest()}"'
+        about = {"X-Repo-Commit": COMMIT, "ETag": tag, "X-Linked-ETag": tag}
+        about["X-Linked-Size"] = str(len(content))
         if len(content) < LARGE:
-            self._answer(200, self._served(name, content), name=name)
+            self._answer(200, content, name=name, **about)
             return
         # A redirect to another host, or so it looks: no token may follow.
         location = f"{self.hub.url.replace('127.0.0.1', 'localhost')}/cdn/{name}"
-        self._answer(302, b"", Location=self.hub.redirect or location)
+        self._answer(302, b"", Location=location, **about)
 
     def _large(self, name: str) -> None:
-        content = self._served(name, (self.hub.folder / name).read_bytes())
+        content = (self.hub.folder / name).read_bytes()
         asked = self.headers.get("Range", "")
         start = int(asked.removeprefix("bytes=").partition("-")[0]) if asked else 0
         self.hub.ranges.append(start)
@@ -107,9 +113,6 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(206 if start else 200, whole, name=name)
 
-    def _served(self, name: str, content: bytes) -> bytes:
-        return bytes([content[0] ^ 1]) + content[1:] if name in self.hub.spoiled else content
-
     def _answer(self, status: int, body: bytes, name: str = "", **headers: str) -> None:
         endless = name in self.hub.endless
         self.send_response(status)
@@ -118,6 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not endless:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        if self.command == "HEAD":
+            return
         self.wfile.write(body)
         self.close_connection = endless
         with suppress(OSError):  # nobody listens any more

@@ -1,4 +1,4 @@
-"""A folder's ONNX export, run by onnxruntime and tokenizers: no torch."""
+"""A folder's ONNX export, run by onnxruntime and tokenizers: no torch. In the models' program."""
 
 from __future__ import annotations
 
@@ -6,48 +6,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ....errors import EmbeddingFailed
-from ..native_probe import NativeProbe
-from .model_layout import ModelLayout, Pooling, onnx_layout
+from .layout import ModelLayout, onnx_layout
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from ..ports import Vectors
-    from .prompts import Prompts
-
-    type Tokens = NDArray[np.float32]
-    """Of one text, shape ``(tokens, dim)``."""
-
-ONNX_TRIED: Final = Path(__file__).with_name("try_onnx.py")
-"""The program that a NativeProbe of onnxruntime runs."""
+    from ..ports import Vector, Vectors
 
 _SENTENCE: Final = "sentence_embedding"
 _QUIET: Final = 4
 """Fatal errors alone: the others are raised, too."""
 
 
-def open_onnx(folder: Path, name: str, native: NativeProbe | None = None) -> OnnxModel | None:
+def open_onnx(folder: Path, name: str) -> OnnxModel | None:
     """The folder's export; None if there is none that can be run without its other modules.
 
-    Raises:
-        EmbeddingFailed: ``native``, onnxruntime would end the process; ``no_onnxruntime``.
-        Exception: whatever onnxruntime and tokenizers raise over files that are broken.
+    Raises whatever onnxruntime and tokenizers raise over files that are broken.
     """
     layout = onnx_layout(folder, name)
-    if layout is None:
-        return None
-    if native is not None and (refusal := native.refusal()):
-        raise EmbeddingFailed(f"native: {refusal}")
-    try:
-        import onnxruntime  # noqa: F401  (imported here, so that only this can mean its absence)
-        import tokenizers  # noqa: F401
-    except Exception as error:
-        what = error.name if isinstance(error, ModuleNotFoundError) else type(error).__name__
-        raise EmbeddingFailed(f"no_onnxruntime: {what}") from error
-    model = OnnxModel(layout)
-    return model if model.is_whole else None
+    model = None if layout is None else OnnxModel(layout)
+    return model if model is not None and model.is_whole else None
 
 
 class OnnxModel:
@@ -66,7 +42,10 @@ class OnnxModel:
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(layout.max_tokens)
         self._session = _session(layout.folder / layout.graph)
-        self._inputs = {one.name: _number(one.type) for one in self._session.get_inputs()}
+        self._inputs = {
+            one.name: "int32" if "int32" in one.type else "int64"
+            for one in self._session.get_inputs()
+        }
         outputs = self._session.get_outputs()
         names = [one.name for one in outputs]
         self._output = _SENTENCE if _SENTENCE in names else names[0]
@@ -77,20 +56,19 @@ class OnnxModel:
     @property
     def is_whole(self) -> bool:
         """Whether graph and pooling are all that makes a vector."""
-        return self._pooled or self._layout.pooling is not None
+        return self._pooled or bool(self._layout.pooling)
 
     @property
-    def prompts(self) -> Prompts:
-        return self._layout.prompts
+    def how(self) -> str:
+        """What else than its files decides on the vectors."""
+        layout = self._layout
+        return f"{tuple(layout.prompts)} {layout.graph} {layout.pooling} {layout.max_tokens}"
 
-    @property
-    def variant(self) -> str:
-        return self._layout.variant
-
-    def encode(self, texts: Sequence[str], prompt: str) -> Vectors:
+    def encode(self, texts: Sequence[str], is_query: bool) -> Vectors:
         """Rows of any length; of zeros for a text that has no token."""
         import numpy as np
 
+        prompt = self._layout.prompts.query if is_query else self._layout.prompts.document
         rows = np.zeros((len(texts), self._dim), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             whole = prompt + text
@@ -99,7 +77,7 @@ class OnnxModel:
                 row[:] = self._vector(tokens.ids, tokens.type_ids)
         return rows
 
-    def _vector(self, ids: Sequence[int], types: Sequence[int]) -> Vectors:
+    def _vector(self, ids: Sequence[int], types: Sequence[int]) -> Vector:
         import numpy as np
 
         known = {
@@ -110,36 +88,32 @@ class OnnxModel:
         }
         feed = {name: np.array([known[name]], dtype=kind) for name, kind in self._inputs.items()}
         (answer,) = self._session.run([self._output], feed)
-        found = answer[0].astype(np.float32)
-        return found if self._pooled else _pooled(found, self._layout.pooling or Pooling.MEAN)
+        found: Vectors = answer[0].astype(np.float32)
+        return found if self._pooled else _pooled(found, self._layout.pooling)
+
+
+def _pooled(tokens: Vectors, pooling: str) -> Vector:
+    """The vectors of tokens, shape ``(tokens, dim)``, as one."""
+    vector: Vector
+    match pooling:
+        case "cls":
+            vector = tokens[0]
+        case "lasttoken":
+            vector = tokens[-1]
+        case "max":
+            vector = tokens.max(axis=0)
+        case _:
+            vector = tokens.mean(axis=0)
+    return vector
 
 
 def _session(graph: Path) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = _QUIET
     options.enable_cpu_mem_arena = False  # it would keep the memory of the longest text for good
     return onnxruntime.InferenceSession(
         str(graph), sess_options=options, providers=["CPUExecutionProvider"]
     )
-
-
-def _number(kind: str) -> str:
-    return "int32" if "int32" in kind else "int64"
-
-
-def _pooled(tokens: Tokens, pooling: Pooling) -> Vectors:
-    vector: Vectors
-    match pooling:
-        case Pooling.CLS:
-            vector = tokens[0]
-        case Pooling.LAST:
-            vector = tokens[-1]
-        case Pooling.MAX:
-            vector = tokens.max(axis=0)
-        case Pooling.MEAN:
-            vector = tokens.mean(axis=0)
-    return vector

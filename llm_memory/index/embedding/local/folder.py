@@ -1,0 +1,157 @@
+"""The files of a local model: which of them are needed, where they lie, whether they changed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+TOKENIZER: Final = "tokenizer.json"
+
+_WHOLE_BELOW: Final = 1 << 20
+"""Bytes: a configuration is hashed whole, weights by their size and both ends."""
+_END: Final = 1 << 16
+_HUB_NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", re.ASCII)
+"""Nothing in it means anything to a file system or in an address."""
+_GRAPHS: Final = ("model_quantized.onnx", "model.onnx", "model_int8.onnx", "model_uint8.onnx")
+"""What one would choose for a CPU, the best first: eight bits are as good and a quarter as long."""
+_LAST_GRAPHS: Final = ("fp16", "O4", "q4", "bnb4")
+"""Made for other machines, or too coarse."""
+_CONFIGURATION: Final = frozenset(
+    {
+        *("config.json", "config_sentence_transformers.json", "modules.json", TOKENIZER),
+        *("sentence_bert_config.json", "special_tokens_map.json", "tokenizer_config.json"),
+    }
+)
+_RUN_BY_US: Final = frozenset({"Transformer", "Pooling", "Normalize"})
+_WEIGHTS: Final = (".safetensors", ".bin")
+_BESIDE_WEIGHTS: Final = (".json", ".txt", ".model")
+_KINDS: Final = (*_WEIGHTS, *_BESIDE_WEIGHTS, ".vocab", ".onnx", ".onnx_data", ".data")
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is one; False for what can be no path, or must not be looked at."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def folder_of(name_or_folder: str, fetched: Path) -> Path | None:
+    """The folder of a model that was named, or was ``fetched``; None where it is not there."""
+    with contextlib.suppress(RuntimeError):  # ~somebody, whom this machine does not know
+        if is_folder(folder := Path(name_or_folder).expanduser()):
+            return folder
+    if is_hub_name(name_or_folder) and is_folder(own := fetched_folder(name_or_folder, fetched)):
+        return own
+    return None
+
+
+def fetched_folder(name: str, fetched: Path) -> Path:
+    """Where a download puts a model."""
+    return fetched / name.replace("/", "--")
+
+
+def is_hub_name(name: str) -> bool:
+    """``model`` or ``owner/model`` as hubs allow them, and nothing that looks like a path."""
+    return _HUB_NAME.fullmatch(name) is not None
+
+
+def best_graph(names: Iterable[str]) -> str | None:
+    """Of the ONNX files of a repository or a folder; None if there is none that is a model's."""
+    found = [name for name in names if _is_graph(PurePosixPath(name))]
+    return min(found, key=_rank, default=None)
+
+
+def _is_graph(path: PurePosixPath) -> bool:
+    is_model = path.name.startswith("model") and path.suffix == ".onnx"
+    return is_model and str(path.parent) in {".", "onnx"}
+
+
+def _rank(name: str) -> tuple[int, int, str]:
+    file = PurePosixPath(name).name
+    last = any(mark in file for mark in _LAST_GRAPHS)
+    known = _GRAPHS.index(file) if file in _GRAPHS else len(_GRAPHS) + last
+    return known, name.count("/"), name
+
+
+def exported_graph(folder: Path) -> str | None:
+    """The ONNX export to run, below the folder; None without one, or without its tokenizer."""
+    if not (folder / TOKENIZER).is_file():
+        return None
+    places = (folder, folder / "onnx")
+    return best_graph(
+        p.relative_to(folder).as_posix() for one in places for p in one.glob("*.onnx")
+    )
+
+
+def other_modules(modules: Any) -> bool:
+    """Whether a ``modules.json`` names what is more than a transformer, pooling and length one."""
+    if not isinstance(modules, list):
+        return False
+    kinds = {str(m.get("type", "")).rpartition(".")[2] for m in modules if isinstance(m, dict)}
+    return not kinds <= _RUN_BY_US
+
+
+def needed(names: Collection[str], modules: Any, *, torch: bool) -> list[str]:
+    """The files to fetch of those there are; none where nothing of it could be run here.
+
+    Args:
+        names: Of all files.
+        modules: The content of ``modules.json``.
+        torch: Whether sentence-transformers could read weights.
+    """
+    graph = best_graph(names)
+    if graph and TOKENIZER in names and not (torch and other_modules(modules)):
+        return sorted(
+            name
+            for name in names
+            if name in _CONFIGURATION
+            or name.endswith("_Pooling/config.json")
+            or name == graph
+            or name.startswith((f"{graph}_", f"{graph}."))  # weights that lie beside it
+        )
+    weights = next((kind for kind in _WEIGHTS if any(n.endswith(kind) for n in names)), None)
+    if weights is None or not torch:
+        return []
+    others = ("onnx/", "openvino/")
+    kinds = (weights, *_BESIDE_WEIGHTS)
+    return sorted(name for name in names if name.endswith(kinds) and not name.startswith(others))
+
+
+def first_model(folder: Path, *, torch: bool) -> Path | None:
+    """The first folder below that holds a model: an ONNX export, or where sentence-transformers is
+    installed, what has a ``config.json`` or ``modules.json``. What cannot be read is passed over.
+    """
+    with contextlib.suppress(OSError):
+        for path in sorted(folder.iterdir()) if is_folder(folder) else ():
+            with contextlib.suppress(OSError):
+                told = torch and any((path / n).is_file() for n in ("modules.json", "config.json"))
+                if told or exported_graph(path) is not None:
+                    return path
+    return None
+
+
+def content_revision(folder: Path, how: str) -> str:
+    """16 hexadecimal digits: another model, or the same run in another way, gives others.
+
+    Hashed are ``how``, the relative names of configuration, vocabulary and weight files and their
+    content, of files above 1 MiB the size and 64 KiB at either end.
+    """
+    digest = hashlib.sha256(how.encode())
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in relative.parts)
+        if hidden or path.suffix not in _KINDS or not path.is_file():
+            continue
+        size = path.stat().st_size
+        digest.update(f"{relative.as_posix()}\0{size}\0".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(size if size <= _WHOLE_BELOW else _END))
+            if size > _WHOLE_BELOW:
+                file.seek(-_END, 2)
+                digest.update(file.read(_END))
+    return digest.hexdigest()[:16]

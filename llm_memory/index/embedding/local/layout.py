@@ -1,0 +1,157 @@
+"""How a model's folder is to be run, by its own files; what they do not say, by the family of its
+name (``families.json``, from the models' cards). Blocks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from .folder import exported_graph, other_modules
+
+_MOST_TOKENS: Final = 512
+"""Models that read thousands take gigabytes for it; what a memory is about stands in these."""
+POOLINGS: Final = ("mean", "cls", "lasttoken", "max")
+"""How the vectors of a text's tokens become one; named as sentence-transformers names them."""
+_OLD_NAMES: Final = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    # Its vector is the mean's, but for the length, which is one in the end.
+    "pooling_mode_mean_sqrt_len_tokens": "mean",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+_QUERY_NAMES: Final = ("query", "retrieval_query", "search_query", "Retrieval-query")
+_DOCUMENT_NAMES: Final = (
+    *("document", "passage", "retrieval_document", "search_document", "Retrieval-document"),
+    "corpus",
+)
+
+
+class Prompts(NamedTuple):
+    """Put in front of a text; may be empty."""
+
+    query: str
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLayout:
+    """An ONNX export.
+
+    Attributes:
+        graph: Below the folder.
+        pooling: Of the tokens' vectors, one of ``POOLINGS``; empty where that takes more, so that
+            only a graph which does it all itself can be run.
+        max_tokens: Longer texts are cut.
+        lower_case: Texts are lower-cased before the tokenizer sees them.
+    """
+
+    folder: Path
+    graph: str
+    pooling: str
+    prompts: Prompts
+    max_tokens: int
+    lower_case: bool
+
+
+def onnx_layout(folder: Path, name: str) -> ModelLayout | None:
+    """Of the folder's ONNX export; None without one, or without ``tokenizer.json``.
+
+    Args:
+        folder: A model's folder.
+        name: As configured, for what the files do not say.
+
+    Raises:
+        ValueError: a file is no JSON.
+    """
+    graph = exported_graph(folder)
+    if graph is None:
+        return None
+    config = _table(folder / "config.json")
+    family = f"{Path(name).name} {config.get('_name_or_path', '')}"
+    sentences = _table(folder / "config_sentence_transformers.json")
+    reading = _table(folder / "sentence_bert_config.json")
+    prompts = sentences.get("prompts")
+    limits = (
+        reading.get("max_seq_length"),
+        _table(folder / "tokenizer_config.json").get("model_max_length"),
+        config.get("max_position_embeddings"),
+    )
+    return ModelLayout(
+        folder,
+        graph,
+        _pooling(folder, family),
+        prompts_of(
+            prompts if isinstance(prompts, dict) else {},
+            sentences.get("default_prompt_name"),
+            family,
+        ),
+        min([_MOST_TOKENS, *(int(n) for n in limits if isinstance(n, int | float) and n > 0)]),
+        bool(reading.get("do_lower_case")),
+    )
+
+
+def _pooling(folder: Path, family: str) -> str:
+    if other_modules(_json(folder / "modules.json")):
+        return ""
+    pooling = _table(folder / "1_Pooling" / "config.json")
+    if not pooling:
+        return _of_family(family, "pooling") or "mean"
+    modes = pooling.get("pooling_mode") or [
+        mode for old, mode in _OLD_NAMES.items() if pooling.get(old)
+    ]
+    mode = modes[0] if isinstance(modes, list) and len(modes) == 1 else modes
+    return mode if mode in POOLINGS and pooling.get("include_prompt") is not False else ""
+
+
+def prompts_of(
+    defined: Mapping[str, str | None], default_name: str | None, model_name: str
+) -> Prompts:
+    """The model's own prompts; else those of its family; else none.
+
+    Args:
+        defined: ``SentenceTransformer.prompts``; a name may be there without a prompt.
+        default_name: ``SentenceTransformer.default_prompt_name``.
+        model_name: As configured, for the family.
+    """
+    default = (defined.get(default_name) if default_name else None) or ""
+    query, document = (
+        next((prompt for name in names if (prompt := defined.get(name))), "")
+        for names in (_QUERY_NAMES, _DOCUMENT_NAMES)
+    )
+    if query or document or default:
+        return Prompts(query or default, document or default)
+    return Prompts(_of_family(model_name, "query"), _of_family(model_name, "document"))
+
+
+def _of_family(name: str, what: str) -> str:
+    """Of the first family whose parts all stand in the name; empty where it says nothing."""
+    lowered = name.lower()
+    for family in _families():
+        if all(part in lowered for part in family["all_of"]):
+            return str(family.get(what, ""))
+    return ""
+
+
+@cache
+def _families() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _json(Path(__file__).with_name("families.json"))
+    return found
+
+
+def _table(path: Path) -> Mapping[str, Any]:
+    content = _json(path)
+    return content if isinstance(content, dict) else {}
+
+
+def _json(path: Path) -> Any:
+    """None where there is no such file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None

