@@ -3,11 +3,11 @@ and they are cut again. It knows neither ids nor paths."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -24,17 +24,24 @@ from .records import WordRecord, word_record
 _VERSION: Final = "3"
 """Of the tokens, with the digest of the dictionary behind it. Anything that changes a token changes
 one of the two, and texts are cut again."""
-_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS cut (
-    place TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT NOT NULL DEFAULT '',
-    text TEXT NOT NULL DEFAULT '', context TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (place, hash)) WITHOUT ROWID
-"""
+_SCHEMA: Final = Schema(
+    1,
+    """
+    CREATE TABLE IF NOT EXISTS cut (
+        place TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT NOT NULL DEFAULT '',
+        text TEXT NOT NULL DEFAULT '', context TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (place, hash)) WITHOUT ROWID
+    """,
+)
 _FIND: Final = """
-SELECT hash, text, context FROM cut
-WHERE place = ? AND kind = ? AND hash IN (SELECT value FROM json_each(?))
+SELECT place, hash, text, context FROM json_each(?)
+JOIN cut ON place = json_extract(value, '$[0]') AND hash = json_extract(value, '$[1]')
+WHERE kind = ?
 """
 _FORGET: Final = "DELETE FROM cut WHERE place = ? AND hash = ?"
+
+type TextKey = tuple[str, str]
+"""The place of a record, and its content hash."""
 
 
 class Tokens(NamedTuple):
@@ -49,10 +56,6 @@ class Tokens(NamedTuple):
         return Counter(self.text.split()), Counter(self.context.split())
 
 
-type TextKey = tuple[str, str]
-"""The place of a record, and its content hash."""
-
-
 def tokens_of(record: WordRecord, tokenizer: Tokenizer) -> Tokens:
     """Cut into words now."""
     tokens = tokenizer.tokens
@@ -64,19 +67,24 @@ def cut(
 ) -> list[tuple[WordRecord, Tokens]]:
     """The records of some passages with their words, as they were cut before or now. Blocks; never
     fails. Without a cache no disk is waited for."""
-    records = [word_record(passage) for passage in cooperative(passages)]
     words = tokenizer.dictionary()
     kind = f"{_VERSION}-{'characters' if words is None else words.source.hex()}"
-    keys = [(record.key.scope, record.content_hash) for record in records]
-    known = {} if cache is None else cache.get(kind, keys)
-    new: dict[TextKey, Tokens] = {}
-    for key, record in cooperative(zip(keys, records, strict=True)):
-        if key not in known:
-            new[key] = tokens_of(record, tokenizer)
+    records = [word_record(passage) for passage in cooperative(passages)]
+    known = {} if cache is None else cache.get(kind, map(text_key, records))
+    new = {
+        text_key(record): tokens_of(record, tokenizer)
+        for record in cooperative(records)
+        if text_key(record) not in known
+    }
     if cache is not None and new:
         cache.put(kind, new)
     known |= new
-    return [(record, known[key]) for key, record in zip(keys, records, strict=True)]
+    return [(record, known[text_key(record)]) for record in records]
+
+
+def text_key(record: WordRecord) -> TextKey:
+    """By which its words are kept."""
+    return record.key.scope, record.content_hash
 
 
 class CutTexts:
@@ -87,21 +95,16 @@ class CutTexts:
         self._path = path
         self._lock = threading.Lock()
         self._is_begun = False
-        self._file = SqliteFile(path, Schema(1, _TABLES), can_be_made_again=True)
+        self._file = SqliteFile(path, _SCHEMA, can_be_made_again=True)
         self._is_doubtful = False
         """Something failed: what was to be forgotten may still stand there."""
 
     def get(self, kind: str, keys: Iterable[TextKey]) -> dict[TextKey, Tokens]:
         """Those of ``kind``, which names what cut them."""
-        hashes: dict[str, list[str]] = defaultdict(list)
-        for place, content_hash in keys:
-            hashes[place].append(content_hash)
-        found: dict[TextKey, Tokens] = {}
+        found: list[tuple[str, ...]] = []
         with self._as_a_cache() as file:
-            for place, some in hashes.items():
-                for content_hash, *texts in file.rows(_FIND, (place, kind, json.dumps(some))):
-                    found[place, content_hash] = Tokens(*texts)
-        return found
+            found = file.rows(_FIND, (json.dumps([*keys]), kind))
+        return {(place, hashed): Tokens(text, context) for place, hashed, text, context in found}
 
     def put(self, kind: str, texts: Mapping[TextKey, Tokens]) -> None:
         """Add, or replace what another kind has cut."""
@@ -124,21 +127,20 @@ class CutTexts:
         """Leave no byte of what was forgotten; where that cannot be, nothing at all. Raises
         IndexUnavailable."""
         with self._as_a_cache() as file:
-            if not self._is_doubtful:
-                file.checkpoint_wal()
-                return
-        with self._lock:
-            self._file.close()
-            try:
-                remove(self._path)
-            except OSError as error:
-                raise IndexUnavailable(str(error), code="busy") from error
-            self._is_begun = self._is_doubtful = False
+            file.checkpoint_wal()
+        if self._is_doubtful:
+            with self._lock:
+                self._file.close()
+                try:
+                    remove(self._path)
+                except OSError as error:
+                    raise IndexUnavailable(str(error), code="busy") from error
+                self._is_begun = self._is_doubtful = False
 
-    @contextlib.contextmanager
+    @contextmanager
     def _as_a_cache(self) -> Iterator[SqliteFile]:
         """What fails inside is left."""
-        with self._lock, contextlib.suppress(StateUnavailable):  # told at the first call
+        with self._lock, suppress(StateUnavailable):  # told at the first call
             is_begun, self._is_begun = self._is_begun, True
             if not is_begun:
                 self._file.open()

@@ -1,4 +1,5 @@
-"""In which documents a term stands, as sorted arrays. Only numbers: who they are, ``words`` knows.
+"""In which documents a term stands, as sorted arrays. A document is a number here: ``words`` knows
+whose it is.
 
 A posting is one whole number: from its highest bits down the term's number, the document's (24
 bits), and how often the term stands in the text and in the context (8 bits each).
@@ -7,56 +8,41 @@ bits), and how often the term stands in the text and in the context (8 bits each
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
 from .scoring import Ints, Postings
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 _BLOCK: Final = 8192
 """Neighbouring documents whose postings lie together: so few are written anew with each change."""
-_COUNT: Final = 8
-_MOST: Final = 255
-_DOCUMENT: Final = 16
-_DOCUMENTS: Final = (1 << 24) - 1
-_TERM: Final = 40
+_COUNT, _DOCUMENT, _TERM = 8, 16, 40
+_MOST: Final = (1 << _COUNT) - 1
+_DOCUMENTS: Final = (1 << _TERM - _DOCUMENT) - 1
 
 type Counts = tuple[Counter[str], Counter[str]]
 """How often each token stands in a text, and in what stands around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostingLists:
+class PostingLists(NamedTuple):
     """Blocks of ``_BLOCK`` documents, each a sorted array: what a term has there is a slice of it.
+    Nothing of it ever changes but ``numbers``, which grows: it is read without a lock."""
 
-    Nothing of it is ever changed but ``numbers``, which grows: it is read without a lock.
-    """
-
-    numbers: dict[str, int] = field(default_factory=dict)  # of each term
+    numbers: dict[str, int]  # of each term
     blocks: tuple[Ints, ...] = ()
 
-    def rewritten(self, new: Sequence[tuple[int, Counts]], gone: Collection[int]) -> PostingLists:
-        """Without what documents that are ``gone`` had, and then with ``new`` ones."""
+    def without(self, documents: Collection[int]) -> PostingLists:
+        """They hold nothing any more."""
         import numpy as np
 
-        added = self._packed(new)
-        away = np.array(gone, dtype=np.int64)
-        changed = np.array([number for number, _ in new], dtype=np.int64)
+        gone = np.array([*documents], dtype=np.int64)
         blocks = list(self.blocks)
-        for at in np.unique(np.concatenate([away, changed]) // _BLOCK).tolist():
-            blocks += [added[:0]] * (at + 1 - len(blocks))
-            kept, own = blocks[at], added[_documents(added) // _BLOCK == at]
-            if len(away):
-                kept = kept[~np.isin(_documents(kept), away)]
-            blocks[at] = np.insert(kept, kept.searchsorted(own), own)
-        return PostingLists(self.numbers, tuple(blocks))
+        for at in np.unique(gone // _BLOCK).tolist():
+            blocks[at] = blocks[at][~np.isin(_documents(blocks[at]), gone)]
+        return self._replace(blocks=tuple(blocks))
 
-    def _packed(self, rows: Sequence[tuple[int, Counts]]) -> Ints:
-        """The postings of some documents, sorted."""
+    def holding(self, rows: Sequence[tuple[int, Counts]]) -> PostingLists:
+        """With what documents hold that held nothing before."""
         import numpy as np
 
         columns: list[list[int]] = [[], [], [], []]
@@ -67,32 +53,23 @@ class PostingLists:
             columns[1] += [document] * len(terms)
             columns[2] += [text.get(term, 0) for term in terms]
             columns[3] += [context.get(term, 0) for term in terms]
-        number, place, said, around = (np.array(column, dtype=np.int64) for column in columns)
-        stands = np.minimum(said, _MOST) << _COUNT | np.minimum(around, _MOST)
-        return np.sort(number << _TERM | place << _DOCUMENT | stands)
+        number, document, said, around = (np.array(one, dtype=np.int64) for one in columns)
+        counts = np.minimum(said, _MOST) << _COUNT | np.minimum(around, _MOST)
+        added = np.sort(number << _TERM | document << _DOCUMENT | counts)
+        blocks = list(self.blocks)
+        for at in np.unique(_documents(added) // _BLOCK).tolist():
+            blocks += [added[:0]] * (at + 1 - len(blocks))
+            own = added[_documents(added) // _BLOCK == at]
+            blocks[at] = np.insert(blocks[at], blocks[at].searchsorted(own), own)
+        return self._replace(blocks=tuple(blocks))
 
     def terms_of(self, documents: Ints) -> set[str]:
-        """All that these documents hold."""
+        """All that some documents hold."""
         import numpy as np
 
         names = list(self.numbers)
-        blocks = [self.blocks[at] for at in np.unique(documents // _BLOCK).tolist()]
-        held = [block[np.isin(_documents(block), documents)] >> _TERM for block in blocks]
+        held = (one[np.isin(_documents(one), documents)] >> _TERM for one in self.blocks)
         return {names[number] for some in held for number in some.tolist()}
-
-    def standing(self, terms: Sequence[str], first: int) -> Iterator[tuple[int, Ints]]:
-        """The place of a term among ``terms``, and postings of it, whose documents are numbered
-        from ``first`` on."""
-        import numpy as np
-
-        known = {at: self.numbers[term] for at, term in enumerate(terms) if term in self.numbers}
-        low = np.array([*known.values()], dtype=np.int64) << _TERM
-        high = low + (1 << _TERM)
-        for block in self.blocks:
-            ends = zip(known, low, block.searchsorted(low), block.searchsorted(high), strict=True)
-            for at, least, begin, end in ends:
-                if begin < end:
-                    yield at, block[begin:end] - least + (first << _DOCUMENT)
 
 
 def found(lists: Sequence[tuple[int, PostingLists]], terms: Sequence[str]) -> Postings:
@@ -101,17 +78,17 @@ def found(lists: Sequence[tuple[int, PostingLists]], terms: Sequence[str]) -> Po
     import numpy as np
 
     standing: list[list[Ints]] = [[] for _ in terms]
-    for first, one in lists:
-        for at, some in one.standing(terms, first):
-            standing[at].append(some)
-    rows = np.repeat(np.arange(len(terms)), [sum(map(len, some)) for some in standing])
-    one_by_one = np.concatenate([np.zeros(0, dtype=np.int64), *chain.from_iterable(standing)])
-    return Postings(
-        rows,
-        one_by_one >> _DOCUMENT,
-        (one_by_one >> _COUNT & _MOST).astype(np.float64),
-        (one_by_one & _MOST).astype(np.float64),
-    )
+    for first, (numbers, blocks) in lists:
+        known = {at: numbers[term] for at, term in enumerate(terms) if term in numbers}
+        low = np.array([*known.values()], dtype=np.int64) << _TERM
+        for block in blocks:
+            begins, ends = block.searchsorted(low), block.searchsorted(low + (1 << _TERM))
+            for at, least, begin, end in zip(known, low, begins, ends, strict=True):
+                standing[at].append(block[begin:end] - least + (first << _DOCUMENT))
+    row = np.repeat(np.arange(len(terms)), [sum(map(len, some)) for some in standing])
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *chain.from_iterable(standing)])
+    text, context = (every >> _COUNT & _MOST).astype(float), (every & _MOST).astype(float)
+    return Postings(row, every >> _DOCUMENT, text, context)
 
 
 def _documents(postings: Ints) -> Ints:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from ..text import stop_words
+from ..text.data import words_of
+from ..text.english import stem
 from ..text.scripts import Script, script_of
 from ..text.tokenizer import Tokenizer
 from .records import WordQuery
 from .scoring import AROUND, BEFORE, CARRIED, MOST, coverage
-from .word_weights import says
 
 if TYPE_CHECKING:
     from .scoring import Documents, Flags, Ints, Postings
@@ -22,11 +24,43 @@ CHARACTER: Final = 2.25
 HAN_WORD: Final = 0.75
 """A Han word, which brings its characters along."""
 WORD: Final = 6.0
-"""Any other word, times what it says wherever it stands: 0.1 to 0.9, see ``word_weights``."""
+"""Any other word, times what it ``says``."""
 RARITY: Final = 0.35
 """The power of the inverse document frequency. Less than 1, because a rare word of a question is as
 often one that the answer puts in another way as one that it must hold."""
 _MANY: Final = 100
+_FUNCTION_WORDS: Final = frozenset(map(stem, stop_words.ENGLISH))
+_COMMON_ENGLISH: Final = frozenset(map(stem, words_of("common_english")))
+_FUNCTION_WORD, _COMMON = 0.1, 0.38
+_LATIN: Final = (0.51, 0.06, 0.85)  # the least, more per letter, at most: long words are rarer
+_DIGITS: Final = (0.4, 0.6, 0.9)  # one digit, two, more: a port or a year says more than a 3
+_HIRAGANA: Final = (0.05, 0.25)  # single character, bigram: mostly endings and particles
+_KATAKANA_OR_HANGUL: Final = (0.1, 0.45)
+_OTHER: Final = 0.7
+
+
+def says(token: str) -> float:
+    """How much a word of another script than Han says, wherever it stands: above 0 and below 1.
+
+    Static on purpose, beside the frequencies among the memories: a chat in English has more words
+    of no subject than a list of stop words holds, and a small scope cannot tell them by counting.
+    """
+    match script_of(token):
+        case Script.DIGIT:
+            return _DIGITS[min(len(token), 3) - 1]
+        case Script.LATIN if token in _FUNCTION_WORDS:
+            return _FUNCTION_WORD
+        case Script.LATIN if token in _COMMON_ENGLISH:
+            return _COMMON
+        case Script.LATIN:
+            least, per_letter, most = _LATIN
+            return min(most, least + per_letter * len(token))
+        case Script.HIRAGANA:
+            return _HIRAGANA[len(token) > 1]
+        case Script.KATAKANA | Script.HANGUL:
+            return _KATAKANA_OR_HANGUL[len(token) > 1]
+        case _:
+            return _OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +111,7 @@ class Question:
             elif len(term) > 2 or (dictionary is not None and dictionary.look(term)):
                 factors[term] = HAN_WORD
             # Two characters that are no word stand side by side by chance.
-        others = sorted((term for term in before if term not in set(terms)), key=says, reverse=True)
+        others = sorted((term for term in before if term not in terms), key=says, reverse=True)
         return cls(terms, factors, about, tuple(others), persons)
 
     def counted(self) -> list[float]:

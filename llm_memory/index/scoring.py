@@ -124,9 +124,7 @@ def scores(documents: Documents, tokens: Postings, counted: Floats) -> Floats:
     living = max(int(alive.sum()), 1)
     text = _bm25(tokens, tokens.text, documents.text, living, counted)
     both = _bm25(tokens, tokens.text + tokens.context, documents.total, living, counted)
-    length = np.bincount(documents.session, documents.text)
-    in_sessions = tokens._replace(document=documents.session[tokens.document])
-    around = _best_is_one(_in_sessions(in_sessions, length, counted))[documents.session]
+    around = _best_is_one(_in_sessions(tokens, documents, counted))[documents.session]
     own = _best_is_one(text)
     shared = documents.follows * around + (1 - documents.follows) * own
     # Where records do not follow from one another, what was said before is half of it chance.
@@ -244,44 +242,32 @@ def follows(session: Ints, living: Ints, tokens: Postings) -> float:
     return float(np.clip((shared / by_chance - low) / (high - low), 0.0, 1.0))
 
 
-def _bm25(tokens: Postings, counts: Floats, lengths: Floats, among: int, counted: Floats) -> Floats:
-    """Shape ``(N,)`` of a field with these ``lengths``, in which tokens stand ``counts`` times."""
+def _in_sessions(tokens: Postings, documents: Documents, counted: Floats) -> Floats:
+    """BM25 of each session, as if it were one text."""
     import numpy as np
 
-    weight = counted * _rarity(among, np.bincount(tokens.row[counts > 0], minlength=len(counted)))
-    pace = _pace(lengths, among)[tokens.document]
-    gained = weight[tokens.row] * counts / (counts + pace)
-    return np.bincount(tokens.document, gained, len(lengths))
-
-
-def _in_sessions(tokens: Postings, lengths: Floats, counted: Floats) -> Floats:
-    """The same of sessions, in which a token may stand in several documents."""
-    import numpy as np
-
+    lengths = np.bincount(documents.session, documents.text)
     among = max(int((lengths > 0).sum()), 1)
-    pace = _pace(lengths, among)
-    total = np.zeros(len(lengths))
-    ends = tokens.row.searchsorted(np.arange(len(counted) + 1)).tolist()
-    for share, begin, end in zip(counted.tolist(), ends, ends[1:], strict=False):
-        counts = np.bincount(tokens.document[begin:end], tokens.text[begin:end], len(lengths))
-        weight = share * _rarity(among, np.count_nonzero(counts))
-        total += weight * counts / (counts + pace)
-    return total
+    place = tokens.row * len(lengths) + documents.session[tokens.document]
+    counts = np.bincount(place, tokens.text)
+    (held,) = counts.nonzero()
+    row, session = np.divmod(held, len(lengths))
+    text = Postings(row, session, counts[held], counts[held])
+    return _bm25(text, text.text, lengths, among, counted)
 
 
-def _pace(lengths: Floats, among: int) -> Floats:
-    """``k1 * (1 - b + b * length / mean length)``: what a count is weighed against."""
-    mean = float(lengths.sum()) / among
-    pace: Floats = K1 * (1 - B + B * lengths / mean) if mean else lengths + K1
-    return pace
-
-
-def _rarity(among: int, holding: Ints) -> Floats:
-    """BM25's weight of terms, always above 0: ``(k1 + 1) * log(1 + (N - n + 0.5) / (n + 0.5))``."""
+def _bm25(tokens: Postings, counts: Floats, lengths: Floats, among: int, counted: Floats) -> Floats:
+    """Of a field with these ``lengths``, in which tokens stand ``counts`` times. A term's weight is
+    ``(k1 + 1) * log(1 + (N - n + 0.5) / (n + 0.5))``, always above 0; a count is weighed against
+    ``k1 * (1 - b + b * length / mean length)``."""
     import numpy as np
 
-    weight: Floats = np.log1p((among - holding + 0.5) / (holding + 0.5)) * (K1 + 1)
-    return weight
+    holding = np.bincount(tokens.row[counts > 0], minlength=len(counted))
+    weight = counted * (np.log1p((among - holding + 0.5) / (holding + 0.5)) * (K1 + 1))
+    mean = float(lengths.sum()) / among
+    pace = K1 * (1 - B + B * lengths / mean) if mean else lengths + K1
+    gained = weight[tokens.row] * counts / (counts + pace[tokens.document])
+    return np.bincount(tokens.document, gained, len(lengths))
 
 
 def _best_is_one(score: Floats) -> Floats:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from array import array
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import accumulate, batched
@@ -18,6 +18,7 @@ from ..models.passages import Key
 from ..models.scope import ScopeFilter
 from ..runtime.cooperative import cooperative
 from ..storage.imports import import_whole
+from ..text.overlap import content
 from ..text.tokenizer import Tokenizer
 from .cut_texts import Tokens, tokens_of
 from .postings import Counts, PostingLists, found
@@ -52,8 +53,8 @@ class _Part(NamedTuple):
 
 
 class _Place:
-    """Documents are numbered from 0. One that is changed keeps its number, and with it its place in
-    a tie; that of one which is dropped is given to the next."""
+    """Documents are numbered from 0. The number of one that is dropped is given to the next: what
+    is changed keeps its own, and with it its place in a tie."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -66,38 +67,37 @@ class _Place:
         self._text, self._around = array("d"), array("d")
         self._session, self._at = array("q"), array("d")
         self._sessions: dict[str, int] = {}
-        self._lists = PostingLists()
+        self._lists = PostingLists({})
         self._follows = 0.0
         self._measured = self._changes = 0
         self._part: _Part | None = None
 
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         """Add or replace; no id twice."""
+        ids = [record.key.memory_id for record, _ in rows]
+        lists = self._lists.without([self.numbers[one] for one in ids if one in self.numbers])
         new: list[tuple[int, Counts]] = []
-        replaced: list[int] = []
         for record, tokens in rows:
-            number = self.numbers.get(record.key.memory_id)
-            if number is None:
-                number = self._new_number(record.key.memory_id)
-            else:
-                replaced.append(number)
+            number = self._number_of(record.key.memory_id)
             new.append((number, counts := tokens.counted()))
+            self._hashes[number] = record.content_hash
             self._text[number], self._around[number] = (float(one.total()) for one in counts)
             self._session[number] = self._sessions.setdefault(record.session, len(self._sessions))
             self._at[number] = record.at
-            self._hashes[number] = record.content_hash
-        self._rewrite(new, replaced, len(rows))
+        self._changed(lists.holding(new), len(rows))
 
-    def _new_number(self, memory_id: str) -> int:
-        if not self._free:
-            self._free.append(len(self._ids))
-            self._ids.append(None)
-            self._hashes.append("")
-            for column in (self._text, self._around, self._session, self._at):
-                column.append(0)
-        number = self._free.pop()
-        self.numbers[memory_id], self._ids[number] = number, memory_id
-        return number
+    def _number_of(self, memory_id: str) -> int:
+        """Its own, else a new one."""
+        if memory_id not in self.numbers:
+            if not self._free:
+                self._free.append(len(self._ids))
+                self._ids.append(None)
+                self._hashes.append("")
+                for column in (self._text, self._around, self._session, self._at):
+                    column.append(0)
+            self.numbers[memory_id] = self._free.pop()
+            self._ids[self.numbers[memory_id]] = memory_id
+        return self.numbers[memory_id]
 
     def drop(self, ids: Collection[str]) -> None:
         """Unknown ones are ignored."""
@@ -107,14 +107,11 @@ class _Place:
             self._text[number] = self._around[number] = 0.0
             self._at[number] = inf  # nothing comes after it
         self._free += gone
-        self._rewrite((), gone, len(gone))
+        self._changed(self._lists.without(gone), len(gone))
 
-    def _rewrite(
-        self, new: Sequence[tuple[int, Counts]], gone: Collection[int], changes: int
-    ) -> None:
-        self._lists = self._lists.rewritten(new, gone)
+    def _changed(self, lists: PostingLists, changes: int) -> None:
+        self._lists, self._part = lists, None
         self._changes += changes
-        self._part = None
 
     def hashes(self) -> list[tuple[str, str]]:
         """Ids and content hashes."""
@@ -240,21 +237,18 @@ def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
     question = Question.read(tokenizer, replace(query, around=""))
     if not question.terms or not records:
         return [0.0] * len(records)
-    cut = [tokens_of(record, tokenizer).counted() for record in cooperative(records)]
+    cut = [tokens_of(record, tokenizer) for record in cooperative(records)]
     try:
         import numpy as np
     except ImportError:
-        return [_share(question.terms, *counts) for counts in cut]
-    text, around = (np.array([float(one.total()) for one in of]) for of in zip(*cut, strict=True))
-    alone, nothing = np.arange(len(cut)), np.zeros(len(cut))
-    documents = Documents(text, text + around, alone, alone * 0 - 1, nothing)
-    lists = PostingLists().rewritten(list(enumerate(cut)), ())
-    tokens = found([(0, lists)], question.terms)
-    return question.covered(documents, tokens, alone, carried=query.carried)
-
-
-def _share(terms: Sequence[str], text: Counter[str], around: Counter[str]) -> float:
-    return sum(term in text or term in around for term in terms) / len(terms)
+        wanted = content(query.subject)
+        return [len(wanted & content(one.text)) / max(len(wanted), 1) for one in records]
+    place = _Place("")
+    named = (replace(one, key=Key("", str(at))) for at, one in enumerate(records))
+    place.put(list(zip(named, cut, strict=True)))
+    part = place.look()
+    tokens = found([(0, part.lists)], question.terms)
+    return question.covered(part.documents, tokens, np.arange(len(cut)), carried=query.carried)
 
 
 def _need_numpy() -> None:

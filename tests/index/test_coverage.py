@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import tokens_of
-from astrbot_plugin_scoped_memory.llm_memory.index.question import Question
+from astrbot_plugin_scoped_memory.llm_memory.index.question import Question, says
 from astrbot_plugin_scoped_memory.llm_memory.index.records import WordQuery, WordRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.scoring import AROUND, LEAST, LONG, coverage
-from astrbot_plugin_scoped_memory.llm_memory.index.word_weights import says
 from astrbot_plugin_scoped_memory.llm_memory.index.words import Words, coverages
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
