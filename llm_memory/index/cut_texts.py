@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..log import logger
@@ -29,12 +29,12 @@ _SCHEMA: Final = Schema(
     """
     CREATE TABLE IF NOT EXISTS cut (
         place TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT NOT NULL DEFAULT '',
-        text TEXT NOT NULL DEFAULT '', context TEXT NOT NULL DEFAULT '',
+        tokens TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (place, hash)) WITHOUT ROWID
     """,
 )
 _FIND: Final = """
-SELECT place, hash, text, context FROM json_each(?)
+SELECT place, hash, tokens FROM json_each(?)
 JOIN cut ON place = json_extract(value, '$[0]') AND hash = json_extract(value, '$[1]')
 WHERE kind = ?
 """
@@ -44,22 +44,13 @@ type TextKey = tuple[str, str]
 """The place of a record, and its content hash."""
 
 
-class Tokens(NamedTuple):
-    """The tokens of a record in their order, with blanks between them: of its text, and of what
-    stands around it."""
-
-    text: str
-    context: str
-
-    def counted(self) -> tuple[Counter[str], Counter[str]]:
-        """How often each token stands in both."""
-        return Counter(self.text.split()), Counter(self.context.split())
+type Tokens = tuple[Mapping[str, int], Mapping[str, int]]
+"""How often each token stands in the text of a record, and in what stands around it."""
 
 
 def tokens_of(record: WordRecord, tokenizer: Tokenizer) -> Tokens:
     """Cut into words now."""
-    tokens = tokenizer.tokens
-    return Tokens(" ".join(tokens(record.text)), " ".join(tokens(record.context)))
+    return Counter(tokenizer.tokens(record.text)), Counter(tokenizer.tokens(record.context))
 
 
 def cut(
@@ -104,13 +95,14 @@ class CutTexts:
         found: list[tuple[str, ...]] = []
         with self._as_a_cache() as file:
             found = file.rows(_FIND, (json.dumps([*keys]), kind))
-        return {(place, hashed): Tokens(text, context) for place, hashed, text, context in found}
+        rows = ((place, hashed, *json.loads(both)) for place, hashed, both in cooperative(found))
+        return {(place, hashed): (text, context) for place, hashed, text, context in rows}
 
     def put(self, kind: str, texts: Mapping[TextKey, Tokens]) -> None:
         """Add, or replace what another kind has cut."""
-        rows = ((*key, kind, *tokens) for key, tokens in texts.items())
+        rows = [(*key, kind, json.dumps(one, ensure_ascii=False)) for key, one in texts.items()]
         with self._as_a_cache() as file:
-            file.write("INSERT OR REPLACE INTO cut VALUES (?, ?, ?, ?, ?)", rows)
+            file.write("INSERT OR REPLACE INTO cut VALUES (?, ?, ?, ?)", rows)
 
     def forget(self, place: str, hashes: Collection[str]) -> None:
         """They are no memory's words any more."""

@@ -7,11 +7,11 @@ bits), and how often the term stands in the text and in the context (8 bits each
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
+from .cut_texts import Tokens
 from .scoring import Ints, Postings
 
 _BLOCK: Final = 8192
@@ -19,9 +19,6 @@ _BLOCK: Final = 8192
 _COUNT, _DOCUMENT, _TERM = 8, 16, 40
 _MOST: Final = (1 << _COUNT) - 1
 _DOCUMENTS: Final = (1 << _TERM - _DOCUMENT) - 1
-
-type Counts = tuple[Counter[str], Counter[str]]
-"""How often each token stands in a text, and in what stands around it."""
 
 
 class PostingLists(NamedTuple):
@@ -31,18 +28,24 @@ class PostingLists(NamedTuple):
     numbers: dict[str, int]  # of each term
     blocks: tuple[Ints, ...] = ()
 
-    def without(self, documents: Collection[int]) -> PostingLists:
-        """They hold nothing any more."""
+    def rewritten(
+        self, new: Sequence[tuple[int, Tokens]], gone: Collection[int] = ()
+    ) -> PostingLists:
+        """Without what documents that are ``gone`` had, and then with ``new`` ones."""
         import numpy as np
 
-        gone = np.array([*documents], dtype=np.int64)
+        added, away = self._packed(new), np.array([*gone], dtype=np.int64)
         blocks = list(self.blocks)
-        for at in np.unique(gone // _BLOCK).tolist():
-            blocks[at] = blocks[at][~np.isin(_documents(blocks[at]), gone)]
+        for at in np.unique(np.append(away, _documents(added)) // _BLOCK).tolist():
+            blocks += [added[:0]] * (at + 1 - len(blocks))
+            kept, own = blocks[at], added[_documents(added) // _BLOCK == at]
+            if len(away):
+                kept = kept[~np.isin(_documents(kept), away)]
+            blocks[at] = np.insert(kept, kept.searchsorted(own), own)
         return self._replace(blocks=tuple(blocks))
 
-    def holding(self, rows: Sequence[tuple[int, Counts]]) -> PostingLists:
-        """With what documents hold that held nothing before."""
+    def _packed(self, rows: Sequence[tuple[int, Tokens]]) -> Ints:
+        """The postings of some documents, sorted."""
         import numpy as np
 
         columns: list[list[int]] = [[], [], [], []]
@@ -53,15 +56,9 @@ class PostingLists(NamedTuple):
             columns[1] += [document] * len(terms)
             columns[2] += [text.get(term, 0) for term in terms]
             columns[3] += [context.get(term, 0) for term in terms]
-        number, document, said, around = (np.array(one, dtype=np.int64) for one in columns)
+        number, place, said, around = (np.array(one, dtype=np.int64) for one in columns)
         counts = np.minimum(said, _MOST) << _COUNT | np.minimum(around, _MOST)
-        added = np.sort(number << _TERM | document << _DOCUMENT | counts)
-        blocks = list(self.blocks)
-        for at in np.unique(_documents(added) // _BLOCK).tolist():
-            blocks += [added[:0]] * (at + 1 - len(blocks))
-            own = added[_documents(added) // _BLOCK == at]
-            blocks[at] = np.insert(blocks[at], blocks[at].searchsorted(own), own)
-        return self._replace(blocks=tuple(blocks))
+        return np.sort(number << _TERM | place << _DOCUMENT | counts)
 
     def terms_of(self, documents: Ints) -> set[str]:
         """All that some documents hold."""

@@ -164,6 +164,5 @@ class Question:
             for names in self.persons
         ]
         most = CARRIED if carried else MOST
-        lengths = documents.text[places]
-        shares = coverage(weights, asked, held, lengths, most, persons)
-        return [*map(float, shares)]
+        shares = coverage(weights, asked, held, documents.text[places], most, persons)
+        return [float(share) for share in shares]

@@ -10,17 +10,15 @@ neither changes an order nor shows in it, and a small scope is searched as if it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
-else:
-    Floats = Ints = Flags = Any
+type Floats = NDArray[np.float64]
+type Ints = NDArray[np.int64]
+type Flags = NDArray[np.bool_]
 
 K1: Final = 1.2
 B: Final = 0.6
@@ -84,7 +82,8 @@ class Postings(NamedTuple):
     def first(self, rows: int) -> Postings:
         """Those of so many terms."""
         end = self.row.searchsorted(rows)
-        return Postings(*(column[:end] for column in self))
+        row, document, text, context = self
+        return Postings(row[:end], document[:end], text[:end], context[:end])
 
 
 def joined(parts: Sequence[Documents]) -> Documents:
@@ -141,16 +140,13 @@ def beside(score: Floats, documents: Documents) -> Floats:
     """
     import numpy as np
 
-    follows = np.flatnonzero((documents.previous >= 0) & (documents.follows > 0))
-    if not len(follows):
-        return score
+    (follows,) = ((documents.previous >= 0) & (documents.follows > 0)).nonzero()
     before = documents.previous[follows]
     share = BESIDE * documents.follows[follows]
     given = np.zeros(len(score))
     given[follows] = share * score[before]
     np.maximum.at(given, before, share * score[follows])
-    smoothed: Floats = score + given
-    return smoothed
+    return score + given
 
 
 def best_places(score: Floats, k: int, first: Flags) -> Ints:
@@ -165,8 +161,7 @@ def best_places(score: Floats, k: int, first: Flags) -> Ints:
         worst = chosen[positive][few].min()
         positive = positive[chosen[positive] >= worst]
         positive = positive[np.lexsort((-positive, -chosen[positive]))][:k]
-    order: Ints = positive[np.lexsort((-positive, -score[positive]))]
-    return order
+    return positive[np.lexsort((-positive, -score[positive]))]
 
 
 def coverage(
@@ -205,13 +200,8 @@ def coverage(
                 said = said + whole * share
             else:
                 said = said + said * share * (PRIOR / max(mass, PRIOR)) ** 2
-    if mass <= 0:  # a question about a time alone
-        return np.zeros(holds.shape[1])
-    said = said / (min(mass, most) + PRIOR)
-    share = np.minimum(said, 1.0)
     by_chance = np.clip((LONG / np.maximum(lengths, 1.0)) ** LENGTH, LEAST, 1.0)
-    counted: Floats = share * by_chance
-    return counted
+    return np.minimum(said / (min(mass, most) + PRIOR), 1.0) * by_chance
 
 
 def follows(session: Ints, living: Ints, tokens: Postings) -> float:
@@ -271,6 +261,4 @@ def _bm25(tokens: Postings, counts: Floats, lengths: Floats, among: int, counted
 
 
 def _best_is_one(score: Floats) -> Floats:
-    best = float(score.max()) if len(score) else 0.0
-    scaled: Floats = score / best if best > 0 else score
-    return scaled
+    return score / (float(score.max()) or 1.0)

@@ -21,7 +21,7 @@ from ..storage.imports import import_whole
 from ..text.overlap import content
 from ..text.tokenizer import Tokenizer
 from .cut_texts import Tokens, tokens_of
-from .postings import Counts, PostingLists, found
+from .postings import PostingLists, found
 from .question import Question
 from .records import WordMatch, WordMatches, WordQuery, WordRecord
 from .scoring import BEFORE, Documents, Ints, best_places, follows, joined, preceding, scores
@@ -75,16 +75,16 @@ class _Place:
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         """Add or replace; no id twice."""
         ids = [record.key.memory_id for record, _ in rows]
-        lists = self._lists.without([self.numbers[one] for one in ids if one in self.numbers])
-        new: list[tuple[int, Counts]] = []
+        replaced = [self.numbers[one] for one in ids if one in self.numbers]
+        new: list[tuple[int, Tokens]] = []
         for record, tokens in rows:
             number = self._number_of(record.key.memory_id)
-            new.append((number, counts := tokens.counted()))
+            new.append((number, tokens))
             self._hashes[number] = record.content_hash
-            self._text[number], self._around[number] = (float(one.total()) for one in counts)
+            self._text[number], self._around[number] = (float(sum(one.values())) for one in tokens)
             self._session[number] = self._sessions.setdefault(record.session, len(self._sessions))
             self._at[number] = record.at
-        self._changed(lists.holding(new), len(rows))
+        self._changed(new, replaced)
 
     def _number_of(self, memory_id: str) -> int:
         """Its own, else a new one."""
@@ -107,11 +107,11 @@ class _Place:
             self._text[number] = self._around[number] = 0.0
             self._at[number] = inf  # nothing comes after it
         self._free += gone
-        self._changed(self._lists.without(gone), len(gone))
+        self._changed((), gone)
 
-    def _changed(self, lists: PostingLists, changes: int) -> None:
-        self._lists, self._part = lists, None
-        self._changes += changes
+    def _changed(self, new: Sequence[tuple[int, Tokens]], gone: Collection[int]) -> None:
+        self._lists, self._part = self._lists.rewritten(new, gone), None
+        self._changes += len(new) or len(gone)
 
     def hashes(self) -> list[tuple[str, str]]:
         """Ids and content hashes."""
