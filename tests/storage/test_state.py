@@ -1,4 +1,4 @@
-"""The state file: what it may hold, and what a broken one costs."""
+"""The files of small facts at an engine's door: what they hold, and what a broken one costs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
-    DmScope,
+    EnginePaths,
     EngineSettings,
     MemoryDraft,
     Refused,
     Stored,
-    Ticket,
     Turn,
+    build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import MapPast
+from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -36,112 +37,138 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 pytestmark = pytest.mark.engine
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
+TURN = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+ADMIN = person(9, admin=True)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the state lies."""
-    return tmp_path / "state" / "state.sqlite"
-
-
-@pytest.fixture
-def store(path: Path) -> SqliteStateStore:
-    """An open state store."""
-    made = SqliteStateStore(path)
-    assert made.open()
-    return made
-
-
-def test_what_was_stored_is_there_after_a_restart(store: SqliteStateStore, path: Path) -> None:
-    store.add_public_peer("qq:1")
+def test_what_was_stored_is_there_after_a_restart(tmp_path: Path) -> None:
+    store = SqliteStateStore(tmp_path / "state.sqlite")
+    assert store.open()
     past = MapPast(*map(frozenset, (["k1", "k2"], ["家人"], ["qq"])))
     store.put_map_past(past)
+    store.add_public_peer("qq:1")
     store.count_use([Key("家人", "m-1"), Key("家人", "m-1"), Key("公司", "m-1")])
-    store.close()
-    again = SqliteStateStore(path)
-    assert again.open()
-    assert again.public_peers() == {"qq:1"}
-    assert again.map_past() == past
-    assert again.all_uses() == {Key("家人", "m-1"): 2, Key("公司", "m-1"): 1}
-    again.put_map_past(MapPast(frozenset({"k3"})))
-    assert again.map_past() == MapPast(frozenset({"k3"}), scopes=past.scopes)
-
-
-def test_who_was_seen_where_and_in_which_scope_a_history_was_used_stay(
-    store: SqliteStateStore, path: Path
-) -> None:
     wen = SeenSender("qq:GroupMessage:2_7", "家人", "aiocqhttp", "7", "2", "小雯")
-    renamed = wen._replace(name="雯雯", scope="合租")
-    elsewhere = wen._replace(group="8")
-    for sender in (wen, renamed, elsewhere):
+    renamed, elsewhere = wen._replace(name="雯雯", scope="合租"), wen._replace(group="8")
+    for sender in (wen, renamed, elsewhere, wen._replace(umo="other")):
         store.note_sender(sender)
     store.note_model_history("qq:1", "c1", "家人", mixed=False)
     store.note_model_history("qq:1", "c1", "公司", mixed=True)
+    for name in ("told:a", "told:b", "other"):
+        store.set_mark(name)
+    store.set_mark("told:b", there=False)
     store.close()
-    again = SqliteStateStore(path)
-    assert again.open()
-    assert set(again.senders(wen.umo)) == {renamed, elsewhere}
-    assert again.senders("qq:GroupMessage:3_7") == []
-    assert again.model_history("qq:1", "c1") == ("公司", True)
-    assert again.model_history("qq:1", "c2") is None
+    assert store.open()
+    assert store.public_peers() == {"qq:1"}
+    assert store.map_past() == past
+    assert store.all_uses() == {Key("家人", "m-1"): 2, Key("公司", "m-1"): 1}
+    assert set(store.senders(wen.umo)) == {renamed, elsewhere}
+    assert (len(store.senders()), store.senders("nobody")) == (3, [])
+    assert store.model_history("qq:1", "c1") == ("公司", True)
+    assert store.model_history("qq:1", "c2") is None
+    assert (store.marks("told:"), store.marks()) == ({"a"}, {"told:a", "other"})
+    store.put_map_past(MapPast(frozenset({"k3"})))
+    assert store.map_past() == MapPast(frozenset({"k3"}), scopes=past.scopes)
+    store.close()
 
 
-Break = Callable[[Path, pytest.MonkeyPatch], None]
+def test_an_installation_keeps_its_id_and_shares_it_with_no_other(tmp_path: Path) -> None:
+    made = []
+    for name in ("one", "one", "two"):
+        store = SqliteStateStore(tmp_path / name / "state.sqlite")
+        store.open()
+        made.append(store.installation())
+        assert store.installation() == made[-1]
+        store.close()
+    assert made[0] == made[1] != made[2]
+    store.open_in_memory(empty=True)
+    with pytest.raises(StateUnavailable):
+        store.installation()
+
+
+async def test_a_command_line_that_knows_no_conversation_touches_no_queue(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "loop.sqlite"
+    path.parent.mkdir()
+    path.write_bytes(b"broken")
+    async with build_engine(EnginePaths.under(tmp_path), EngineSettings(), remembers=False):
+        pass
+    assert path.read_bytes() == b"broken"
+    assert [p.name for p in path.parent.glob("loop*")] == ["loop.sqlite"]
+
+
+async def observed(rig: Rig, number: int = 777) -> str:
+    """What became of a turn: empty for a ticket."""
+    outcome = await rig.engine.service.observe(TURN, conversation_id=group(number))
+    return outcome.reason if isinstance(outcome, Refused) else ""
+
+
+async def test_after_a_broken_queue_pauses_hold_and_the_rest_goes_on(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.engine.service.pause(conversation_id=group(777), actor=ADMIN)
+    (tmp_path / "state" / "loop.sqlite").write_bytes(b"broken")
+    async with running(tmp_path) as rig:
+        assert [notice.code for notice in rig.notices] == ["loop_reset"]
+        assert (await observed(rig), await observed(rig, 888)) == ("off_the_record", "")
+    async with running(tmp_path) as rig:
+        assert rig.notices == []
+
+
+# What cannot be opened
 
 
 def state_is_a_file(state: Path, _: pytest.MonkeyPatch) -> None:
-    if state.exists():
-        shutil.rmtree(state)
+    shutil.rmtree(state)
     state.write_bytes(b"a file")
 
 
-def file_is_a_folder(state: Path, _: pytest.MonkeyPatch) -> None:
-    if state.exists():
-        shutil.rmtree(state)
-    (state / "state.sqlite").mkdir(parents=True)
+def both_are_folders(state: Path, _: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(state)
+    for name in ("state", "loop"):
+        (state / f"{name}.sqlite").mkdir(parents=True)
 
 
 def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
     """As SQLite says it where it makes its files."""
 
-    def full(_: SqliteStateStore) -> sqlite3.Connection:
+    def full(_: SqliteFile) -> sqlite3.Connection:
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    patch.setattr(SqliteStateStore, "connect", full)
+    patch.setattr(SqliteFile, "connect", full)
 
 
-BREAKS = [state_is_a_file, file_is_a_folder, full_disk]
-
-
-@pytest.mark.parametrize("break_it", BREAKS)
-async def test_a_state_that_cannot_be_opened_stops_no_memory_and_is_named_with_its_cause(
-    tmp_path: Path, break_it: Break, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("break_it", [state_is_a_file, both_are_folders, full_disk])
+async def test_files_that_cannot_be_opened_stop_no_memory_and_are_named_with_their_cause(
+    tmp_path: Path,
+    break_it: Callable[[Path, pytest.MonkeyPatch], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with running(tmp_path) as rig:
         await rig.remember(PEANUTS, group(777))
     break_it(tmp_path / "state", monkeypatch)
     async with running(tmp_path) as rig:
-        notice, *others = rig.notices
-        assert notice.code == "state_unavailable"
-        assert {other.code for other in others} <= {"loop_unavailable"}
-        assert notice.params["path"] == str(tmp_path / "state" / "state.sqlite")
-        assert notice.params["detail"]
-        assert str(tmp_path) not in notice.params["detail"]
+        told = {notice.code: notice.params for notice in rig.notices}
+        for name in ("state", "loop"):
+            params = told[f"{name}_unavailable"]
+            assert params["path"] == str(tmp_path / "state" / f"{name}.sqlite")
+            assert params["detail"]
+            assert str(tmp_path) not in params["detail"]
         assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
         assert await rig.texts(QUESTION, group(888)) == []
         await rig.remember("公司的门禁密码每周换", group(888))
-        await rig.remember("图书馆周一闭馆", group(999))
-        service = rig.engine.service
-        await service.meet(group(777), person(1))
-        # A ticket promises that the turn is on the disk, in a file of its own.
-        observed = await service.observe(Turn(person(1), "问", "答"), conversation_id=group(777))
-        assert isinstance(observed, Refused if others else Ticket)
-        assert (await rig.engine.status()).ready
+        await rig.engine.service.meet(group(777), person(1))
+        assert await observed(rig), "a ticket would promise that the turn is on the disk"
+        await rig.engine.service.pause(conversation_id=group(777), actor=ADMIN)
+        assert await observed(rig) == "off_the_record"
+        status = await rig.engine.status()
+        assert (status.ready, status.loop.queue.waiting) == (True, 0)
     monkeypatch.undo()
     if (tmp_path / "state").is_file():
         assert (tmp_path / "state").read_bytes() == b"a file"
+
+
+# What the state alone remembers: the owner's map
 
 
 async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold(
@@ -157,12 +184,8 @@ async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold
         holder.execute("BEGIN EXCLUSIVE")
         for lost in ({}, {"aiocqhttp:GroupMessage:1": "别人"}):
             async with running(tmp_path, lost) as rig:
-                codes = {notice.code for notice in rig.notices}
-                assert codes >= {"state_unavailable", "map_damaged"}
-                service = rig.engine.service
-                report = await service.describe(conversation_id=group(777))
-                assert report.resolution.code == "map_withheld"
-                await service.meet(group(777), person(1))
+                assert {n.code for n in rig.notices} >= {"state_unavailable", "map_damaged"}
+                assert await whys(rig) == UNKNOWN
     assert path.read_bytes() == before
 
 
@@ -178,10 +201,10 @@ BY_POLICY = ["group_policy", "group_policy", "dm_policy"]
 
 
 @pytest.mark.parametrize("lost", [{}, {"aiocqhttp:GroupMessage:9": "public"}])
-@pytest.mark.parametrize("break_it", [state_is_a_file, file_is_a_folder])
+@pytest.mark.parametrize("break_it", [state_is_a_file, both_are_folders])
 async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_until_confirmed(
     tmp_path: Path,
-    break_it: Break,
+    break_it: Callable[[Path, pytest.MonkeyPatch], None],
     lost: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -190,79 +213,33 @@ async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_unt
         await rig.remember("图书馆周一闭馆", group(999))
     break_it(tmp_path / "state", monkeypatch)
     async with running(tmp_path, lost) as rig:
-        assert "map_damaged" in {notice.code for notice in rig.notices}
         assert await whys(rig) == UNKNOWN
         assert await rig.texts("图书馆哪天闭馆", group(777)) == ["图书馆周一闭馆"]
         service = rig.engine.service
         refused = await service.remember(MemoryDraft("爷爷住院了"), conversation_id=group(777))
         assert not isinstance(refused, Stored)
-        assert (await service.describe(conversation_id=group(777))).damaged
         await service.confirm_map(actor=person(1))
         assert await whys(rig) == UNKNOWN
-        await service.confirm_map(actor=person(1, admin=True))
+        await service.confirm_map(actor=ADMIN)
         assert await whys(rig) == BY_POLICY
-        standing = {notice.code for notice in (await rig.engine.status()).notices}
-        assert "map_damaged" not in standing
     async with running(tmp_path) as rig:  # the map is back
         assert "map_damaged" not in {notice.code for notice in rig.notices}
         assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
 
 
-async def test_after_a_broken_state_file_a_lost_map_stays_on_hold_across_restarts(
-    tmp_path: Path,
+@pytest.mark.parametrize("found", [{}, {"aiocqhttp:GroupMessage:777": "家人"}], ids=["", "found"])
+async def test_after_a_broken_state_a_lost_map_stays_on_hold_until_it_is_found_or_confirmed(
+    tmp_path: Path, found: dict[str, object]
 ) -> None:
     async with running(tmp_path) as rig:
         await rig.remember(PEANUTS, group(777))
-    for scope_map in ({}, {"aiocqhttp:GroupMessage:777": "家人"}):
-        (tmp_path / "state" / "state.sqlite").write_bytes(b"broken")
-        for start in range(3):
-            async with running(tmp_path, {}) as rig:
-                codes = {notice.code for notice in rig.notices}
-                assert ("state_reset" in codes) is (start == 0)
-                assert await whys(rig) == UNKNOWN
-        async with running(tmp_path, scope_map) as rig:
-            if not scope_map:
-                await rig.engine.service.confirm_map(actor=person(1, admin=True))
-            else:
-                assert (await whys(rig))[1:] == BY_POLICY[1:]
-                assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-        if not scope_map:
-            async with running(tmp_path, {}) as rig:
-                assert await whys(rig) == BY_POLICY
-
-
-@pytest.mark.parametrize(
-    ("had", "whys_then"),
-    [({}, BY_POLICY), (MAP, [*UNKNOWN[:2], "dm_policy"])],
-    ids=["no scope that only a map can name", "a mapped scope"],
-)
-async def test_an_unknown_map_holds_only_what_would_fall_to_public(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    had: dict[str, object],
-    whys_then: list[str],
-) -> None:
-    apart = EngineSettings(dm_scope=DmScope.PER_PEER)
-    async with running(tmp_path, had, settings=apart) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.remember("我的生日在五月", private(5))
-    file_is_a_folder(tmp_path / "state", monkeypatch)
-    async with running(tmp_path, {}, settings=apart) as rig:
-        assert await whys(rig) == whys_then
-
-
-def test_an_installation_keeps_its_id_and_shares_it_with_no_other(tmp_path: Path) -> None:
-    made = []
-    for name in ("one", "one", "two"):
-        store = SqliteStateStore(tmp_path / name / "state.sqlite")
-        store.open()
-        made.append(store.installation())
-        assert store.installation() == made[-1]
-        store.close()
-    assert [len(one) for one in made] == [32] * 3
-    assert made[0] == made[1] != made[2]
-    store = SqliteStateStore(tmp_path / "state.sqlite")
-    store.open_in_memory()
-    with pytest.raises(StateUnavailable):
-        store.installation()
-    store.close()
+    (tmp_path / "state" / "state.sqlite").write_bytes(b"broken")
+    for start in range(2):
+        async with running(tmp_path, {}) as rig:
+            assert ("state_reset" in {n.code for n in rig.notices}) is (start == 0)
+            assert await whys(rig) == UNKNOWN
+            if start and not found:
+                await rig.engine.service.confirm_map(actor=ADMIN)
+    async with running(tmp_path, found) as rig:
+        assert (await whys(rig))[1:] == BY_POLICY[1:]
+        assert await rig.texts(QUESTION, group(777)) == ([PEANUTS] if found else [])
