@@ -9,7 +9,7 @@
   scope's answers beside large ones and alone; vectors made anew from the embedding cache; memory.
 - ``reconcile``: a start over files that nobody has changed against reading them, a look while the
   bot runs, and files that were edited (``benchmarks/reconcile.py``), up to ``--whole`` entries.
-- ``probe``: the vector store's query against Chroma's own filter and numpy's brute force.
+- ``probe``: the search of vectors against plain numpy; see ``vector_search.py``.
 - ``bot``: a real AstrBot with the plugin and one without, started and asked by turns.
 - ``observe``: the same two, asked only: what queueing the finished turn adds, of AstrBot's own
   round trip (``queued_p95_by_round_trip``); and the append alone, in this process.
@@ -21,7 +21,8 @@ without the time in which a busy machine let the process wait for a processor. M
 from a seed. Half of them are public, 30 % of them lie in the scope that is asked from.
 
 ``engine`` and ``bot`` have the embedder that is named, words alone or the bundled model; ``recall``
-and ``probe`` measure the index, with hashed words of 384 numbers, as a small model's vectors have.
+measures the index with hashed words of 384 numbers, as a small model's vectors have; ``probe``
+draws its vectors by chance.
 The bot is measured with no memory, and with each of the sizes up to ``--whole``; its memory is that
 of its own process, and of all processes that it started, over that of a bot without the plugin.
 """
@@ -48,10 +49,10 @@ from bot_part import measure_bot  # noqa: E402
 from engine_part import measure_engine  # noqa: E402
 from gauges import beside_noise, noise  # noqa: E402
 from observe_part import measure_observe  # noqa: E402
-from probe_part import measure_probe  # noqa: E402
 from recall_part import measure_recall  # noqa: E402
 from reconcile import measure_reconcile  # noqa: E402
 from table import table  # noqa: E402
+from vector_search import measure_search  # noqa: E402
 
 PARTS = ("engine", "recall", "reconcile", "probe", "bot", "observe")
 _DIM = 384
@@ -109,7 +110,7 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
             figures["reconcile"].append(await measure_reconcile(root / f"reconcile-{size}", size))
         if "probe" in parts:
             figures["probe"].append(
-                await measure_probe(
+                await measure_search(
                     root / f"probe-{size}", size, dim=_DIM, queries=wanted.queries // 4 or 1
                 )
             )

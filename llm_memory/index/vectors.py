@@ -5,10 +5,10 @@ A place that is not in the filter is not looked at.
 
 from __future__ import annotations
 
-import heapq
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import batched
+from mmap import mmap
 from typing import TYPE_CHECKING
 
 from ..errors import IndexUnavailable
@@ -62,23 +62,28 @@ class VectorArrays:
 
     def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The ``k`` nearest of all that the filter admits, exactly. Raises IndexUnavailable."""
+        import numpy as np
+
         scope_where(scope_filter)  # raises TypeError for what is no filter of validated places
         if k <= 0 or not self._places:
             return Neighbours(())
         wanted = finite([vector], self._dim())[0]
-        best: list[tuple[float, Key]] = []
+        keys: list[Key] = []
+        near: list[Vector] = []
         with self._lock:
             names = self._places if scope_filter.everything else scope_filter.names
             for name in dict.fromkeys(names):
                 if scope_filter.admits(name) and (place := self._places.get(name)) is not None:
-                    best += place.nearest(wanted, k)
-        found, dropped = [], 0
-        for similarity, key in heapq.nsmallest(k, best, key=lambda pair: (-pair[0], pair[1])):
-            if scope_filter.admits(key.scope):
-                found.append(Neighbour(key, min(1.0, max(-1.0, similarity))))
-            else:
-                dropped += 1
-        return Neighbours(tuple(found), dropped)
+                    similar, chosen = place.nearest(wanted, k)
+                    near.append(similar)
+                    keys += [place.keys[at] for at in chosen]
+        if not near:
+            return Neighbours(())
+        similar = np.concatenate(near).clip(-1.0, 1.0)
+        best = np.argsort(-similar, kind="stable")[:k]
+        found = map(Neighbour, [keys[at] for at in best.tolist()], similar[best].tolist())
+        visible = tuple(one for one in found if scope_filter.admits(one.key.scope))
+        return Neighbours(visible, len(best) - len(visible))
 
     def plain(self, keys: Iterable[Key]) -> dict[Key, Vector]:
         """What the texts alone say, of those that are known: without the questions they answer."""
@@ -172,19 +177,24 @@ class _Matrix:
                 self.rows[at] = self.rows[len(self.keys)]
         return bool(self.keys)
 
-    def nearest(self, vector: Vector, k: int) -> list[tuple[float, Key]]:
-        similarities = self.used @ vector
-        if k < len(similarities):
-            chosen = similarities.argpartition(-k)[-k:]
-        else:
-            chosen = similarities.argsort()
-        return [(float(similarities[at]), self.keys[at]) for at in chosen.tolist()]
+    def nearest(self, vector: Vector, k: int) -> tuple[Vector, list[int]]:
+        """The similarities of ``k`` rows or fewer, and their numbers, in no order."""
+        import numpy as np
+
+        # Not ``@``: the threads of its library wait for each other, where the processor is busy for
+        # 20 ms in place of half a millisecond.
+        similar = np.einsum("ij,j->i", self.used, vector)
+        if k >= len(similar):
+            return similar, list(range(len(similar)))
+        chosen = similar.argpartition(-k)[-k:]
+        return similar[chosen], chosen.tolist()
 
 
 def _empty(size: int, dim: int) -> Vectors:
+    """Memory of its own, which the system gets back whole."""
     import numpy as np
 
-    return np.empty((size, dim), dtype=np.float32)
+    return np.frombuffer(mmap(-1, 4 * size * dim), dtype=np.float32).reshape(size, dim)
 
 
 def finite(rows: Vectors | Sequence[Vector], dim: int | None) -> Vectors:

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
@@ -76,7 +77,8 @@ def record_id(key: Key) -> str:
 def parse_id(identifier: str) -> Key:
     """The key of a record. An id that is not ours has no scope: no reader sees it."""
     scope, _, memory_id = identifier.partition("/")
-    return Key(scope, memory_id) if scope and memory_id else Key("", identifier)
+    # There are few scopes: each record with a text of its own would take a twentieth more.
+    return Key(sys.intern(scope), memory_id) if scope and memory_id else Key("", identifier)
 
 
 def stored_metadata(records: Iterable[IndexRecord], rows: Vectors) -> list[Json]:
