@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
 from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher, Watcher
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living
-from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, block, edited
+from astrbot_plugin_scoped_memory.tests.sync.desk import PEANUTS, block, edited
 
 pytestmark = pytest.mark.engine
 

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BY
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import texts_of
-from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import block, edited
+from astrbot_plugin_scoped_memory.tests.sync.desk import block, edited
 
 pytestmark = pytest.mark.engine
 

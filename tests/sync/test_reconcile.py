@@ -10,10 +10,19 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
+from astrbot_plugin_scoped_memory.tests.sync.desk import (
+    MEETING,
+    PEANUTS,
+    TEA,
+    added,
+    block,
+    edited,
+    moved,
+    told,
+)
 
 pytestmark = pytest.mark.engine
 
-PEANUTS, TEA, MEETING = "奶奶对花生过敏", "爷爷喜欢喝绿茶", "公司喜欢开晨会"
 BY_HAND = (
     "\n## 备用钥匙在门卫那里\n找老王拿。\n\n# 其他\n- 女儿爱吃草莓，\n  不爱吃葡萄\n"
     "- 门锁的电池一年一换\n\n弟弟在学小提琴，\n每周六上课。\n\n> 引用\n"
@@ -24,27 +33,6 @@ EDITORS_OWN = (
     ".git/x.md", ".obsidian/x.md", ".trash/x.md", ".entities.md.kate-swp",
     ".syncthing.entities.md.tmp", "entities.md.part", ".stfolder/x.md",
 )  # fmt: skip
-
-
-def edited(path: Path, *pairs: tuple[str, str]) -> None:
-    """Save a file with words replaced."""
-    text = path.read_text("utf-8")
-    for old, new in pairs:
-        assert old in text
-        text = text.replace(old, new)
-    path.write_text(text, "utf-8")
-
-
-def block(path: Path, words: str) -> str:
-    """The lines of an entry that say this, to the next entry."""
-    pieces = path.read_text("utf-8").split("## ")
-    return next("## " + piece for piece in pieces if words in piece)
-
-
-def added(path: Path, text: str) -> None:
-    """Save a file with this behind what stands there."""
-    before = path.read_text("utf-8") if path.exists() else ""
-    path.write_text(before + text, "utf-8")
 
 
 def cut(bot: Bot) -> str:
@@ -188,28 +176,13 @@ async def test_what_a_person_does_is_followed(tmp_path: Path, name: str, restart
             bot.check()
 
 
-async def test_a_renamed_file_and_one_that_the_bot_begins_in_its_place_are_two(
-    tmp_path: Path,
-) -> None:
-    async with living(tmp_path) as bot:
-        first = await bot.says(PEANUTS)
-        bot.file().rename(bot.file("我的.md"))
-        await bot.says(TEA)
-        await bot.look()
-        bot.check()
-        assert bot.texts() == sorted([PEANUTS, TEA])
-        assert bot.memory(first).judgment == PEANUTS
-
-
 async def test_what_was_moved_back_by_hand_after_a_move_by_command_stays_there(
     tmp_path: Path,
 ) -> None:
     async with living(tmp_path) as bot:
         memory_id = await bot.says(PEANUTS)
         before = bot.file().read_text("utf-8")
-        (stored,) = bot.catalogue.all()
-        bot.living.drop(stored)
-        bot.living.take(bot.vault.move(stored, WORK))
+        await moved(bot, memory_id)
         await bot.look()
         bot.file("preferences.md", WORK).unlink()
         bot.file().write_text(before, "utf-8")
@@ -239,21 +212,6 @@ async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -
         bot.check()
 
 
-async def test_the_bot_does_not_write_into_a_file_that_is_being_written(tmp_path: Path) -> None:
-    async with living(tmp_path, pace=Pace(quiet_seconds=3600.0)) as bot:
-        await bot.says(PEANUTS)
-        path = bot.file()
-        written = path.read_text("utf-8") + "\n## 备用钥匙\n"
-        path.write_text(written, "utf-8")
-        await bot.look()
-        await bot.look()
-        assert path.read_text("utf-8") == written
-        assert bot.reconciler.next_due is not None
-    async with living(tmp_path) as bot:
-        await bot.look()
-        assert bot.texts() == sorted([PEANUTS, "备用钥匙"])
-
-
 async def test_words_that_lose_their_id_get_it_back(tmp_path: Path) -> None:
     """An editor that did not notice the id, and saves on."""
     async with living(tmp_path) as bot:
@@ -272,20 +230,87 @@ async def test_words_that_lose_their_id_get_it_back(tmp_path: Path) -> None:
         assert not bot.file("archive").exists()
 
 
-async def test_a_file_that_cannot_be_read_is_reported_and_forgets_nothing(tmp_path: Path) -> None:
+# Most of a scope, gone at once: held until a person confirms the deletion
+
+
+async def many(bot: Bot, count: int = 8) -> list[Path]:
+    """As many entries in files of their own, and one of another scope."""
+    paths = [bot.file(f"{number}.md") for number in range(count)]
+    for number, path in enumerate(paths):
+        added(path, f"## 第{number}件事 ^m-many{number}\n> 2026-01-01T00:00+08:00\n")
+    await bot.says(MEETING, WORK)
+    await bot.look()
+    assert len(bot.texts()) == count
+    return paths
+
+
+def taken(paths: list[Path]) -> dict[Path, bytes]:
+    """What was in these files, which are gone."""
+    kept = {path: path.read_bytes() for path in paths}
+    for path in paths:
+        path.unlink()
+    return kept
+
+
+@pytest.mark.parametrize(("had", "lost"), [(8, 4), (4, 4), (20, 10)])
+async def test_half_or_a_few_are_forgotten(tmp_path: Path, had: int, lost: int) -> None:
     async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        await bot.says("小王负责前端")
-        sound = bot.file().read_bytes()
-        bot.file().write_bytes("汉字".encode("gb18030"))
+        taken((await many(bot, had))[:lost])
         await bot.look()
-        (notice,) = bot.notices.standing()
-        assert (notice.code, notice.params["reason"]) == ("vault_file_broken", "gb18030")
-        await bot.look()
-        assert len(bot.notices.standing()) == 1
-        assert bot.texts() == sorted([PEANUTS, "小王负责前端"])
-        bot.file().write_bytes(sound)
-        await bot.look()
-        assert bot.notices.standing() == ()
         bot.check()
-        assert not bot.file("archive").exists()
+        assert bot.held() == {}
+        assert len(bot.texts()) == had - lost
+
+
+async def test_more_is_recalled_on_over_restarts_and_what_returns_is_held_no_more(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path) as bot:
+        kept = taken(await many(bot))
+        await bot.look()
+    for count, (path, content) in enumerate(kept.items()):
+        async with living(tmp_path) as bot:
+            await bot.look()
+            assert bot.held() == {"家人": str(8 - count)}
+            assert len(bot.texts()) == 8
+            path.write_bytes(content)
+            await bot.look()
+    assert bot.held() == {}
+    assert not bot.file("archive").exists()
+    bot.check()
+
+
+async def test_while_it_is_held_the_bot_remembers_on_until_a_person_says_that_it_was_meant(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path) as bot:
+        taken((await many(bot))[:5])
+        await bot.look()
+        await bot.says(PEANUTS)
+        await bot.look()
+        edited(bot.file(), ("花生", "核桃"))
+        added(bot.file("TASKS.md"), "- 买牛奶\n")
+        await bot.look()
+        assert bot.held() == {"家人": "5"}
+        assert {"奶奶对核桃过敏", "买牛奶", "第0件事"} <= set(bot.texts())
+        assert await bot.reconciler.confirm() == 5
+        assert bot.held() == {}
+        assert bot.texts() == sorted(["第5件事", "第6件事", "第7件事", "奶奶对核桃过敏", "买牛奶"])
+        assert await bot.restores("m-many3") is not None
+        bot.check()
+
+
+async def test_what_is_pasted_into_another_scope_lives_there_and_no_more_here(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path) as bot:
+        await told(bot, *(f"小明喜欢第{number}只狗" for number in range(6)))
+        cut = bot.file().read_text("utf-8")
+        bot.file().write_text("", "utf-8")
+        await bot.look()
+        assert len(bot.texts()) == 6
+        added(bot.file(scope=WORK), cut)
+        await bot.look()
+        assert bot.texts() == []
+        assert len(bot.texts(WORK)) == 6
+        assert bot.held() == {}

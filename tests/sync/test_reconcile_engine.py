@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import edited
+from astrbot_plugin_scoped_memory.tests.sync.desk import edited
 
 pytestmark = pytest.mark.engine
 

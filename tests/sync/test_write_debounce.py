@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
-from astrbot_plugin_scoped_memory.llm_memory.vault.repair import VaultRepair
-from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, WORK, Bot, Watch, living
-from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, TEA, block, edited
+from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, WORK, Watch, living
+from astrbot_plugin_scoped_memory.tests.sync.desk import (
+    DOG,
+    MEETING,
+    PEANUTS,
+    TEA,
+    added,
+    block,
+    edited,
+    told,
+)
 
 pytestmark = pytest.mark.engine
 
-DOG = "小明喜欢狗"
 QUIET = replace(AT_ONCE, quiet_seconds=5.0)
-
-
-async def told(bot: Bot, *texts: str) -> list[str]:
-    """Entries of one file that are known: their ids."""
-    ids = [await bot.says(text) for text in texts]
-    await bot.look()
-    return ids
 
 
 WAITS: dict[str, list[tuple[float, str, int]]] = {
@@ -93,23 +89,25 @@ async def test_what_is_written_slowly_in_place_of_an_old_buffer_arrives_whole(
 
 
 async def test_files_that_share_entries_wait_for_one_another(tmp_path: Path) -> None:
-    """Of two scopes: what left one of them is not taken for new in the other meanwhile."""
+    """Over any number of others: what left one of them is not taken for new in the next."""
     watch = Watch()
     async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
         ids = await told(bot, PEANUTS, TEA)
-        await bot.says("公司喜欢开晨会", WORK)
+        await bot.says(MEETING, WORK)
         await bot.look()
         moved, gone = block(bot.file(), PEANUTS), block(bot.file(), TEA)
         edited(bot.file(), (moved, ""), (gone, ""))
         target = bot.file("preferences.md", WORK)
-        target.write_text(target.read_text("utf-8") + "\n" + moved, "utf-8")
+        onwards = block(target, MEETING)
+        target.write_text(moved, "utf-8")
+        added(bot.file("entities.md"), onwards)
         await bot.look()
         assert bot.texts() == sorted([PEANUTS, TEA])
-        assert bot.texts(WORK) == ["公司喜欢开晨会"]
+        assert bot.texts(WORK) == [MEETING]
         watch.seconds += 5.0
         await bot.look()
         bot.check()
-        assert bot.texts() == []
+        assert bot.texts() == [MEETING]
         assert bot.memory(ids[0], WORK).judgment == PEANUTS
         assert PEANUTS not in bot.file("archive/preferences.md").read_text("utf-8")
 
@@ -131,42 +129,31 @@ async def test_at_the_start_the_files_own_time_tells(tmp_path: Path, age: float)
         assert bot.texts() == [TEA]
 
 
-def full(*_: Any, **__: Any) -> None:
-    raise VaultWriteFailed(os.strerror(errno.ENOSPC))
-
-
-async def test_where_the_archive_takes_nothing_the_rest_of_the_file_is_recalled(
+async def test_a_file_that_the_bot_writes_to_meanwhile_is_left_to_the_next_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With what shares an entry with it: a moved entry is not forgotten."""
     async with living(tmp_path) as bot:
-        await told(bot, PEANUTS, TEA, DOG)
-    edited(bot.file(), (block(bot.file(), PEANUTS), ""), ("绿茶", "红茶"))
-    with monkeypatch.context() as patch:
-        patch.setattr(VaultArchive, "archive_deleted", full)
-        for _ in range(2):
-            async with living(tmp_path) as bot:
-                await bot.look()
-                assert bot.texts() == sorted(["爷爷喜欢喝红茶", DOG])
-                assert bot.notices.stands("vault_unwritable")
-    async with living(tmp_path) as bot:
+        ids = await told(bot, PEANUTS, TEA)
+        await bot.says(MEETING, WORK)
         await bot.look()
-        bot.check()
-        assert bot.texts() == sorted(["爷爷喜欢喝红茶", DOG])
-        assert PEANUTS in bot.file("archive/preferences.md").read_text("utf-8")
+        piece = block(bot.file(), PEANUTS)
+        edited(bot.file(), (piece, ""))
+        added(bot.file(scope=WORK), f"\n{piece}")
+        see = bot.vault.see
 
+        def late(*arguments: object) -> object:
+            found = see(*arguments)  # type: ignore[arg-type]
+            added(bot.file(scope=WORK), "\n")
+            return found
 
-async def test_what_a_file_needs_and_cannot_be_written_lives_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with living(tmp_path) as bot:
-        await told(bot, PEANUTS)
-        buffer = bot.file().read_text("utf-8")
-        await bot.says(DOG)
-    bot.file().write_text(buffer.replace("花生", "核桃"), "utf-8")
-    with monkeypatch.context() as patch:
-        patch.setattr(VaultRepair, "write_repair", full)
-        async with living(tmp_path) as bot:
-            assert bot.texts() == sorted(["奶奶对核桃过敏", DOG])
-    async with living(tmp_path) as bot:
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.vault, "see", late)
+            await bot.look()
+        assert bot.reconciler.next_due == 0.0
+        assert bot.texts() == sorted([PEANUTS, TEA])
+        await bot.look()
+        assert bot.reconciler.next_due is None
         bot.check()
-        assert bot.texts() == sorted(["奶奶对核桃过敏", DOG])
+        assert bot.memory(ids[0], WORK).judgment == PEANUTS
+        assert not bot.file("archive").exists()
