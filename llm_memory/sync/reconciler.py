@@ -100,7 +100,7 @@ class Reconciler:
 
     def _as_known(self) -> list[StoredMemory]:
         """Returns all entries as they were known last. Blocks."""
-        entries = self._ledger.entries_in(self._ledger.files())
+        entries = [*self._ledger.entries_in(self._ledger.files()), *self._ledger.held()]
         scopes = {name: self._vault.named(name) for name in {entry.scope for entry in entries}}
         return [
             StoredMemory(scope, entry.path, entry.memory)
