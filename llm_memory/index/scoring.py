@@ -221,13 +221,14 @@ def follows(session: Ints, living: Ints, tokens: Postings) -> float:
     if total < 2:
         return 0.0
     chance = float((size * (size - 1)).sum()) / (total * (total - 1))
-    row, document = tokens.row[tokens.text > 0], tokens.document[tokens.text > 0]
-    holding = np.bincount(row)
-    found, together = np.unique(row * len(size) + session[document], return_counts=True)
-    pairs = np.bincount(found // len(size), together * (together - 1.0))
-    telling = (holding >= 2) & (holding <= total / 2)
-    shared = float((pairs[telling] / (holding[telling] - 1)).sum()) + _SMOOTHING
-    by_chance = float(holding[telling].sum()) * chance + _SMOOTHING
+    shared = by_chance = _SMOOTHING
+    said = tokens.text > 0
+    (ends,) = np.diff(tokens.row[said]).nonzero()
+    for sessions in np.split(session[tokens.document[said]], ends + 1):
+        if 2 <= len(sessions) <= total / 2:
+            together = np.bincount(sessions).astype(np.float64)
+            shared += float((together * (together - 1)).sum()) / (len(sessions) - 1)
+            by_chance += len(sessions) * chance
     low, high = _FOLLOWS
     return float(np.clip((shared / by_chance - low) / (high - low), 0.0, 1.0))
 

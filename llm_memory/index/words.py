@@ -4,14 +4,14 @@ holds is made of what lives, and asked for nothing that its place is not asked f
 from __future__ import annotations
 
 import threading
-from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, batched
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..errors import IndexUnavailable
 from ..models.passages import Key
@@ -24,7 +24,17 @@ from .cut_texts import Tokens, tokens_of
 from .postings import PostingLists, found
 from .question import Question
 from .records import WordMatch, WordMatches, WordQuery, WordRecord
-from .scoring import BEFORE, Documents, Ints, best_places, follows, joined, preceding, scores
+from .scoring import (
+    BEFORE,
+    Documents,
+    Floats,
+    Ints,
+    best_places,
+    follows,
+    joined,
+    preceding,
+    scores,
+)
 
 _AT_ONCE: Final = 256
 """Records that are put in while a search waits."""
@@ -43,48 +53,67 @@ They only order what is found, and what each costs grows with the store."""
 _WITHOUT_DICTIONARY: Final = Tokenizer(use_jieba=False)
 
 
-class _Part(NamedTuple):
-    """A place as a search found it. ``ids``: None where a slot is empty."""
+@dataclass(eq=False)
+class _Part:
+    """A place as it was at some moment: read without a lock, for nothing of it changes.
 
-    name: str
+    Attributes:
+        ids: Of the documents, by number; None where a slot is empty.
+        columns: Shape ``(4, N)``: tokens of the text, and of what stands around it; the session;
+            the document's place there.
+    """
+
+    place: _Place
     ids: tuple[str | None, ...]
-    documents: Documents
+    columns: Floats
     lists: PostingLists
+
+    @cached_property
+    def documents(self) -> Documents:
+        """Worked out by who asks first."""
+        import numpy as np
+
+        text, around, sessions, at = self.columns
+        session = sessions.astype(np.int64)
+        share = self.place.follows(session, np.flatnonzero(text + around), self.lists)
+        previous = preceding(session, at)
+        return Documents(text, text + around, session, previous, np.full(len(text), share))
 
 
 class _Place:
-    """Documents are numbered from 0. The number of one that is dropped is given to the next: what
-    is changed keeps its own, and with it its place in a tie."""
+    """Documents are numbered from 0. One that is changed keeps its number, and with it its place in
+    a tie; that of one which is dropped is given to the next."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        import numpy as np
+
+        self.name = name
         self.numbers: dict[str, int] = {}
+        self.part = _Part(self, (), np.zeros((4, 0)), PostingLists({}))
         self._ids: list[str | None] = []
         self._hashes: list[str] = []
         self._free: list[int] = []
-        # Of each document: tokens of its text, and of what stands around it; its session; its
-        # place there.
-        self._text, self._around = array("d"), array("d")
-        self._session, self._at = array("q"), array("d")
         self._sessions: dict[str, int] = {}
-        self._lists = PostingLists({})
         self._follows = 0.0
         self._measured = self._changes = 0
-        self._part: _Part | None = None
 
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         """Add or replace; no id twice."""
+        import numpy as np
+
         ids = [record.key.memory_id for record, _ in rows]
         replaced = [self.numbers[one] for one in ids if one in self.numbers]
-        new: list[tuple[int, Tokens]] = []
-        for record, tokens in rows:
-            number = self._number_of(record.key.memory_id)
-            new.append((number, tokens))
+        numbers = [self._number_of(one) for one in ids]
+        values = []
+        for number, (record, tokens) in zip(numbers, rows, strict=True):
             self._hashes[number] = record.content_hash
-            self._text[number], self._around[number] = (float(sum(one.values())) for one in tokens)
-            self._session[number] = self._sessions.setdefault(record.session, len(self._sessions))
-            self._at[number] = record.at
-        self._changed(new, replaced)
+            session = self._sessions.setdefault(record.session, len(self._sessions))
+            values.append((*(sum(one.values()) for one in tokens), session, record.at))
+        room = len(self._ids) - len(self.part.ids)
+        columns = np.hstack([self.part.columns, np.zeros((4, room))])
+        columns[:, numbers] = np.transpose(values)
+        new = [(number, tokens) for number, (_, tokens) in zip(numbers, rows, strict=True)]
+        self._changed(columns, new, replaced)
 
     def _number_of(self, memory_id: str) -> int:
         """Its own, else a new one."""
@@ -93,8 +122,6 @@ class _Place:
                 self._free.append(len(self._ids))
                 self._ids.append(None)
                 self._hashes.append("")
-                for column in (self._text, self._around, self._session, self._at):
-                    column.append(0)
             self.numbers[memory_id] = self._free.pop()
             self._ids[self.numbers[memory_id]] = memory_id
         return self.numbers[memory_id]
@@ -104,44 +131,34 @@ class _Place:
         gone = [self.numbers.pop(one) for one in ids if one in self.numbers]
         for number in gone:
             self._ids[number] = None
-            self._text[number] = self._around[number] = 0.0
-            self._at[number] = inf  # nothing comes after it
         self._free += gone
-        self._changed((), gone)
+        columns = self.part.columns.copy()
+        columns[:, gone] = [[0], [0], [0], [inf]]  # nothing comes after it in its session
+        self._changed(columns, (), gone)
 
-    def _changed(self, new: Sequence[tuple[int, Tokens]], gone: Collection[int]) -> None:
-        self._lists, self._part = self._lists.rewritten(new, gone), None
+    def _changed(
+        self, columns: Floats, new: Sequence[tuple[int, Tokens]], gone: Collection[int]
+    ) -> None:
+        lists = self.part.lists.rewritten(new, gone)
+        self.part = _Part(self, tuple(self._ids), columns, lists)
         self._changes += len(new) or len(gone)
 
     def hashes(self) -> list[tuple[str, str]]:
         """Ids and content hashes."""
         return [(one, self._hashes[number]) for one, number in self.numbers.items()]
 
-    def look(self) -> _Part:
-        """What a search needs of it, as it is now."""
-        if self._part is None:
-            import numpy as np
-
-            text, session = np.array(self._text), np.array(self._session)
-            total = text + np.array(self._around)
-            if self._changes > (self._measured * _REMEASURE if self._measured > _SMALL else 0):
-                self._measured, self._changes = len(text), 0
-                self._follows = self._measure(session, np.flatnonzero(total))
-            previous = preceding(session, np.array(self._at))
-            documents = Documents(text, total, session, previous, np.full(len(text), self._follows))
-            self._part = _Part(self._name, tuple(self._ids), documents, self._lists)
-        return self._part
-
-    def _measure(self, session: Ints, living: Ints) -> float:
-        """How far neighbours have to do with each other."""
+    def follows(self, session: Ints, living: Ints, lists: PostingLists) -> float:
+        """How far neighbours have to do with each other, as it was measured not long ago."""
         import numpy as np
 
-        if not len(living):
-            return 0.0
-        some = living[np.linspace(0, len(living) - 1, min(_SAMPLED, len(living))).astype(int)]
-        terms = sorted(self._lists.terms_of(some))
-        tokens = found([(0, self._lists)], terms[:: max(1, len(terms) // _TERMS)])
-        return follows(session, living, tokens)
+        if self._changes > (self._measured * _REMEASURE if self._measured > _SMALL else 0):
+            self._measured, self._changes = len(session), 0
+            many = min(_SAMPLED, len(living))
+            some = living[np.linspace(0, max(len(living) - 1, 0), many).astype(int)]
+            terms = sorted(lists.terms_of(some))
+            tokens = found([(0, lists)], terms[:: max(1, len(terms) // _TERMS)])
+            self._follows = follows(session, living, tokens)
+        return self._follows
 
 
 class Words:
@@ -219,7 +236,7 @@ class Words:
             at = bisect_right(firsts, place) - 1
             memory_id = parts[at].ids[place - firsts[at]]
             assert memory_id is not None, "an empty slot has no score"  # noqa: S101
-            matches.append(WordMatch(Key(parts[at].name, memory_id), own / best, share))
+            matches.append(WordMatch(Key(parts[at].place.name, memory_id), own / best, share))
         return WordMatches(tuple(matches), int(np.count_nonzero(holders)))
 
     def _look(self, seen: ScopeFilter) -> list[_Part]:
@@ -227,7 +244,7 @@ class Words:
         with self._lock:
             names = sorted(self._places if seen.everything else seen.names)
             known = (self._places.get(name) for name in names if seen.admits(name))
-            return [place.look() for place in known if place is not None]
+            return [place.part for place in known if place is not None]
 
 
 def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
@@ -246,9 +263,9 @@ def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
     place = _Place("")
     named = (replace(one, key=Key("", str(at))) for at, one in enumerate(records))
     place.put(list(zip(named, cut, strict=True)))
-    part = place.look()
-    tokens = found([(0, part.lists)], question.terms)
-    return question.covered(part.documents, tokens, np.arange(len(cut)), carried=query.carried)
+    tokens = found([(0, place.part.lists)], question.terms)
+    documents = place.part.documents
+    return question.covered(documents, tokens, np.arange(len(cut)), carried=query.carried)
 
 
 def _need_numpy() -> None:
