@@ -1,5 +1,10 @@
-"""The index of words: memories and pieces of notes alike, in memory, one for each place. What it
-holds is made of what lives, and asked for nothing that its place is not asked for."""
+"""The index of words: memories and pieces of notes alike, in memory, one inverted index for each
+place. It is made of what lives, and nothing of a place shows where its name is not in the filter.
+
+A posting is one whole number: from its highest bits down the term's number, the document's (24
+bits), and how often the term stands in the text and around it (8 bits each). They lie in sorted
+arrays, by blocks of documents: what a term has in a block is a slice of it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, batched
+from itertools import accumulate, batched, chain
 from math import inf
 from typing import Final
 
@@ -21,7 +26,6 @@ from ..storage.imports import import_whole
 from ..text.overlap import content
 from ..text.tokenizer import Tokenizer
 from .cut_texts import Tokens, tokens_of
-from .postings import PostingLists, found
 from .question import Question
 from .records import WordMatch, WordMatches, WordQuery, WordRecord
 from .scoring import (
@@ -29,6 +33,7 @@ from .scoring import (
     Documents,
     Floats,
     Ints,
+    Postings,
     best_places,
     follows,
     joined,
@@ -36,6 +41,11 @@ from .scoring import (
     scores,
 )
 
+_BLOCK: Final = 8192
+"""Neighbouring documents whose postings are written anew together, with each change."""
+_COUNT, _DOCUMENT, _TERM = 8, 16, 40
+_MOST: Final = (1 << _COUNT) - 1
+_DOCUMENTS: Final = (1 << _TERM - _DOCUMENT) - 1
 _AT_ONCE: Final = 256
 """Records that are put in while a search waits."""
 _REMEASURE: Final = 0.2
@@ -61,12 +71,13 @@ class _Part:
         ids: Of the documents, by number; None where a slot is empty.
         columns: Shape ``(4, N)``: tokens of the text, and of what stands around it; the session;
             the document's place there.
+        blocks: Postings, of ``_BLOCK`` documents each.
     """
 
     place: _Place
     ids: tuple[str | None, ...]
     columns: Floats
-    lists: PostingLists
+    blocks: tuple[Ints, ...] = ()
 
     @cached_property
     def documents(self) -> Documents:
@@ -75,9 +86,23 @@ class _Part:
 
         text, around, sessions, at = self.columns
         session = sessions.astype(np.int64)
-        share = self.place.follows(session, np.flatnonzero(text + around), self.lists)
+        share = self.place.follows(session, np.flatnonzero(text + around), self)
         previous = preceding(session, at)
         return Documents(text, text + around, session, previous, np.full(len(text), share))
+
+    def rewritten(self, added: Ints, gone: Collection[int]) -> tuple[Ints, ...]:
+        """The blocks without what some documents had, and then with other postings."""
+        import numpy as np
+
+        away = np.array([*gone], dtype=np.int64)
+        blocks = list(self.blocks)
+        for at in np.unique(np.append(away, _documents(added)) // _BLOCK).tolist():
+            blocks += [added[:0]] * (at + 1 - len(blocks))
+            kept, own = blocks[at], added[_documents(added) // _BLOCK == at]
+            if len(away):
+                kept = kept[~np.isin(_documents(kept), away)]
+            blocks[at] = np.insert(kept, kept.searchsorted(own), own)
+        return tuple(blocks)
 
 
 class _Place:
@@ -89,9 +114,10 @@ class _Place:
 
         self.name = name
         self.numbers: dict[str, int] = {}
-        self.part = _Part(self, (), np.zeros((4, 0)), PostingLists({}))
+        self.terms: dict[str, int] = {}
+        self.part = _Part(self, (), np.zeros((4, 0)))
         self._ids: list[str | None] = []
-        self._hashes: list[str] = []
+        self.hashes: dict[str, str] = {}
         self._free: list[int] = []
         self._sessions: dict[str, int] = {}
         self._follows = 0.0
@@ -105,15 +131,15 @@ class _Place:
         replaced = [self.numbers[one] for one in ids if one in self.numbers]
         numbers = [self._number_of(one) for one in ids]
         values = []
-        for number, (record, tokens) in zip(numbers, rows, strict=True):
-            self._hashes[number] = record.content_hash
+        for record, tokens in rows:
+            self.hashes[record.key.memory_id] = record.content_hash
             session = self._sessions.setdefault(record.session, len(self._sessions))
             values.append((*(sum(one.values()) for one in tokens), session, record.at))
         room = len(self._ids) - len(self.part.ids)
         columns = np.hstack([self.part.columns, np.zeros((4, room))])
         columns[:, numbers] = np.transpose(values)
-        new = [(number, tokens) for number, (_, tokens) in zip(numbers, rows, strict=True)]
-        self._changed(columns, new, replaced)
+        self._change(columns, self._postings(numbers, [tokens for _, tokens in rows]), replaced)
+        self._changes += len(rows)
 
     def _number_of(self, memory_id: str) -> int:
         """Its own, else a new one."""
@@ -121,33 +147,41 @@ class _Place:
             if not self._free:
                 self._free.append(len(self._ids))
                 self._ids.append(None)
-                self._hashes.append("")
             self.numbers[memory_id] = self._free.pop()
             self._ids[self.numbers[memory_id]] = memory_id
         return self.numbers[memory_id]
 
+    def _postings(self, documents: Sequence[int], cut: Sequence[Tokens]) -> Ints:
+        """What they hold, sorted."""
+        import numpy as np
+
+        columns: list[list[int]] = [[], [], [], []]
+        numbers = self.terms
+        for document, (text, around) in zip(documents, cut, strict=True):
+            terms = [*text, *(term for term in around if term not in text)]
+            columns[0] += [numbers.setdefault(term, len(numbers)) for term in terms]
+            columns[1] += [document] * len(terms)
+            columns[2] += [text.get(term, 0) for term in terms]
+            columns[3] += [around.get(term, 0) for term in terms]
+        term, place, said, beside = (np.array(one, dtype=np.int64) for one in columns)
+        counts = np.minimum(said, _MOST) << _COUNT | np.minimum(beside, _MOST)
+        return np.sort(term << _TERM | place << _DOCUMENT | counts)
+
     def drop(self, ids: Collection[str]) -> None:
         """Unknown ones are ignored."""
-        gone = [self.numbers.pop(one) for one in ids if one in self.numbers]
+        gone = [self.numbers.pop(one) for one in ids if self.hashes.pop(one, "")]
         for number in gone:
             self._ids[number] = None
-        self._free += gone
         columns = self.part.columns.copy()
         columns[:, gone] = [[0], [0], [0], [inf]]  # nothing comes after it in its session
-        self._changed(columns, (), gone)
+        self._change(columns, columns[0, :0].astype(int), gone)
+        self._free += gone
+        self._changes += len(gone)
 
-    def _changed(
-        self, columns: Floats, new: Sequence[tuple[int, Tokens]], gone: Collection[int]
-    ) -> None:
-        lists = self.part.lists.rewritten(new, gone)
-        self.part = _Part(self, tuple(self._ids), columns, lists)
-        self._changes += len(new) or len(gone)
+    def _change(self, columns: Floats, added: Ints, gone: Collection[int]) -> None:
+        self.part = _Part(self, tuple(self._ids), columns, self.part.rewritten(added, gone))
 
-    def hashes(self) -> list[tuple[str, str]]:
-        """Ids and content hashes."""
-        return [(one, self._hashes[number]) for one, number in self.numbers.items()]
-
-    def follows(self, session: Ints, living: Ints, lists: PostingLists) -> float:
+    def follows(self, session: Ints, living: Ints, part: _Part) -> float:
         """How far neighbours have to do with each other, as it was measured not long ago."""
         import numpy as np
 
@@ -155,16 +189,18 @@ class _Place:
             self._measured, self._changes = len(session), 0
             many = min(_SAMPLED, len(living))
             some = living[np.linspace(0, max(len(living) - 1, 0), many).astype(int)]
-            terms = sorted(lists.terms_of(some))
-            tokens = found([(0, lists)], terms[:: max(1, len(terms) // _TERMS)])
+            names = list(self.terms)
+            held = (one[np.isin(_documents(one), some)] >> _TERM for one in part.blocks)
+            terms = sorted({names[number] for one in held for number in one.tolist()})
+            tokens = _found([(0, part)], terms[:: max(1, len(terms) // _TERMS)])
             self._follows = follows(session, living, tokens)
         return self._follows
 
 
 class Words:
     """One place beside the other: what is not in the filter is not looked at, and a private word
-    changes nothing of what others find. Any thread may use it; ``put``, ``drop`` and ``search``
-    block. Raises IndexUnavailable, ``no_numpy``, where numpy cannot be imported.
+    changes nothing of what others find. Any thread may use it; every method blocks. Raises
+    IndexUnavailable, ``no_numpy``, where numpy cannot be imported.
 
     Args:
         tokenizer: That by which the records were cut.
@@ -182,8 +218,8 @@ class Words:
     def hashes(self) -> dict[Key, str]:
         """Content hashes of all records."""
         with self._lock:
-            known = [(name, place.hashes()) for name, place in self._places.items()]
-        rows = ((name, *row) for name, some in known for row in some)
+            known = [(name, place.hashes.copy()) for name, place in self._places.items()]
+        rows = ((name, *row) for name, some in known for row in some.items())
         return {Key(name, one): content_hash for name, one, content_hash in cooperative(rows)}
 
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
@@ -222,8 +258,7 @@ class Words:
         firsts = [0, *accumulate(len(part.ids) for part in parts)]
         documents = joined([part.documents for part in parts])
         around = question.around[: max(_LEAST_AROUND, _AROUND_WORK // firsts[-1])]
-        lists = list(zip(firsts, (part.lists for part in parts), strict=False))
-        tokens = found(lists, (*question.terms, *around))
+        tokens = _found(list(zip(firsts, parts, strict=False)), (*question.terms, *around))
         counted = np.array([*question.counted(), *(BEFORE for _ in around)])
         score = scores(documents, tokens, counted)
         tokens = tokens.first(len(question.terms))
@@ -254,18 +289,41 @@ def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
     question = Question.read(tokenizer, replace(query, around=""))
     if not question.terms or not records:
         return [0.0] * len(records)
-    cut = [tokens_of(record, tokenizer) for record in cooperative(records)]
     try:
         import numpy as np
     except ImportError:
         wanted = content(query.subject)
         return [len(wanted & content(one.text)) / max(len(wanted), 1) for one in records]
     place = _Place("")
-    named = (replace(one, key=Key("", str(at))) for at, one in enumerate(records))
-    place.put(list(zip(named, cut, strict=True)))
-    tokens = found([(0, place.part.lists)], question.terms)
-    documents = place.part.documents
-    return question.covered(documents, tokens, np.arange(len(cut)), carried=query.carried)
+    named = [replace(one, key=Key("", str(at))) for at, one in enumerate(records)]
+    place.put([(one, tokens_of(one, tokenizer)) for one in cooperative(named)])
+    tokens = _found([(0, place.part)], question.terms)
+    every = np.arange(len(records))
+    return question.covered(place.part.documents, tokens, every, carried=query.carried)
+
+
+def _found(parts: Sequence[tuple[int, _Part]], terms: Sequence[str]) -> Postings:
+    """Where each of ``terms`` stands, in parts of which each has the number of its first document
+    among all."""
+    import numpy as np
+
+    standing: list[list[Ints]] = [[] for _ in terms]
+    for first, part in parts:
+        numbers = part.place.terms
+        known = {at: numbers[term] for at, term in enumerate(terms) if term in numbers}
+        low = np.array([*known.values()], dtype=np.int64) << _TERM
+        for block in part.blocks:
+            begins, ends = block.searchsorted(low), block.searchsorted(low + (1 << _TERM))
+            for at, least, begin, end in zip(known, low, begins, ends, strict=True):
+                standing[at].append(block[begin:end] - least + (first << _DOCUMENT))
+    row = np.repeat(np.arange(len(terms)), [sum(map(len, some)) for some in standing])
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *chain.from_iterable(standing)])
+    text, context = (every >> _COUNT & _MOST).astype(float), (every & _MOST).astype(float)
+    return Postings(row, every >> _DOCUMENT, text, context)
+
+
+def _documents(postings: Ints) -> Ints:
+    return postings >> _DOCUMENT & _DOCUMENTS
 
 
 def _need_numpy() -> None:
