@@ -10,19 +10,25 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
-from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import edited
+from astrbot_plugin_scoped_memory.tests.sync.desk import (
+    DOG,
+    PEANUTS,
+    TEA,
+    added,
+    edited,
+    moved,
+    told,
+)
 
 pytestmark = pytest.mark.engine
 
-TOLD = ["奶奶对花生过敏", "爷爷喜欢喝绿茶", "妹妹喜欢画画"]
+TOLD = (PEANUTS, TEA, DOG)
+COPY = "preferences (1).md"
 NAMES = [
-    "preferences (1).md",
+    COPY,
     "preferences - 副本.md",
-    "preferences - Copy.md",
-    "preferences 2.md",
     "preferences-DESKTOP.md",
     "~$preferences.md",
-    "preferences_backup.md",
     "备份/preferences.md.md",
 ]
 
@@ -31,17 +37,8 @@ def notices(bot: Bot) -> list[Notice]:
     return [n for n in bot.notices.standing() if n.code == "vault_copy"]
 
 
-async def told(bot: Bot) -> list[str]:
-    """The bot knows three things, in one file: their ids."""
-    ids = [await bot.says(f"小明喜欢：{text}") for text in TOLD]
-    await bot.look()
-    assert bot.file().read_text("utf-8").count("## ") == len(TOLD)
-    return ids
-
-
-def copied(bot: Bot, name: str) -> Path:
-    path = bot.file(name)
-    path.parent.mkdir(exist_ok=True)
+def copied(bot: Bot, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(bot.file(), path)
     return path
 
@@ -49,9 +46,9 @@ def copied(bot: Bot, name: str) -> Path:
 @pytest.mark.parametrize("ledger", [True, False], ids=["", "nothing known"])
 async def test_copies_are_told_once_and_left_as_they_are(tmp_path: Path, ledger: bool) -> None:
     async with living(tmp_path, ledger=ledger) as bot:
-        ids = await told(bot)
+        ids = await told(bot, *TOLD)
         texts, before = bot.texts(), bot.file().read_bytes()
-        copies = [copied(bot, name) for name in NAMES]
+        copies = [copied(bot, bot.file(name)) for name in NAMES]
         await bot.look()
         await bot.look()
         same = {"scope": "家人", "original": "preferences.md", "count": "3", "different": "0"}
@@ -74,35 +71,20 @@ async def test_copies_are_told_once_and_left_as_they_are(tmp_path: Path, ledger:
         assert not bot.file("archive").exists()
 
 
-async def test_what_the_bot_does_to_the_original_leaves_the_copy_one(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        ids = await told(bot)
-        before = copied(bot, "preferences (1).md").read_bytes()
-        await bot.look()
-        for memory_id, text in zip(ids, TOLD, strict=True):
-            await bot.edits(memory_id, f"改了：{text}")
-        await bot.look()
-        await bot.forgets(ids[0])
-        await bot.look()
-        assert bot.texts() == sorted(f"改了：{text}" for text in TOLD[1:])
-        bot.check()
-        assert len(notices(bot)) == 1
-        assert bot.file("preferences (1).md").read_bytes() == before
-
-
 @pytest.mark.parametrize("restart", [False, True], ids=["running", "while off"])
 async def test_a_copy_whose_original_is_deleted_takes_its_place_without_what_was_corrected(
     tmp_path: Path, restart: bool
 ) -> None:
     async with living(tmp_path) as bot:
-        ids = await told(bot)
-        copied(bot, "preferences (1).md")
+        ids = await told(bot, *TOLD)
+        before = copied(bot, bot.file(COPY)).read_bytes()
+        await bot.look()
+        await bot.edits(ids[2], "小明喜欢大狗")
         await bot.look()
         await bot.forgets(ids[0])
-        stored = next(s for s in bot.catalogue.all() if s.memory.memory_id == ids[1])
-        moved = bot.vault.move(stored, WORK)
-        bot.living.drop(stored)
-        bot.living.take(moved)
+        assert len(notices(bot)) == 1
+        assert bot.file(COPY).read_bytes() == before
+        await moved(bot, ids[1])
         await bot.look()
         bot.file().unlink()
         for _ in range(0 if restart else 2):
@@ -111,59 +93,44 @@ async def test_a_copy_whose_original_is_deleted_takes_its_place_without_what_was
         await bot.look()
         bot.check()
         assert notices(bot) == []
-        assert bot.texts() == [f"小明喜欢：{TOLD[2]}"]
-        assert bot.texts(WORK) == [f"小明喜欢：{TOLD[1]}"]
-        assert bot.memory(ids[2]).judgment == bot.texts()[0]
+        assert (bot.texts(), bot.texts(WORK)) == ([DOG], [TEA])
+        assert bot.memory(ids[2]).judgment == DOG
         assert await bot.restores(ids[0]) is not None
 
 
 async def test_who_works_on_in_a_copy_is_told_and_loses_nothing(tmp_path: Path) -> None:
     async with living(tmp_path) as bot:
-        await told(bot)
-        texts = bot.texts()
-        copy = copied(bot, "preferences (1).md")
+        await told(bot, *TOLD)
+        copy = copied(bot, bot.file(COPY))
         await bot.look()
-        edited(copy, (TOLD[0], "奶奶对核桃过敏"))
+        edited(copy, ("花生", "核桃"))
         await bot.look()
         (notice,) = notices(bot)
         assert notice.params["different"] == "1"
-        assert bot.texts() == texts
-        edited(copy, (TOLD[1], "爷爷喜欢喝红茶"))
+        assert bot.texts() == sorted(TOLD)
+        edited(copy, ("绿茶", "红茶"))
         await bot.look()
         await bot.look()
         assert notices(bot) == []
-        mine = ["奶奶对核桃过敏", "爷爷喜欢喝红茶", TOLD[2]]
-        assert bot.texts() == sorted([*texts, *(f"小明喜欢：{text}" for text in mine)])
+        assert bot.texts() == sorted([*TOLD, "奶奶对核桃过敏", "爷爷喜欢喝红茶", DOG])
         bot.check()
 
 
-async def test_a_file_with_entries_of_its_own_into_which_others_are_pasted_is_no_copy(
+async def test_a_file_with_entries_of_its_own_and_one_of_another_scope_are_no_copies(
     tmp_path: Path,
 ) -> None:
     async with living(tmp_path) as bot:
-        await told(bot)
+        await told(bot, *TOLD)
         own = bot.file("家里.md")
-        own.write_text("## 阳台朝南 ^m-0own\n\n## 车库在地下二层 ^m-1own\n", "utf-8")
+        added(own, "## 阳台朝南 ^m-0own\n\n## 车库在地下二层 ^m-1own\n")
         await bot.look()
-        own.write_text(own.read_text("utf-8") + "\n" + bot.file().read_text("utf-8"), "utf-8")
-        await bot.look()
-        await bot.look()
-        assert notices(bot) == []
-        assert len(bot.texts()) == 8
-        assert {"阳台朝南", "车库在地下二层"} <= set(bot.texts())
-        bot.check()
-
-
-async def test_a_copy_in_another_scope_is_that_scopes(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        await told(bot)
-        target = bot.file("preferences (1).md", WORK)
-        target.parent.mkdir(parents=True)
-        shutil.copyfile(bot.file(), target)
+        added(own, "\n" + bot.file().read_text("utf-8"))
+        copied(bot, bot.file(COPY, WORK))
         await bot.look()
         await bot.look()
         assert notices(bot) == []
-        assert len(bot.texts(WORK)) == len(bot.texts(FAMILY)) == 3
+        assert bot.texts(FAMILY) == sorted([*TOLD, *TOLD, "阳台朝南", "车库在地下二层"])
+        assert bot.texts(WORK) == sorted(TOLD)
         bot.check()
 
 
