@@ -106,6 +106,9 @@ class Desk:
         for word in words:
             await self.bot.forgets(self.ids[word])
 
+    async def move(self, word: str) -> None:
+        await moved(self.bot, self.ids[word])
+
     async def restore(self, word: str) -> None:
         assert await self.bot.restores(self.ids[word]) is not None
 
@@ -136,6 +139,23 @@ class Desk:
 
     async def rename(self, name: str) -> None:
         self.bot.file().rename(self.bot.file(name))
+
+    async def unlink(self) -> None:
+        self.bot.file().unlink()
+
+    async def unlink_at_work(self) -> None:
+        self.bot.file(scope=WORK).unlink()
+
+    async def copy_to(self, name: str, word: str) -> None:
+        added(self.bot.file(name), f"\n{block(self.bot.file(), SAID[word])}")
+
+    async def cut_to_work(self, word: str) -> None:
+        await self.copy_to("../公司/preferences.md", word)
+        await self.cut(word)
+
+    async def file_to_work(self, name: str) -> None:
+        self.bot.folder(WORK).mkdir()
+        self.bot.file().rename(self.bot.file(name, WORK))
 
     async def lose_archive(self) -> None:
         shutil.rmtree(self.bot.file("archive"))

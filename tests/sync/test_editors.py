@@ -4,6 +4,8 @@ of it, and what a person means is."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +17,20 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules import stale_saves
-from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, Watch, living
+from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, WORK, Bot, Watch, living
 from astrbot_plugin_scoped_memory.tests.sync.desk import (
     DOG,
+    MEETING,
     PEANUTS,
     SAID,
+    TEA,
     Desk,
     added,
+    block,
     by_rename,
     edited,
     in_place,
+    told,
 )
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import NOW
 
@@ -97,8 +103,8 @@ async def test_what_lives(
         bot = await then(bot)
         for _ in range(2):
             bot.check()
-            texts = [] if lives == "-" else [SAID.get(word, word) for word in lives.split()]
-            assert bot.texts() == sorted(texts)
+            assert bot.texts() == sorted(SAID.get(word, word) for word in lives.strip("-").split())
+            assert bot.texts(WORK) == sorted(SAID[word] for word in wanted.get("work", "").split())
             for word, new in pairs.get("now", ()):
                 assert bot.memory(desk.ids[word]).judgment == SAID[new]
             for word, asks in pairs.get("asks", ()):
@@ -190,3 +196,120 @@ async def test_a_save_between_the_bots_reading_and_its_writing_is_kept(
         await bot.look()
         bot.check()
         assert bot.texts() == sorted([SAID["花茶"], *([PEANUTS, DOG] if "app" in call else [])])
+
+
+# A file that may still be written to is not rewritten, and no entry of it is taken for deleted
+
+
+QUIET = replace(AT_ONCE, quiet_seconds=5.0)
+
+
+WAITS: dict[str, list[tuple[float, str, int]]] = {
+    "cut short for a moment": [(0, "half", 3), (4.9, "", 3), (0, "whole", 3), (10, "", 3)],
+    "emptied for a moment": [(0, "empty", 3), (4.9, "", 3), (0, "whole", 3), (10, "", 3)],
+    "away for a moment": [(0, "away", 3), (3, "whole", 3), (0, "away", 3), (3, "", 3), (2, "", 0)],
+    "an entry that stays away": [(0, "cut", 3), (4, "", 3), (1, "", 2)],
+    "each save begins the wait anew": [
+        (0, "cut", 3), (3, "change", 3), (3, "change", 3), (3, "change", 3), (5, "", 2)
+    ],
+}  # fmt: skip
+"""What is done to a file of three entries: after so many seconds, what, and how many live then."""
+
+
+@pytest.mark.parametrize("name", WAITS)
+async def test_what_is_missing_is_forgotten_after_five_seconds_without_a_save(
+    tmp_path: Path, name: str
+) -> None:
+    watch = Watch()
+    async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
+        ids = await told(bot, PEANUTS, TEA, DOG)
+        whole = bot.file().read_bytes()
+        deeds: dict[str, Callable[[], object]] = {
+            "": lambda: None,
+            "half": lambda: bot.file().write_bytes(whole[: len(whole) // 2]),
+            "empty": lambda: bot.file().write_bytes(b""),
+            "whole": lambda: bot.file().write_bytes(whole),
+            "away": lambda: bot.file().unlink(),
+            "cut": lambda: edited(bot.file(), (block(bot.file(), PEANUTS), "")),
+            "change": lambda: edited(bot.file(), ("绿茶", "绿绿茶")),
+        }
+        for seconds, deed, lives in WAITS[name]:
+            watch.seconds += seconds
+            deeds[deed]()
+            await bot.look()
+            assert len(bot.texts()) == lives
+            assert bot.file("archive").exists() is (lives < 3)
+        bot.check()
+        assert {s.memory.memory_id for s in bot.catalogue.all()} <= set(ids)
+        assert bot.reconciler.next_due is None
+
+
+async def test_files_that_share_entries_wait_for_one_another(tmp_path: Path) -> None:
+    """Over any number of others: what left one of them is not taken for new in the next."""
+    watch = Watch()
+    async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
+        ids = await told(bot, PEANUTS, TEA)
+        await bot.says(MEETING, WORK)
+        await bot.look()
+        moved, gone = block(bot.file(), PEANUTS), block(bot.file(), TEA)
+        edited(bot.file(), (moved, ""), (gone, ""))
+        target = bot.file("preferences.md", WORK)
+        onwards = block(target, MEETING)
+        target.write_text(moved, "utf-8")
+        added(bot.file("entities.md"), onwards)
+        await bot.look()
+        assert bot.texts() == sorted([PEANUTS, TEA])
+        assert bot.texts(WORK) == [MEETING]
+        watch.seconds += 5.0
+        await bot.look()
+        bot.check()
+        assert bot.texts() == [MEETING]
+        assert bot.memory(ids[0], WORK).judgment == PEANUTS
+        assert PEANUTS not in bot.file("archive/preferences.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("age", [1.0, 60.0, -60.0])
+async def test_at_the_start_the_files_own_time_tells(tmp_path: Path, age: float) -> None:
+    async with living(tmp_path) as bot:
+        await told(bot, PEANUTS, TEA)
+    edited(bot.file(), (block(bot.file(), PEANUTS), ""))
+    moment = time.time() - age
+    os.utime(bot.file(), (moment, moment))
+    watch = Watch()
+    async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
+        assert bot.texts() == (sorted([PEANUTS, TEA]) if age == 1.0 else [TEA])
+        await bot.look()
+        watch.seconds += 5.0
+        await bot.look()
+        bot.check()
+        assert bot.texts() == [TEA]
+
+
+async def test_a_file_that_the_bot_writes_to_meanwhile_is_left_to_the_next_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what shares an entry with it: a moved entry is not forgotten."""
+    async with living(tmp_path) as bot:
+        ids = await told(bot, PEANUTS, TEA)
+        await bot.says(MEETING, WORK)
+        await bot.look()
+        piece = block(bot.file(), PEANUTS)
+        edited(bot.file(), (piece, ""))
+        added(bot.file(scope=WORK), f"\n{piece}")
+        see = bot.vault.see
+
+        def late(*arguments: object) -> object:
+            found = see(*arguments)  # type: ignore[arg-type]
+            added(bot.file(scope=WORK), "\n")
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.vault, "see", late)
+            await bot.look()
+        assert bot.reconciler.next_due == 0.0
+        assert bot.texts() == sorted([PEANUTS, TEA])
+        await bot.look()
+        assert bot.reconciler.next_due is None
+        bot.check()
+        assert bot.memory(ids[0], WORK).judgment == PEANUTS
+        assert not bot.file("archive").exists()

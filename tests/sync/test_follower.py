@@ -1,11 +1,12 @@
-"""When rounds run: after a change, and at intervals for what no watcher reports."""
+"""When rounds run, and what the whole engine makes of them."""
 
 from __future__ import annotations
 
 import asyncio
 import builtins
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection
+import re
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -14,37 +15,42 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.harness import waiting
-from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.sync import watcher as watcher_module
 from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
 from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher, Watcher
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living
-from astrbot_plugin_scoped_memory.tests.sync.desk import PEANUTS, block, edited
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.sync.desk import PEANUTS, TEA, added, block, edited
 
 pytestmark = pytest.mark.engine
 
 NEVER = replace(AT_ONCE, scan_seconds=3600.0)
+HERE = group(777)
 
 
 class Rounds:
-    """Counts looks, and what is done besides."""
+    """Counts looks."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.more = asyncio.Event()
+    count = 0
 
     async def __call__(self) -> None:
         self.count += 1
-        self.more.set()
 
     async def reach(self, count: int) -> None:
         """Until so many were made."""
-        async with asyncio.timeout(30):
-            while self.count < count:
-                self.more.clear()
-                await self.more.wait()
+        await until(lambda: self.count >= count)
+
+
+async def until(so: Callable[[], bool]) -> None:
+    async def is_so() -> bool:
+        return so()
+
+    await waiting.until(is_so, within=30, what="a round of the files")
 
 
 @contextlib.asynccontextmanager
@@ -60,22 +66,6 @@ async def following(bot: Bot, watcher: Watcher, pace: Pace) -> AsyncIterator[Rou
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def until(bot: Bot, *texts: str) -> None:
-    """Wait for these to be what the bot knows."""
-    async with asyncio.timeout(30):
-        while bot.texts() != sorted(texts):  # noqa: ASYNC110  (no event to wait for)
-            await asyncio.sleep(0.01)
-
-
-async def rests() -> bool:
-    """The follower waits for its next look at an interval: no look is under way, or due. While one
-    is, the loop has no timer, or a short one."""
-    loop: Any = asyncio.get_running_loop()
-    now = loop.time()
-    rings = (timer.when() - now for timer in loop._scheduled if not timer.cancelled())
-    return min(rings, default=0.0) >= 60.0
-
-
 async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
@@ -86,7 +76,7 @@ async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
                 watcher.change()
                 await asyncio.sleep(0)
             await rounds.reach(2)
-            await waiting.until(rests, within=30, what="a follower that rests")
+            await asyncio.sleep(1.0)
             assert rounds.count == 2
             assert bot.texts()[0].startswith("奶奶对花生过敏9")
         assert not watcher.is_watched
@@ -95,13 +85,13 @@ async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
 async def test_deferred_work_is_done_without_another_notification(tmp_path: Path) -> None:
     async with living(tmp_path, pace=replace(NEVER, quiet_seconds=0.2)) as bot:
         await bot.says(PEANUTS)
-        await bot.says("爷爷喜欢喝绿茶")
+        await bot.says(TEA)
         watcher = FakeWatcher()
         async with following(bot, watcher, NEVER):
             edited(bot.file(), (block(bot.file(), PEANUTS), ""))
-            bot.file().write_text(bot.file().read_text("utf-8") + "\n## 备用钥匙\n", "utf-8")
+            added(bot.file(), "\n## 备用钥匙\n")
             watcher.change()
-            await until(bot, "爷爷喜欢喝绿茶", "备用钥匙")
+            await until(lambda: bot.texts() == sorted([TEA, "备用钥匙"]))
 
 
 @pytest.mark.parametrize("error", [None, VaultWriteFailed("x"), OSError("x")])
@@ -120,42 +110,24 @@ async def test_looks_go_on_without_a_watcher_and_after_failures(
         monkeypatch.setattr(bot.vault, "look", failing)
         async with following(bot, FakeWatcher(missing="no room"), AT_ONCE):
             edited(bot.file(), ("花生", "核桃"))
-            await until(bot, "奶奶对核桃过敏")
+            await until(lambda: bot.texts() == ["奶奶对核桃过敏"])
         assert failures == []
 
 
-async def test_own_writes_wake_no_round_and_a_persons_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_persons_change_wakes_a_round_and_own_writes_do_not(tmp_path: Path) -> None:
     async with living(tmp_path) as bot:
-        peanuts, tea = await bot.says(PEANUTS), await bot.says("爷爷喜欢喝绿茶")
-        told: list[bool] = []
-        concerns = bot.reconciler.concerns
-
-        def noted(paths: Collection[str]) -> bool:
-            told.append(concerns(paths))
-            return told[-1]
-
-        async def heard() -> bool:
-            return bool(told)
-
-        monkeypatch.setattr(bot.reconciler, "concerns", noted)
+        peanuts, tea = await bot.says(PEANUTS), await bot.says(TEA)
         async with following(bot, FolderWatcher(tmp_path / "memory"), NEVER) as rounds:
-            while not told:  # it takes a moment to begin
-                bot.file("4913").write_text("", "utf-8")
+            while rounds.count < 2:  # it takes a moment to begin
+                bot.file("空的.md").write_text("", "utf-8")
                 await asyncio.sleep(0.1)
-            await waiting.until(rests, within=30, what="a follower that rests")
+            await asyncio.sleep(1.5)  # what is changed is told within a second
             before = rounds.count
-            for work in (
-                lambda: bot.says("妈妈爱喝咖啡"),
-                lambda: bot.edits(tea, "爷爷喜欢喝红茶"),
-                lambda: bot.forgets(peanuts),
-                lambda: bot.restores(peanuts),
-            ):
-                told.clear()
-                await work()
-                await waiting.until(heard, within=30, what="the watcher")
-                assert not any(told)
+            await bot.says("妈妈爱喝咖啡")
+            await bot.edits(tea, "爷爷喜欢喝红茶")
+            await bot.forgets(peanuts)
+            await bot.restores(peanuts)
+            await asyncio.sleep(1.5)
             assert rounds.count == before
             edited(bot.file(), ("咖啡", "豆浆"))
             await rounds.reach(before + 1)
@@ -163,80 +135,56 @@ async def test_own_writes_wake_no_round_and_a_persons_do(
         bot.check()
 
 
-def write_note(bot: Bot) -> None:
-    (bot.root / "memory" / "shared").mkdir()
-    (bot.root / "memory" / "shared" / "值班.md").write_text("# 值班", "utf-8")
-
-
-CHANGES: dict[str, Callable[[Bot], object]] = {
-    "scopes/家人/粘贴.md": lambda bot: bot.file("粘贴.md").write_text("- 妈妈爱喝咖啡", "utf-8"),
-    "scopes/家人/preferences.md": lambda bot: bot.file().unlink(),
-    "shared/值班.md": write_note,
-    "scopes/新名字": lambda bot: bot.folder().rename(bot.folder().with_name("新名字")),
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "scopes/家人/粘贴.md": lambda path: added(path, "- 妈妈爱喝咖啡"),
+    "scopes/家人/preferences.md": lambda path: path.unlink(),
+    "shared/值班.md": lambda path: added(path, "# 值班"),
+    "scopes/新名字": lambda path: path.with_name("家人").rename(path),
 }
 
 
 @pytest.mark.parametrize("path", CHANGES)
 async def test_what_a_person_does_to_a_file_concerns_a_round(tmp_path: Path, path: str) -> None:
+    """Also beside, and below, what the bot writes itself."""
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
-        assert not await asyncio.to_thread(bot.reconciler.concerns, [str(bot.file())])
-        CHANGES[path](bot)
-        changed = [str(bot.file()), str(tmp_path / "memory" / path)]
-        assert await asyncio.to_thread(bot.reconciler.concerns, changed)
-
-
-async def test_own_words_behind_a_save_that_was_not_looked_at_concern_a_round(
-    tmp_path: Path,
-) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
+        own = str(bot.file())
+        assert not await asyncio.to_thread(bot.reconciler.concerns, [own])
         edited(bot.file(), ("花生", "核桃"))
         await bot.says("妈妈爱喝咖啡")
-        assert await asyncio.to_thread(bot.reconciler.concerns, [str(bot.file())])
+        assert await asyncio.to_thread(bot.reconciler.concerns, [own])
         await bot.look()
         assert "奶奶对核桃过敏" in bot.texts()
+        CHANGES[path](tmp_path / "memory" / path)
+        changed = [own, str(tmp_path / "memory" / path)]
+        assert await asyncio.to_thread(bot.reconciler.concerns, changed)
 
 
 # The watcher
 
 
-@contextlib.asynccontextmanager
-async def watched(folder: Path) -> AsyncIterator[asyncio.Task[None]]:
-    """A watcher's task, once it has told of a change below the folder."""
-    changed, loop = asyncio.Event(), asyncio.get_running_loop()
-    watch = asyncio.create_task(
-        FolderWatcher(folder).watch(lambda _: loop.call_soon_threadsafe(changed.set))
-    )
+@pytest.mark.parametrize("replaced", [False, True], ids=["cancelled", "replaced"])
+async def test_a_change_is_told_until_another_folder_is_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
+) -> None:
+    """From a thread of its own: one that is taken for good would be one of a handful."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    monkeypatch.setattr(watcher_module, "_SAME_FOLDER_MS", 100)
+    folder, told = tmp_path / "memory", list[object]()
+    folder.mkdir()
+    watch = asyncio.create_task(FolderWatcher(folder).watch(told.append))
     async with asyncio.timeout(30):
-        while not changed.is_set():  # it takes a moment to begin
+        while not told:  # it takes a moment to begin
             (folder / "x.md").write_text("x", "utf-8")
             await asyncio.sleep(0.1)
-        yield watch
-
-
-async def test_a_change_is_told_from_a_thread_of_its_own_and_cancelled_it_ends(
-    tmp_path: Path,
-) -> None:
-    """One that is taken for good would be one of a handful."""
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    async with watched(tmp_path) as watch:
-        await asyncio.to_thread(tmp_path.exists)
-        watch.cancel()
+        await asyncio.to_thread(folder.exists)
+        if replaced:
+            folder.rename(tmp_path / "away")
+            folder.mkdir()
+        else:
+            watch.cancel()
         await asyncio.wait([watch])
-        assert watch.cancelled()
-
-
-async def test_a_folder_in_whose_place_another_is_is_watched_no_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watcher_module, "_SAME_FOLDER_MS", 100)
-    folder = tmp_path / "memory"
-    folder.mkdir()
-    async with watched(folder) as watch:
-        folder.rename(tmp_path / "away")
-        folder.mkdir()
-        await watch
+    assert watch.cancelled() is not replaced
 
 
 @pytest.mark.parametrize("missing", ["folder", "package", "room"])
@@ -259,6 +207,92 @@ async def test_where_changes_cannot_be_watched_it_raises(
         monkeypatch.setattr(builtins, "__import__", without)
     if missing == "room":
         monkeypatch.setattr(watchfiles, "watch", full)
-    folder = tmp_path / "no" if missing == "folder" else tmp_path
     with pytest.raises((ImportError, OSError)):
-        await FolderWatcher(folder).watch(bool)
+        await FolderWatcher(tmp_path / missing).watch(bool)
+
+
+# The engine
+
+
+@contextlib.asynccontextmanager
+async def engine_following(rig: Rig) -> AsyncIterator[None]:
+    """The engine keeps up with the files inside."""
+    task = asyncio.create_task(rig.engine.follow())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_entries_and_notes_are_followed_until_the_engine_is_closed(tmp_path: Path) -> None:
+    watcher, folder = FakeWatcher(), tmp_path / "memory/scopes/家人"
+
+    def known() -> bool:
+        words = [stored.memory.judgment for stored in rig.living()]
+        return words == ["奶奶对核桃过敏"] and bool(len(rig.engine.parts.note_book))
+
+    def contents() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    async with running(tmp_path, watcher=watcher) as rig, engine_following(rig):
+        await rig.remember(PEANUTS, HERE)
+        await watcher.started.wait()
+        edited(folder / "preferences.md", ("花生", "核桃"))
+        added(folder / "旅行.md", "# 京都\n\n住在四条的旅馆\n")
+        watcher.change()
+        await until(known)
+        await rig.engine.close()
+        added(folder / "preferences.md", "\n## 没有编号\n")
+        before = contents()
+        watcher.change()
+        await asyncio.sleep(0.1)
+        assert contents() == before
+
+
+async def test_before_the_files_were_compared_no_backup_may_be_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StateUnavailable("disk full")
+
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, HERE)
+    edited(tmp_path / "memory/scopes/家人/preferences.md", ("花生", "核桃"))
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteLedger, "record", full)
+        async with running(tmp_path) as rig:
+            assert [one.memory.judgment for one in rig.living()] == ["奶奶对核桃过敏"]
+            assert not rig.engine.parts.backup.may_rotate()
+            patch.undo()
+            await rig.engine.reconcile()
+            assert rig.engine.parts.backup.may_rotate()
+
+
+CONTROLS = "\x00\x01\x08\x0b\x1b\x7f\x85"
+BY_HAND = (
+    f"## 水表在{CONTROLS}楼道里 ^m-hand0001\n> 谁：小{CONTROLS}明 · 标签：水{CONTROLS}表\n\n"
+    f"每{CONTROLS}月抄一次。\n\n## 另外\n\n- 电表\\{CONTROLS}在门{CONTROLS}外 ^m-hand0002\n"
+)
+
+
+async def test_control_characters_of_a_persons_file_are_told_nowhere(tmp_path: Path) -> None:
+    """The file keeps them."""
+    folder = tmp_path / "memory/scopes/家人"
+    added(folder / "entities.md", BY_HAND)
+    added(folder / "旅行.md", f"# 京{CONTROLS}都\n\n旅馆{CONTROLS}在四条，水表在地下\n")
+    async with running(tmp_path) as rig:
+        await rig.until_words()
+        service = rig.engine.service
+        told: list[object] = [rig.living(), rig.engine.parts.note_book.all()]
+        for query in ("水表在哪", "电表在哪", "旅馆在哪"):
+            found = await rig.recall(query, HERE)
+            assert found.hits
+            told += [found, fence(found.hits, rig.engine.parts.texts)]
+        for path in ("entities.md", "旅行.md", "m-hand0001"):
+            told.append(await service.read(path, conversation_id=HERE))
+        assert not [one for one in map(repr, told) if re.search(r"\\x[0189]|\\x7f", one)]
+        await service.export(conversation_id=HERE, actor=person(9, admin=True))
+        exported = "".join(path.read_text("utf-8") for path in (tmp_path / "exports").glob("*"))
+        assert "水表在楼道里" in exported
+    assert (folder / "entities.md").read_text("utf-8") == BY_HAND

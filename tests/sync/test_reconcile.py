@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
-from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
+from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice
+from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
+from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 from astrbot_plugin_scoped_memory.tests.sync.desk import (
+    DOG,
     MEETING,
     PEANUTS,
     TEA,
@@ -61,35 +64,6 @@ def link_out(bot: Bot) -> None:
     bot.file("archive").symlink_to(bot.root)
 
 
-@dataclass(frozen=True)
-class Deed:
-    """Something that a person does where the family has two entries and the company one.
-
-    Attributes:
-        do: How.
-        family: What lives in the family's scope then.
-        work: What lives in the company's.
-        forgotten: How many entries lie in the family's archive.
-        more: What else has to be so.
-    """
-
-    do: Callable[[Bot], object]
-    family: tuple[str, ...] = (PEANUTS, TEA)
-    work: tuple[str, ...] = (MEETING,)
-    forgotten: int = 0
-    more: Callable[[Bot], bool] = lambda _: True
-
-
-def places(bot: Bot) -> set[str]:
-    return {stored.path for stored in bot.catalogue.all()}
-
-
-def first_keeps_its_id(bot: Bot) -> bool:
-    """Ids sort by time."""
-    same = [s.memory.memory_id for s in bot.catalogue.all() if s.memory.judgment == PEANUTS]
-    return f"{PEANUTS} ^{min(same)}" in bot.file().read_text("utf-8")
-
-
 def keeps_bytes_and_reason(bot: Bot) -> bool:
     lines = bot.file().read_text("utf-8").split("\n")
     reasons = {s.memory.judgment: s.memory.reasoning for s in bot.catalogue.all()}
@@ -97,99 +71,52 @@ def keeps_bytes_and_reason(bot: Bot) -> bool:
     return without_ids.endswith(BY_HAND) and reasons["备用钥匙在门卫那里"] == "找老王拿。"
 
 
-DEEDS = {
-    "delete an entry": Deed(cut, (TEA,), forgotten=1),
-    "delete a file": Deed(lambda bot: bot.file().unlink(), (), forgotten=2),
-    "move an entry to another scope's file": Deed(
-        lambda bot: added(bot.file(scope=WORK), "\n" + cut(bot)), (TEA,), (MEETING, PEANUTS)
-    ),
-    "move a file to another scope's folder": Deed(
-        lambda bot: bot.file().rename(bot.file("家里的.md", WORK)), (), (MEETING, PEANUTS, TEA)
-    ),
-    "rename a file": Deed(
-        lambda bot: bot.file().rename(bot.file("我的.md")),
-        more=lambda bot: places(bot) == {"我的.md", "preferences.md"},
-    ),
-    "rename a scope's folder": Deed(
+HERE: list[str] = [PEANUTS, TEA]
+DEEDS: dict[str, tuple[Callable[[Bot], object], list[str], Callable[[Bot], bool]]] = {
+    "rename a scope's folder": (
         rename_scope,
-        (),
-        more=lambda bot: bot.catalogue.counts() == {"家": 8, "公司": 1} and bot.held() == {},
+        [],
+        lambda bot: bot.catalogue.counts() == {"家": 8} and bot.held() == {},
     ),
-    "copy an entry": Deed(
-        lambda bot: added(bot.file("a-copy.md"), block(bot.file(), PEANUTS)),
-        (PEANUTS, PEANUTS, TEA),
-        more=first_keeps_its_id,
-    ),
-    "copy an entry to another scope": Deed(
-        lambda bot: added(bot.file("a-copy.md", WORK), block(bot.file(), PEANUTS)),
-        work=(MEETING, PEANUTS),
-        more=first_keeps_its_id,
-    ),
-    "copy an entry within its file and change the copy": Deed(
-        lambda bot: added(bot.file(), "\n" + block(bot.file(), PEANUTS).replace("花生", "虾")),
-        (PEANUTS, TEA, "奶奶对虾过敏"),
-        more=first_keeps_its_id,
-    ),
-    "write without an id": Deed(
+    "write without an id": (
         lambda bot: added(bot.file(), BY_HAND),
-        (PEANUTS, TEA, "备用钥匙在门卫那里", "女儿爱吃草莓，\n不爱吃葡萄", "门锁的电池一年一换",
-         "弟弟在学小提琴，\n每周六上课。"),
-        more=keeps_bytes_and_reason,
+        [*HERE, "备用钥匙在门卫那里", "女儿爱吃草莓，\n不爱吃葡萄", "门锁的电池一年一换",
+         "弟弟在学小提琴，\n每周六上课。"],
+        keeps_bytes_and_reason,
     ),
-    "write a note of one's own": Deed(
+    "write a note of one's own": (
         lambda bot: added(bot.file("旅行.md"), "## 日本\n- 护照\n"),
-        more=lambda bot: bot.file("旅行.md").read_text("utf-8") == "## 日本\n- 护照\n",
+        HERE,
+        lambda bot: bot.file("旅行.md").read_text("utf-8") == "## 日本\n- 护照\n",
     ),
-    "leave an editor's own files": Deed(
-        leave_editors_own, more=lambda bot: bot.notices.standing() == ()
+    "leave an editor's own files": (
+        leave_editors_own, HERE, lambda bot: bot.notices.standing() == ()
     ),
-    "link out of the tree": Deed(
+    "link out of the tree": (
         link_out,
-        more=lambda bot: (bot.root / "outside.md").read_text("utf-8").endswith("没有编号\n"),
+        HERE,
+        lambda bot: (bot.root / "outside.md").read_text("utf-8").endswith("没有编号\n"),
     ),
 }  # fmt: skip
+"""By what a person does: how, what lives then, and what else is so."""
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["running", "while off"])
 @pytest.mark.parametrize("name", DEEDS)
 async def test_what_a_person_does_is_followed(tmp_path: Path, name: str, restart: bool) -> None:
-    deed = DEEDS[name]
+    do, lives, more = DEEDS[name]
     async with living(tmp_path) as bot:
-        ids = [await bot.says(PEANUTS), await bot.says(TEA)]
-        await bot.says(MEETING, WORK)
-        deed.do(bot)
+        await told(bot, PEANUTS, TEA)
+        do(bot)
         if not restart:
             await bot.look()
             bot.check()
     async with living(tmp_path) as bot:
         await bot.look()
         bot.check()
-        assert bot.texts() == sorted(deed.family)
-        assert bot.texts(WORK) == sorted(deed.work)
-        assert deed.more(bot)
-        archive = bot.file("archive/preferences.md")
-        assert archive.exists() is bool(deed.forgotten)
-        if deed.forgotten:
-            assert archive.read_text("utf-8").count("忘记者：在文件里删除") == deed.forgotten
-            assert await bot.restores(ids[0]) is not None
-            assert PEANUTS in bot.texts()
-            bot.check()
-
-
-async def test_what_was_moved_back_by_hand_after_a_move_by_command_stays_there(
-    tmp_path: Path,
-) -> None:
-    async with living(tmp_path) as bot:
-        memory_id = await bot.says(PEANUTS)
-        before = bot.file().read_text("utf-8")
-        await moved(bot, memory_id)
-        await bot.look()
-        bot.file("preferences.md", WORK).unlink()
-        bot.file().write_text(before, "utf-8")
-        await bot.look()
-        bot.check()
-        assert bot.memory(memory_id).judgment == PEANUTS
-        assert bot.texts(WORK) == []
+        assert bot.texts() == sorted(lives)
+        assert more(bot)
+        assert not bot.file("archive/preferences.md").exists()
 
 
 async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -> None:
@@ -315,3 +242,132 @@ async def test_what_is_pasted_into_another_scope_lives_there_and_no_more_here(
         assert bot.texts() == []
         assert len(bot.texts(WORK)) == 6
         assert bot.held() == {}
+
+
+# Copies that a file manager or a sync client leaves beside a file
+
+TOLD = (PEANUTS, TEA, DOG)
+COPY = "preferences (1).md"
+NAMES = [
+    COPY,
+    "preferences - 副本.md",
+    "preferences-DESKTOP.md",
+    "~$preferences.md",
+    "备份/preferences.md.md",
+]
+
+
+def notices(bot: Bot) -> list[Notice]:
+    return [n for n in bot.notices.standing() if n.code == "vault_copy"]
+
+
+def copied(bot: Bot, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(bot.file(), path)
+    return path
+
+
+@pytest.mark.parametrize("ledger", [True, False], ids=["", "nothing known"])
+async def test_copies_are_told_once_and_left_as_they_are(tmp_path: Path, ledger: bool) -> None:
+    async with living(tmp_path, ledger=ledger) as bot:
+        ids = await told(bot, *TOLD)
+        texts, before = bot.texts(), bot.file().read_bytes()
+        copies = [copied(bot, bot.file(name)) for name in NAMES]
+        await bot.look()
+        await bot.look()
+        same = {"scope": "家人", "original": "preferences.md", "count": "3", "different": "0"}
+        found = sorted((dict(n.params) for n in notices(bot)), key=lambda params: params["path"])
+        assert found == [{**same, "path": name} for name in sorted(NAMES)]
+        assert bot.texts() == texts
+        bot.check()
+    async with living(tmp_path, ledger=ledger) as bot:
+        await bot.look()
+        assert len(notices(bot)) == len(NAMES)
+        assert {s.path for s in bot.catalogue.all()} == {"preferences.md"}
+        assert sorted(s.memory.memory_id for s in bot.catalogue.all()) == sorted(ids)
+        bot.check()
+        for copy in copies:
+            assert copy.read_bytes() == before
+            copy.unlink()
+        await bot.look()
+        assert notices(bot) == []
+        assert bot.texts() == texts
+        assert not bot.file("archive").exists()
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["running", "while off"])
+async def test_a_copy_whose_original_is_deleted_takes_its_place_without_what_was_corrected(
+    tmp_path: Path, restart: bool
+) -> None:
+    async with living(tmp_path) as bot:
+        ids = await told(bot, *TOLD)
+        before = copied(bot, bot.file(COPY)).read_bytes()
+        await bot.look()
+        await bot.edits(ids[2], "小明喜欢大狗")
+        await bot.look()
+        await bot.forgets(ids[0])
+        assert len(notices(bot)) == 1
+        assert bot.file(COPY).read_bytes() == before
+        await moved(bot, ids[1])
+        await bot.look()
+        bot.file().unlink()
+        for _ in range(0 if restart else 2):
+            await bot.look()
+    async with living(tmp_path) as bot:
+        await bot.look()
+        bot.check()
+        assert notices(bot) == []
+        assert (bot.texts(), bot.texts(WORK)) == ([DOG], [TEA])
+        assert bot.memory(ids[2]).judgment == DOG
+        assert await bot.restores(ids[0]) is not None
+
+
+async def test_who_works_on_in_a_copy_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    async with living(tmp_path) as bot:
+        await told(bot, *TOLD)
+        copy = copied(bot, bot.file(COPY))
+        await bot.look()
+        edited(copy, ("花生", "核桃"))
+        await bot.look()
+        (notice,) = notices(bot)
+        assert notice.params["different"] == "1"
+        assert bot.texts() == sorted(TOLD)
+        edited(copy, ("绿茶", "红茶"))
+        await bot.look()
+        await bot.look()
+        assert notices(bot) == []
+        assert bot.texts() == sorted([*TOLD, "奶奶对核桃过敏", "爷爷喜欢喝红茶", DOG])
+        bot.check()
+
+
+async def test_a_file_with_entries_of_its_own_and_one_of_another_scope_are_no_copies(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path) as bot:
+        await told(bot, *TOLD)
+        own = bot.file("家里.md")
+        added(own, "## 阳台朝南 ^m-0own\n\n## 车库在地下二层 ^m-1own\n")
+        await bot.look()
+        added(own, "\n" + bot.file().read_text("utf-8"))
+        copied(bot, bot.file(COPY, WORK))
+        await bot.look()
+        await bot.look()
+        assert notices(bot) == []
+        assert bot.texts(FAMILY) == sorted([*TOLD, *TOLD, "阳台朝南", "车库在地下二层"])
+        assert bot.texts(WORK) == sorted(TOLD)
+        bot.check()
+
+
+async def test_a_folder_that_differs_from_a_mapped_scope_in_case_only_is_told(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, {group(777).umo: "home"}) as rig:
+        stray = tmp_path / "memory/scopes/Home"
+        for there, told in ((["Home", "work"], True), (["home"], True), ([], False)):
+            for name in there:
+                stray.with_name(name).mkdir(parents=True)
+            if not there:
+                stray.rmdir()
+            await rig.engine.reconcile()
+            found = [n.params for n in rig.engine.notices if n.code == "vault_twin"]
+            assert found == [{"folder": "Home", "scope": "home"}] * told
