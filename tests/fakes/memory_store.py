@@ -68,7 +68,7 @@ class MemoryStore:
         if keys is None:
             self.disk.collections.clear()
             return
-        for rows in self.disk.collections.values():
+        for rows in list(self.disk.collections.values()):
             for key in keys:
                 rows.pop(key, None)
 
@@ -76,7 +76,7 @@ class MemoryStore:
         mine, arrays = self._in_use(), VectorArrays()
         assert self._fingerprint is not None
         finite([vector], self._fingerprint.dim)
-        for record, row in mine.values():
+        for record, row in mine.copy().values():
             arrays.put([record], row[None])
         return arrays.nearest(vector, scope_filter, k)
 
