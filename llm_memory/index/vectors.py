@@ -6,6 +6,7 @@ A place that is not in the filter is not looked at.
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import batched
 from mmap import mmap
@@ -27,38 +28,38 @@ class VectorArrays:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._places: dict[str, _Matrix] = {}
+        self._places: defaultdict[str, _Matrix] = defaultdict(_Matrix)
+        self._dim = 0
+        """The length of a vector; 0 before there is one."""
 
     def __len__(self) -> int:
-        return sum(len(matrix.keys) for matrix in list(self._places.values()))
+        return sum(len(matrix.records) for matrix in list(self._places.values()))
 
     @property
     def nbytes(self) -> int:
         """Of all vectors."""
-        return sum(matrix.used.nbytes for matrix in list(self._places.values()))
+        return 4 * len(self) * self._dim
 
     def put(self, records: Sequence[IndexRecord], rows: Vectors) -> None:
         """Add or replace by key. Raises IndexUnavailable for vectors that cannot be compared."""
-        for record, row in zip(records, finite(rows, self._dim(rows)), strict=True):
+        if len(records):
+            self._dim = self._dim or rows.shape[-1]
+        for record, row in zip(records, finite(rows, self._dim), strict=True):
             with self._lock:
-                place = self._places.get(record.key.scope)
-                if place is None:
-                    place = self._places[record.key.scope] = _Matrix(len(row))
-                place.put(record, row)
+                self._places[record.key.scope].put(record, row)
 
     def drop(self, keys: Iterable[Key]) -> None:
         """Unknown ones are ignored."""
         for key in keys:
             with self._lock:
-                place = self._places.get(key.scope)
-                if place is not None and not place.drop(key):
-                    del self._places[key.scope]
+                if (place := self._places.get(key.scope)) is not None:
+                    place.drop(key)
 
     def hashes(self) -> dict[Key, str]:
         """The content hash of each record."""
         with self._lock:
-            places = [(place.keys.copy(), place.hashes.copy()) for place in self._places.values()]
-        return dict(cooperative(pair for place in places for pair in zip(*place, strict=True)))
+            records = [record for place in self._places.values() for record in place.records]
+        return {record.key: record.content_hash for record in cooperative(records)}
 
     def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The ``k`` nearest of all that the filter admits, exactly. Raises IndexUnavailable."""
@@ -67,7 +68,7 @@ class VectorArrays:
         scope_where(scope_filter)  # raises TypeError for what is no filter of validated places
         if k <= 0 or not self._places:
             return Neighbours(())
-        wanted = finite([vector], self._dim())[0]
+        wanted = finite([vector], self._dim)[0]
         keys: list[Key] = []
         near: list[Vector] = []
         with self._lock:
@@ -76,7 +77,7 @@ class VectorArrays:
                 if scope_filter.admits(name) and (place := self._places.get(name)) is not None:
                     similar, chosen = place.nearest(wanted, k)
                     near.append(similar)
-                    keys += [place.keys[at] for at in chosen]
+                    keys += [place.records[at].key for at in chosen]
         if not near:
             return Neighbours(())
         similar = np.concatenate(near).clip(-1.0, 1.0)
@@ -92,12 +93,10 @@ class VectorArrays:
         found: dict[Key, Vector] = {}
         for key in keys:
             with self._lock:
-                place = self._places.get(key.scope)
-                at = None if place is None else place.at.get(key)
-                if place is not None and at is not None:
-                    plain = place.plain.get(key)
-                    row = np.frombuffer(plain, dtype="<f2") if plain else place.rows[at]
-                    found[key] = row.astype(np.float32)
+                if (held := self._held(key)) is not None:
+                    record, row = held
+                    plain = np.frombuffer(record.plain, dtype="<f2") if record.plain else row
+                    found[key] = plain.astype(np.float32)
         return found
 
     def pages(self, size: int) -> Iterator[tuple[list[IndexRecord], Vectors]]:
@@ -105,77 +104,48 @@ class VectorArrays:
         import numpy as np
 
         with self._lock:
-            keys = [key for place in self._places.values() for key in place.keys]
+            keys = [record.key for place in self._places.values() for record in place.records]
         for some in batched(keys, size):
             with self._lock:
-                found = [
-                    (place.record(at), place.rows[at].copy())
-                    for key in some
-                    if (place := self._places.get(key.scope)) is not None
-                    and (at := place.at.get(key)) is not None
-                ]
+                found = [held for key in some if (held := self._held(key)) is not None]
+                rows = np.array([row for _, row in found])
             if found:
-                yield [record for record, _ in found], np.stack([row for _, row in found])
+                yield [record for record, _ in found], rows
 
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._places = {}
-
-    def _dim(self, rows: Vectors | None = None) -> int | None:
-        """The length of the vectors that are here, or else of these."""
-        for place in list(self._places.values()):
-            return int(place.rows.shape[1])
-        return None if rows is None or len(rows) == 0 else int(rows.shape[-1])
+    def _held(self, key: Key) -> tuple[IndexRecord, Vector] | None:
+        """The record, and its row as long as the lock is held."""
+        place = self._places.get(key.scope)
+        at = None if place is None else place.at.get(key)
+        return None if place is None or at is None else (place.records[at], place.rows[at])
 
 
 class _Matrix:
-    """One place's vectors, and of what each row is. Records lie apart: together they would take as
-    much again as a third of a small model's vectors."""
+    """One place's records, and their vectors in the same order."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self) -> None:
+        import numpy as np
+
         self.at: dict[Key, int] = {}
-        self.keys: list[Key] = []
-        self.hashes: list[str] = []
-        self.plain: dict[Key, bytes] = {}
-        self.rows: Vectors = _empty(4, dim)
-
-    @property
-    def used(self) -> Vectors:
-        return self.rows[: len(self.keys)]
-
-    def record(self, at: int) -> IndexRecord:
-        key = self.keys[at]
-        return IndexRecord(key, self.hashes[at], self.plain.get(key, b""))
+        self.records: list[IndexRecord] = []
+        self.rows: Vectors = np.empty((0, 0), dtype=np.float32)
 
     def put(self, record: IndexRecord, row: Vector) -> None:
-        size = len(self.keys)
-        at = self.at.setdefault(record.key, size)
-        if at < size:
-            self.hashes[at] = record.content_hash
-        else:
-            if size == len(self.rows):  # by a sixteenth: memory that is not written to is not taken
-                rows = _empty(size + size // 16 + 4, self.rows.shape[1])
-                rows[:size] = self.used
-                self.rows = rows
-            self.keys.append(record.key)
-            self.hashes.append(record.content_hash)
+        at = self.at.setdefault(record.key, len(self.records))
+        if at == len(self.rows):  # by a sixteenth: memory that is not written to is not taken
+            rows = _empty(at + at // 16 + 4, len(row))
+            rows[:at] = self.rows.reshape(at, len(row))
+            self.rows = rows
+        self.records[at : at + 1] = [record]
         self.rows[at] = row
-        self.plain.pop(record.key, None)
-        if record.plain:
-            self.plain[record.key] = record.plain
 
-    def drop(self, key: Key) -> bool:
-        """The last one takes its place. False if none is left."""
-        at = self.at.pop(key, None)
-        if at is not None:
-            self.plain.pop(key, None)
-            last, last_hash = self.keys.pop(), self.hashes.pop()
-            if last != key:
-                self.at[last] = at
-                self.keys[at], self.hashes[at] = last, last_hash
-                self.rows[at] = self.rows[len(self.keys)]
-        return bool(self.keys)
+    def drop(self, key: Key) -> None:
+        """The last one takes its place."""
+        if (at := self.at.pop(key, None)) is None:
+            return
+        last = self.records.pop()
+        if at < len(self.records):
+            self.records[at], self.at[last.key] = last, at
+            self.rows[at] = self.rows[len(self.records)]
 
     def nearest(self, vector: Vector, k: int) -> tuple[Vector, list[int]]:
         """The similarities of ``k`` rows or fewer, and their numbers, in no order."""
@@ -183,7 +153,7 @@ class _Matrix:
 
         # Not ``@``: the threads of its library wait for each other, where the processor is busy for
         # 20 ms in place of half a millisecond.
-        similar = np.einsum("ij,j->i", self.used, vector)
+        similar = np.einsum("ij,j->i", self.rows[: len(self.records)], vector)
         if k >= len(similar):
             return similar, list(range(len(similar)))
         chosen = similar.argpartition(-k)[-k:]
@@ -197,7 +167,7 @@ def _empty(size: int, dim: int) -> Vectors:
     return np.frombuffer(mmap(-1, 4 * size * dim), dtype=np.float32).reshape(size, dim)
 
 
-def finite(rows: Vectors | Sequence[Vector], dim: int | None) -> Vectors:
+def finite(rows: Vectors | Sequence[Vector], dim: int) -> Vectors:
     """As float32, shape ``(n, dim)``. Raises IndexUnavailable: a NaN would spoil its neighbours."""
     import numpy as np
 

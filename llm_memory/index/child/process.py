@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from ...errors import ScopedMemoryError
-from ...log import logger
 from ...storage.child_process import (
     ChildEnd,
     child_environment,
@@ -211,9 +210,7 @@ class _Life:
 
     def _hear(self, message: Message, body: bytes) -> None:
         future = self._waiting.get(cast("int", message.get("id")))
-        if isinstance(line := message.get("log"), list):
-            logger.forward(str(line[0]), str(line[-1]))
-        elif "loading" in message:
+        if "loading" in message:
             self._loading = str(message["loading"])
         elif "leaving" in message:
             self._code = ""

@@ -5,8 +5,8 @@
 The module makes the handlers: ``handlers(*arguments)``. It sees the engine as ``llm_memory``. Each
 message is a line of JSON, and ``body`` raw bytes behind it. Asked:
 ``{"id", "what", "fields", "urgent", "seconds", "body"}``; answered: ``{"id", "fields", "body"}`` or
-``{"id", "error", "text"}``, and between them ``{"loading": "onnxruntime"}``,
-``{"log": ["INFO", "…"]}``, or ``{"leaving": true}`` of one that was not asked for so long.
+``{"id", "error", "text"}``, and between them ``{"loading": "onnxruntime"}``, or
+``{"leaving": true}`` of one that was not asked for so long.
 """
 
 from __future__ import annotations
@@ -66,11 +66,6 @@ _parent: Final = _Parent()
 def loading(library: str) -> None:
     """Said before a native library is imported: if the process dies of it, this is the reason."""
     _parent.send({"loading": library})
-
-
-def log(level: str, line: str) -> None:
-    """A line for the engine's log."""
-    _parent.send({"log": [level, line]})
 
 
 def answer(handlers: Handlers, what: str, fields: Message, body: bytes) -> Answer:

@@ -13,7 +13,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from ...models.passages import Key
@@ -43,24 +42,21 @@ def collection_name(fingerprint: Fingerprint, owner: str = "") -> str:
     readable = re.sub(r"[^a-zA-Z0-9]+", "-", fingerprint.model)[:_READABLE_LENGTH].strip("-")
     identity = json.dumps([fingerprint.model, fingerprint.dim, fingerprint.revision])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    ours = f"{PREFIX}{owner[:_OWNER_LENGTH]}-" if owner else PREFIX
-    return f"{ours}{readable or 'model'}-{fingerprint.dim}-{digest}"
+    return f"{_prefix(owner)}{readable or 'model'}-{fingerprint.dim}-{digest}"
 
 
-def collection_metadata(fingerprint: Fingerprint, owner: str, turn: int) -> dict[str, Json]:
-    """What ``turn_of`` reads again. ``turn`` grows with each embedder that is loaded."""
-    return {**asdict(fingerprint), "owner": owner, "turn": turn}
+def _prefix(owner: str) -> str:
+    return f"{PREFIX}{owner[:_OWNER_LENGTH]}-" if owner else PREFIX
 
 
 def turn_of(collection: Mapping[str, Json], owner: str) -> int | None:
-    """When ours was loaded last; None for what is not ours, for what its name says."""
+    """When it was loaded last: its ``turn`` grows with each embedder. None for one that is not ours
+    by its name **and** by the ``owner`` in its metadata."""
     about = collection["metadata"]
-    if not isinstance(about, dict) or collection["space"] != SPACE or about.get("owner") != owner:
+    if not isinstance(about, dict) or about.get("owner") != owner or collection["space"] != SPACE:
         return None
-    model, dim, revision, turn = (about.get(k) for k in ("model", "dim", "revision", "turn"))
-    if not (isinstance(model, str) and isinstance(dim, int) and isinstance(revision, str)):
-        return None
-    named = collection_name(Fingerprint(model, dim, revision), owner) == collection["name"]
+    turn = about.get("turn")
+    named = str(collection["name"]).startswith(_prefix(owner))
     return turn if named and isinstance(turn, int) else None
 
 

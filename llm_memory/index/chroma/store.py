@@ -17,7 +17,6 @@ from ..ports import BROKEN, PAGE, IndexRecord, Neighbours, Page
 from ..vectors import finite
 from .records import (
     SPACE,
-    collection_metadata,
     collection_name,
     record_id,
     sound_records,
@@ -39,8 +38,9 @@ _SERVER_SECONDS: Final = 20.0
 _OUTSIDE: Final = frozenset({CLOSED, "missing", "in_use", "unreadable"})
 """Codes that blame no folder."""
 _WRITTEN: Final = 500
-_CONFIGURATION: Final[Json] = {
-    "hnsw": {"space": SPACE, "sync_threshold": 1000, "ef_construction": 40, "ef_search": 200}
+_NEW: Final[dict[str, Json]] = {
+    "configuration": {"hnsw": {"space": SPACE, "ef_construction": 40, "ef_search": 200}},
+    "embedding_function": None,  # the default one fetches a model
 }
 
 
@@ -75,17 +75,6 @@ class ChromaConnection:
         """Everybody's collections. Raises IndexUnavailable."""
         found = listed(self.call("", "list_collections")[0]["found"])
         return [one for one in found if isinstance(one, dict)]
-
-    def make(self, name: str, about: Mapping[str, Json]) -> None:
-        """A collection, if the name is free. Raises IndexUnavailable."""
-        self.call(
-            "",
-            "create_collection",
-            name=name,
-            metadata=dict(about),
-            configuration=_CONFIGURATION,
-            embedding_function=None,
-        )
 
     def remove(self) -> None:
         """The folder. Raises IndexUnavailable."""
@@ -154,9 +143,9 @@ class ChromaStore:
         if not self._name:
             owner, turns = self._owner(), self._turns()
             name, newest = collection_name(fingerprint, owner), max(turns.values(), default=0)
-            about = collection_metadata(fingerprint, owner, newest + 1)
+            about: Json = {"owner": owner, "turn": newest + 1, "model": fingerprint.model}
             if name not in turns:
-                self._chroma.make(name, about)
+                self._chroma.call("", "create_collection", name=name, metadata=about, **_NEW)
             elif turns.pop(name) < newest:
                 self._chroma.call(name, "modify", metadata=about)
             beside = sorted(turns, key=lambda one: turns[one])

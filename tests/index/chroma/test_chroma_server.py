@@ -96,8 +96,6 @@ FOREIGN: dict[str, Callable[[str], dict[str, Any]]] = {
     "no metadata": lambda owner: {"metadata": None},
     "another owner": lambda owner: {"owner": "x" + owner},
     "half an owner": lambda owner: {"owner": owner[:12]},
-    "another dimension": lambda owner: {"dim": SPACE.dim + 1},
-    "another model": lambda owner: {"model": "other"},
     "another space": lambda owner: {"configuration": {"hnsw": {"space": "l2"}}},
 }
 
@@ -111,7 +109,7 @@ def test_somebody_elses_collection_under_our_name_is_not_touched(
 ) -> None:
     owner = uuid.uuid4().hex
     store, name = store_at(server.url, owner=owner), collection_name(SPACE, owner)
-    ours = {"model": "test", "dim": SPACE.dim, "revision": "7", "owner": owner, "turn": 1}
+    ours = {"owner": owner, "turn": 1}
     lie = FOREIGN[kind](owner)
     about: dict[str, Any] = {"configuration": {"hnsw": {"space": "cosine"}}, "metadata": ours}
     about |= lie if about.keys() & lie.keys() else {"metadata": ours | lie}

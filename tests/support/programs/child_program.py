@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from llm_memory.index.child.program import Answer, Fault, Handlers, loading, log
+from llm_memory.index.child.program import Answer, Fault, Handlers, loading
 
 type Fields = Mapping[str, Any]
 
@@ -28,7 +28,6 @@ def wait(fields: Fields, body: bytes) -> Answer:
 
 
 def fail(fields: Fields, body: bytes) -> Answer:
-    log("INFO", "about to refuse")
     if fields["code"] == "fault":
         raise BaseException("a panic")
     raise Fault(fields["code"], "no")
