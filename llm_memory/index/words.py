@@ -173,7 +173,7 @@ class _Place:
         for number in gone:
             self._ids[number] = None
         columns = self.part.columns.copy()
-        columns[:, gone] = [[0], [0], [0], [inf]]  # nothing comes after it in its session
+        columns[:, gone] = np.array([[0], [0], [0], [inf]])  # nothing comes after it there
         self._change(columns, columns[0, :0].astype(int), gone)
         self._free += gone
         self._changes += len(gone)
