@@ -173,7 +173,7 @@ class _Place:
         for number in gone:
             self._ids[number] = None
         columns = self.part.columns.copy()
-        columns[:, gone] = np.array([[0], [0], [0], [inf]])  # nothing comes after it there
+        columns[:3, gone], columns[3, gone] = 0, inf  # nothing comes after it in a session
         self._change(columns, columns[0, :0].astype(int), gone)
         self._free += gone
         self._changes += len(gone)
