@@ -42,12 +42,11 @@ checkout.register()
 from embedders import embedder_named  # noqa: E402
 from labelled_rows import rows  # noqa: E402
 
+from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import tokens_of  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_service import (  # noqa: E402
     EmbeddingService,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_records import lexical_record  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.records import WordQuery, word_record  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (  # noqa: E402
     ANY,
     CAUTIOUS,
@@ -55,6 +54,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import ( 
     MergeThresholds,
     decide,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.words import Words  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
     Memory,
     Provenance,
@@ -176,21 +176,18 @@ def shares_by_words(pairs: Sequence[Pair]) -> list[float]:
     """Of each pair, how much of the new statement the old one speaks of, 0 where the index of words
     proposes others: all old ones stand in one scope."""
     records = [
-        replace(lexical_record(pair.old), key=Key(pair.old.scope.name, str(number)))
+        replace(word_record(pair.old), key=Key(pair.old.scope.name, str(number)))
         for number, pair in enumerate(pairs)
     ]
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        words = SqliteLexicalIndex(Path(folder) / "words.sqlite", Tokenizer())
-        words.open()
-        words.write(records, ())
-        for number, pair in enumerate(pairs):
-            query = LexicalQuery(text := embedded_text(pair.new), text)
-            answer = words.search(query, ScopeFilter((PUBLIC,)), BY_WORDS)
-            best = sorted(answer.found, key=lambda match: -match.coverage)[:NEAREST]
-            near = {match.key.memory_id: match.coverage for match in best}
-            found.append(near.get(str(number), 0.0))
-        words.close()
+    tokenizer = Tokenizer()
+    words, found = Words(tokenizer), []
+    words.put([(record, tokens_of(record, tokenizer)) for record in records])
+    for number, pair in enumerate(pairs):
+        query = WordQuery(text := embedded_text(pair.new), text)
+        answer = words.search(query, ScopeFilter((PUBLIC,)), BY_WORDS)
+        best = sorted(answer.found, key=lambda match: -match.coverage)[:NEAREST]
+        near = {match.key.memory_id: match.coverage for match in best}
+        found.append(near.get(str(number), 0.0))
     return found
 
 

@@ -48,7 +48,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.weights import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import KINDS
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import language_of
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
 
 ORDER = [*FEATURES]
 _UNIT = Linear(dict.fromkeys(ORDER, 1.0))
@@ -92,7 +92,7 @@ async def _engine(root: Path, scope_map: Any, clock: BenchClock) -> AsyncIterato
         embed_write_seconds=600.0,
     )
     # Exact neighbours: Chroma's graph finds now one, now another of the furthest.
-    parts = {"weights": _RAW, "store": InMemoryVectorStore()}
+    parts = {"weights": _RAW, "store": MemoryStore()}
     engine = build_engine(EnginePaths.under(root), settings, clock=clock, replacing=parts)
     chosen = embedder_named("bundled", root / "embedder")
     await engine.open()

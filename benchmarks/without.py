@@ -71,22 +71,22 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "stop-words": (
         "text.tokenizer:Tokenizer.query_tokens", lambda real: lambda self, text: self.tokens(text),
     ),
-    "word-weights": ("index.lexical.word_weights:says", _gives(0.5)),
+    "word-weights": ("index.question:says", _gives(0.5)),
     # What is found.
     "heads": ("recall.rules.asked:asked_for", _gives(None)),
     "days": ("recall.rules.asked:asked_of_days", _gives(None)),
     "of-days": ("recall.whole_answers:WholeAnswers.said_on", _gives(())),
-    "lexical": ("index.lexical_service:LexicalService.search", _unavailable),
-    "dense": ("index.indexing_service:IndexingService.neighbours", _unavailable),
+    "lexical": ("index.word_index:WordIndex.search", _unavailable),
+    "dense": ("index.semantic:Semantic.neighbours", _unavailable),
     "asks": ("catalogue.rules.passage_text:asks_text", _gives("")),
     "only-asks": ("recall.rules.asked:only_asks", _gives(False)),
-    "neighbours": ("index.lexical.scoring:beside", _first),
+    "neighbours": ("index.scoring:beside", _first),
     "rarity": (
-        "index.lexical.question:Question.weights",
+        "index.question:Question.weights",
         lambda real: lambda self, *given: [self.factors.get(term, 0.0) for term in self.terms],
     ),
     "long-texts": (
-        "index.lexical.scoring:coverage",
+        "index.scoring:coverage",
         lambda real: lambda *given: real(*given[:3], given[3] * 0, *given[4:]),
     ),
     # How it is weighed.

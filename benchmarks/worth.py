@@ -40,9 +40,7 @@ from table import table  # noqa: E402
 from without import WITHOUT, without  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ContextLine, Recall  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.index.indexing_service import (  # noqa: E402
-    IndexingService,
-)
+from astrbot_plugin_scoped_memory.llm_memory.index.semantic import Semantic  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.recall.afterwards import UseCounts  # noqa: E402
 
 WHOLE = "-"
@@ -65,7 +63,7 @@ class Shadowed(Days):
     ) -> Recall:
         self.told = {}
         await seconds_to_fill(self.engine)  # or the first ones would find less than the last ones
-        with mock.patch.object(IndexingService, "neighbours", _once(IndexingService.neighbours)):
+        with mock.patch.object(Semantic, "neighbours", _once(Semantic.neighbours)):
             for name in self.names:
                 with mock.patch.object(UseCounts, "show"), without([name]) as missed:
                     self.told[name] = self._told(await super()._recall(text, who, place, context))

@@ -42,7 +42,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (  # noqa: E402
     INDEX_FORMAT,
     STAMP,
@@ -241,20 +240,16 @@ def schema(path: Path) -> list[str]:
 def written_now(folder: Path) -> dict[str, Any]:
     """How the present code writes each of the formats; ``folder`` is a scratch place."""
     asyncio.run(_open_and_close(build_engine(EnginePaths.under(folder), SETTINGS)))
-    manifest = folder / "index" / "manifest.json"
-    JsonManifest(manifest).activate(COLLECTION, FINGERPRINT)
     stamp = json.loads((folder / "memory" / STAMP).read_text("utf-8"))
     return {
         "formats": {
             "vault": stamp["format"],
             "state": STATE.format,
-            "index": json.loads(manifest.read_text("utf-8"))["format"],
             "loop": LOOP.format,
         },
         "entry": render(EVERYTHING),
         "schema": schema(folder / "state" / "state.sqlite"),
         "loop_schema": schema(folder / "state" / "loop.sqlite"),
-        "manifest": manifest.read_text("utf-8"),
     }
 
 
@@ -275,8 +270,7 @@ def make(target: Path, scratch: Path) -> None:
     paths = EnginePaths.under(data)
     asyncio.run(_live(build_engine(paths, SETTINGS, clock=Clock(), version=plugin_version())))
     write_by_hand(paths.memory)
-    JsonManifest(paths.index / "manifest.json").activate(COLLECTION, FINGERPRINT)
-    caches = [paths.index / "lexical.sqlite", paths.index / "dictionary.bin"]
+    caches = [paths.index / "words.sqlite", paths.index / "dictionary.bin"]
     for left in [*data.rglob("owner.lock"), *data.rglob("*.sqlite-*"), *caches]:
         left.unlink()
     expected = {"written": written_now(scratch), **found_in(data)}

@@ -9,17 +9,18 @@ from typing import Protocol
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
 from .catalogue import Catalogue, entry_key
+from .rules.passage_text import context_text, indexed_text
 
 
-class Follower(Protocol):
+class Follower[P](Protocol):
     """An index that follows the vault in the background. Its methods return at once."""
 
-    def enqueue(self, stored: StoredMemory) -> None:
-        """A memory is new or was changed."""
+    def enqueue(self, passage: P, /) -> None:
+        """It is new or was changed."""
         ...
 
-    def enqueue_removal(self, stored: StoredMemory) -> None:
-        """A memory was removed."""
+    def enqueue_removal(self, passage: P, /) -> None:
+        """It was removed, or is about to be another one."""
         ...
 
 
@@ -29,7 +30,7 @@ class RecallableMemories:
     def __init__(
         self,
         catalogue: Catalogue,
-        followers: Sequence[Follower],
+        followers: Sequence[Follower[StoredMemory]],
     ) -> None:
         self._catalogue = catalogue
         self._followers = tuple(followers)
@@ -37,14 +38,15 @@ class RecallableMemories:
         """Every writer holds it from the vault's write until catalogue and indexes know of it."""
 
     def take(self, stored: StoredMemory) -> None:
-        """Add or update a memory that the vault holds. If its readers changed, each index removes
-        it from its former place."""
+        """Add or update a memory that the vault holds. Of one that changed for an index nothing
+        stays there as it was."""
         before = self._catalogue.get(entry_key(stored))
         self._catalogue.put(stored)
-        if before is not None and place_name(before) != place_name(stored):
-            for follower in self._followers:
-                follower.enqueue_removal(before)
+        if before is not None and _indexed(before) == _indexed(stored):
+            return
         for follower in self._followers:
+            if before is not None:
+                follower.enqueue_removal(before)
             follower.enqueue(stored)
 
     def load(self, stored: Sequence[StoredMemory]) -> None:
@@ -58,3 +60,10 @@ class RecallableMemories:
         self._catalogue.remove(known)
         for follower in self._followers:
             follower.enqueue_removal(known)
+
+
+def _indexed(stored: StoredMemory) -> tuple[object, ...]:
+    """All that an index knows of a memory."""
+    memory = stored.memory
+    texts = indexed_text(stored), context_text(stored), memory.asks
+    return place_name(stored), memory.created_at, memory.provenance.conversation, *texts

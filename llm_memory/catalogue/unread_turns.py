@@ -2,9 +2,8 @@
 
 A turn waits until reading it pays, for days if little is said. Meanwhile it is kept here as the
 passive, unvouched memory that a literal reading would make of it, under the scope that was fixed
-when it was said and for the readers whom ``place_name`` names. Its words are on disk in the queue
-alone: of the indexes only the vector index follows it, and word searches scan it here. It is
-removed as soon as its turn was read, moved, given up or withdrawn.
+when it was said and for the readers whom ``place_name`` names. The indexes follow it. It is removed
+as soon as its turn was read, moved, given up or withdrawn.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class UnreadTurns:
         self._by_place: dict[str, dict[str, Unread]] = {}
         self._keys: dict[str, Key] = {}
         self._notified: set[Key] = set()
-        self._vectors: Follower | None = None
+        self._followers: list[Follower[StoredMemory]] = []
         self._is_shown: Callable[[Unread], bool] = lambda _: True
         self._judge: Callable[[Sequence[Unread]], Awaitable[None]] = _nothing_to_judge
         self.speakers = SpeakerIndex()
@@ -66,9 +65,9 @@ class UnreadTurns:
         ``judge``, which may take long, has not looked at since the last correction."""
         self._is_shown, self._judge = is_shown, judge
 
-    def follow_with(self, vectors: Follower) -> None:
-        """Set the vector index, which is notified only of what can be recalled."""
-        self._vectors = vectors
+    def follow_with(self, follower: Follower[StoredMemory]) -> None:
+        """Notify an index of what can be recalled."""
+        self._followers.append(follower)
 
     def put(self, unread: Unread) -> None:
         """Make a turn recallable, once."""
@@ -97,7 +96,7 @@ class UnreadTurns:
         self.drop([ticket for ticket, name in self.scopes().items() if name == scope])
 
     async def review(self) -> None:
-        """Judge all turns, and notify the index of what is hidden or shown again since the last
+        """Judge all turns, and notify the indexes of what is hidden or shown again since the last
         correction or pause."""
         await self._judge(self._all())
         for number, ticket in enumerate(list(self._keys), start=1):
@@ -111,22 +110,15 @@ class UnreadTurns:
         return [self._by_place[key.scope][key.memory_id] for key in self._keys.values()]
 
     def _notify(self, key: Key, one: Unread, *, recallable: bool) -> None:
-        """Notify the index, once for each change."""
-        if recallable == (key in self._notified) or self._vectors is None:
+        """Notify the indexes, once for each change."""
+        if recallable == (key in self._notified):
             return
-        if recallable:
-            self._notified.add(key)
-            self._vectors.enqueue(one.stored)
-        else:
-            self._notified.remove(key)
-            self._vectors.enqueue_removal(one.stored)
-
-    def __len__(self) -> int:
-        """Returns how many turns the vector index should hold."""
-        return len(self._notified)
+        (self._notified.add if recallable else self._notified.remove)(key)
+        for follower in self._followers:
+            (follower.enqueue if recallable else follower.enqueue_removal)(one.stored)
 
     def all(self) -> Iterator[StoredMemory]:
-        """Returns these turns: for that index, never for a reader."""
+        """Returns the turns that the indexes should hold: never for a reader."""
         return (self._by_place[key.scope][key.memory_id].stored for key in self._notified)
 
     def scopes(self) -> dict[str, str]:

@@ -20,8 +20,6 @@ from ..errors import (
     StateUnavailable,
 )
 from ..index.embedding.ports import Embedder
-from ..index.indexing_service import IndexingService
-from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.loop import LoopStatus
 from ..models.scope import folder_of
@@ -81,8 +79,7 @@ class Engine:
             raise off from error
         if not self.life.is_closing:
             # Words wait for no embedder, so not for `run` either.
-            words = self.parts.lexical
-            self._behind.start("words", partial(self._keep_up, words, words.run))
+            self._behind.start("words", self.parts.lexical.follow)
             self._behind.start("use counts", self.parts.uses.run)
             self._behind.start("tidying", self._tidy)
         self.life.loaded()
@@ -101,8 +98,6 @@ class Engine:
             await self._own(lock)
         for step in (
             compile_all,
-            # Before the index and a search import numpy at the same time, each half of it.
-            parts.scanner.prepare,
             StoreFormats(parts.paths.memory, parts.paths.data, parts.version).open,
             parts.vault.open,
             self._open_state,
@@ -175,15 +170,6 @@ class Engine:
         """Delete what a kill left."""
         await shielded(asyncio.to_thread(self.parts.files.remove_stale))
 
-    async def _keep_up(
-        self, index: LexicalService | IndexingService, run: Callable[[], Awaitable[None]]
-    ) -> None:
-        try:
-            await run()
-        except Exception:
-            index.state = "off"  # nothing follows the vault now
-            raise
-
     async def scan_notes(self) -> None:
         """Read the notes for the first time; recall does without them until then. Idempotent."""
         if not self.parts.note_book.scanned:
@@ -218,8 +204,7 @@ class Engine:
             if embedder is not None:
                 examine = partial(trust.run, embedder, indexing.prepared)
                 behind.create_task(self._behind.supervise("examination", examine))
-            run = partial(indexing.run, embedder)
-            await self._behind.supervise("vectors", partial(self._keep_up, indexing, run))
+            await self._behind.supervise("vectors", partial(indexing.run, embedder))
 
     @property
     def notices(self) -> tuple[Notice, ...]:

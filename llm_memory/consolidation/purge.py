@@ -17,8 +17,8 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.timeline import is_digest
 from ..errors import ScopedMemoryError
-from ..index.indexing_service import IndexingService
-from ..index.lexical_service import LexicalService
+from ..index.semantic import Semantic
+from ..index.word_index import WordIndex
 from ..models.data_models import Memory, StoredMemory
 from ..models.deeds import Deed
 from ..models.passages import Key
@@ -65,8 +65,8 @@ class Purge:
     _turns: SqliteTurnStore
     _loop_file: SqliteLoopFile
     _loop_book: SqliteLoopFacts
-    _lexical: LexicalService
-    _indexing: IndexingService
+    _lexical: WordIndex
+    _indexing: Semantic
     _walks: Mapping[str, Callable[[set[str]], None]]
     """By path: what removes ids from the records of walks over memories. These block."""
     _vault: MarkdownVault
@@ -153,7 +153,7 @@ class Purge:
         left += ["backups/daily/"] * traces.uncut
         left += await self._done(self._logs)
         if any(path.startswith(_CHROMA) for path in found):
-            left += await self._done({_CHROMA: self._indexing.begin_anew})
+            left += await self._done({_CHROMA: self._indexing.clear_traces})
         left += await shielded(asyncio.to_thread(self._files.search, traces.are_in))
         return [path for path in left if path not in _STATE]
 
@@ -177,8 +177,7 @@ class Purge:
             "state/loop.sqlite": self._loop_file.checkpoint_wal,
             "state/state.sqlite": self._state.checkpoint_wal,
             "state/vault.sqlite": self._vault.ledger.checkpoint_wal,
-            "index/lexical.sqlite": self._lexical.checkpoint_wal,
-            "index/embeddings.sqlite": self._indexing.clear_traces,
+            "index/words.sqlite": self._lexical.clear_traces,
         }
 
     def _clear_archives(self, traces: Traces) -> None:

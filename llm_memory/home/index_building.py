@@ -136,7 +136,7 @@ async def catch_up(engine: Engine, progress: Progress, *, vectors: bool) -> tupl
     now = asyncio.get_running_loop().time
     seen, since = None, now()
     while True:
-        state = words.state, words.pending, indexing.state, indexing.backlog, indexing.leaving
+        state = words.state, words.backlog, indexing.state, indexing.backlog, indexing.leaving
         if state != seen:
             seen, since = state, now()
         stalled = now() - since >= STALL_SECONDS
@@ -146,7 +146,7 @@ async def catch_up(engine: Engine, progress: Progress, *, vectors: bool) -> tupl
         total = sum(engine.parts.catalogue.counts().values()) + len(engine.parts.note_book)
         none_wanted = not vectors or indexing.state == "lexical"
         if not (words_fault or (scanned and words.in_step)):
-            progress(WORDS, total - words.pending, total)
+            progress(WORDS, total - words.backlog, total)
         elif none_wanted or fault or (scanned and indexing.in_step):
             return words_fault, fault
         else:

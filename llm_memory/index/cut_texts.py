@@ -95,8 +95,12 @@ class CutTexts:
         found: list[tuple[str, ...]] = []
         with self._as_a_cache() as file:
             found = file.rows(_FIND, (json.dumps([*keys]), kind))
-        rows = ((place, hashed, *json.loads(both)) for place, hashed, both in cooperative(found))
-        return {(place, hashed): (text, context) for place, hashed, text, context in rows}
+        texts: dict[TextKey, Tokens] = {}
+        for place, hashed, both in cooperative(found):
+            with suppress(ValueError):  # it was damaged
+                text, context = json.loads(both)
+                texts[place, hashed] = text, context
+        return texts
 
     def put(self, kind: str, texts: Mapping[TextKey, Tokens]) -> None:
         """Add, or replace what another kind has cut."""

@@ -1,9 +1,10 @@
-"""Memories and pieces of notes together: what an index is kept equal to, and the last word on what
-exists, whatever an index tells."""
+"""Memories, pieces of notes, and what is recalled before it stands in the vault, behind one door:
+what an index is kept equal to, and the last word on what exists, whatever an index tells."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import date, tzinfo
 from itertools import chain
 
@@ -17,31 +18,24 @@ from ..vault.notes.note_book import NoteBook
 from .pending_records import PendingRecords
 
 
+@dataclass(frozen=True)
 class Passages:
-    """The catalogue and the note book behind one door. Their keys never meet: ids of memories begin
-    with ``m-``, those of notes with ``n-``. Touched from the event loop only.
+    """Keys of the two kinds never meet: ids of memories begin with ``m-``, those of notes with
+    ``n-``. Touched from the event loop only.
 
-    ``pending``: what is recalled while it waits to enter the vault. An index of vectors is not told
-    of it: it begins when it lives. ``unread``: what was said and is not read yet. An index of words
-    is not told of it. An index is kept equal to the passages that it is given.
+    ``_pending``: what is recalled while it waits to enter the vault; an index of vectors is given
+    none of it, for it is embedded when it lives. ``_unread``: what was said and is not read yet.
     """
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        notes: NoteBook,
-        pending: PendingRecords | None = None,
-        unread: UnreadTurns | None = None,
-    ) -> None:
-        self._catalogue = catalogue
-        self._notes = notes
-        self._pending = PendingRecords(catalogue) if pending is None else pending
-        self._unread = UnreadTurns() if unread is None else unread
+    _catalogue: Catalogue
+    _notes: NoteBook
+    _pending: PendingRecords
+    _unread: UnreadTurns
 
-    def __len__(self) -> int:
-        """How many there are, in all places."""
-        memories = len(self._catalogue) + len(self._pending) + len(self._unread)
-        return memories + len(self._notes)
+    @property
+    def sources(self) -> tuple[NoteBook, PendingRecords, UnreadTurns]:
+        """Who tells an index of changes, beside ``RecallableMemories``."""
+        return self._notes, self._pending, self._unread
 
     def get(self, key: Key) -> Passage | None:
         """By place and id."""
@@ -53,27 +47,15 @@ class Passages:
         waiting = chain(self._pending.all(), self._unread.all())
         return chain(self._catalogue.all(), self._notes.all(), waiting)
 
-    def notes(self) -> Iterator[Passage]:
-        """Every piece of a note."""
-        return self._notes.all()
-
-    def visible_notes(self, scope_filter: ScopeFilter) -> Iterator[Passage]:
-        """Every piece of a note that the filter admits, the reader's own scope first."""
-        return self._notes.visible(scope_filter)
+    def is_gone(self, key: Key) -> bool:
+        """Whether nothing lives there. Of notes nobody knows before they were read for the first
+        time."""
+        known = self._notes.scanned or not is_note_id(key.memory_id)
+        return known and self.get(key) is None
 
     def record(self, proposal: str, scope_filter: ScopeFilter) -> NoteChunk | None:
         """Where the record of a proposal begins, by its key, if the filter admits it."""
         return self._notes.record(proposal, scope_filter)
-
-    def gone(self, keys: Iterable[Key]) -> list[Key]:
-        """Those of an index's keys that nothing lives under. Of notes nobody knows before they were
-        read for the first time."""
-        known = self._notes.scanned
-        return [
-            key
-            for key in keys
-            if self.get(key) is None and (known or not is_note_id(key.memory_id))
-        ]
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[Passage]:
         """Everything that the filter admits: memories first, of each the reader's own scope."""

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ..catalogue.catalogue import key_of
 from ..catalogue.rules.passage_text import context_text, indexed_text
 from ..models.data_models import StoredMemory, shown_day
-from ..models.passages import Key, Passage
+from ..models.passages import Key, Passage, passage_id, place_name
 from ..text.normalising import content_hash
 
 _HASH_DIGITS: Final = 32
@@ -90,4 +89,6 @@ def word_record(passage: Passage) -> WordRecord:
         # again, or begins further down, means nothing: its id tells its words.
         session, said, at = passage.path, "", float(passage.first)
     digest = content_hash("\n".join((said, session, text, context)))[:_HASH_DIGITS]
-    return WordRecord(key_of(passage), digest, text, context, session, at)
+    return WordRecord(
+        Key(place_name(passage), passage_id(passage)), digest, text, context, session, at
+    )

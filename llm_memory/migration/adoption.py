@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..catalogue.catalogue import Catalogue
-from ..index.lexical_service import LexicalService
+from ..index.word_index import WordIndex
 from ..log import logger
 from ..models.migration import Job, Outcome, Tally
 from ..models.scope import QUARANTINE_NAME
@@ -43,7 +43,7 @@ class Adoption(Source):
         walker: RecordWalker,
         batch_intake: BatchIntake,
         catalogue: Catalogue,
-        lexical: LexicalService,
+        lexical: WordIndex,
         book: ScopeBook,
         notices: NoticeBoard,
         clock: Clock,

@@ -14,7 +14,7 @@ from itertools import batched
 from typing import Final
 
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
-from ..index.pending_records import PendingRecords, Waiting
+from ..index.pending_records import PendingRecords
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory
 from ..models.migration import Tally
@@ -195,7 +195,7 @@ class LegacyListing:
         adopted = [judged for judged in shown if isinstance(judged, Adopted)]
         self._pending.add(await self._call(self._waiting, adopted))
 
-    def _waiting(self, adopted: Sequence[Adopted]) -> list[Waiting]:
+    def _waiting(self, adopted: Sequence[Adopted]) -> list[StoredMemory]:
         """Blocks."""
         keys = [Key(one.scope.name, one.memory.memory_id) for one in adopted]
         forgotten = self._intake.forgotten(keys)
@@ -289,6 +289,6 @@ def mark(record: ForeignRecord) -> int:
     return hash((record.document, as_json(record.metadata)))
 
 
-def _to_wait(scope: Scope, memory: Memory) -> Waiting:
+def _to_wait(scope: Scope, memory: Memory) -> StoredMemory:
     path = topic_path(topic_for(memory), memory.created_at)
-    return Waiting.of(StoredMemory(scope, path, memory))
+    return StoredMemory(scope, path, memory)

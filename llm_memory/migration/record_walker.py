@@ -2,7 +2,7 @@
 after whatever stopped it.
 
 What goes over many records and comes to an end goes through here: filling in scopes, adoption,
-their reverse. The queue of an index (``index_queue.py``) is another thing and stays one: it is fed
+their reverse. What an index lacks (``index/follower.py``) is another thing and stays one: it is fed
 while it is worked on, holds of each memory the newest state only, has no end, and keeps no
 progress, because the index itself tells by its hashes what it lacks.
 """

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import IndexUnavailable
-from ..index.lexical_service import LexicalService
 from ..index.pending_records import PendingRecords
+from ..index.word_index import WordIndex
 from ..log import logger
 from ..models.migration import Fate, Job, Outcome, Tally
 from ..models.passages import Key
@@ -55,7 +55,7 @@ class ScopeMigration(Source):
         walker: RecordWalker,
         batch_intake: BatchIntake,
         pending: PendingRecords,
-        lexical: LexicalService,
+        lexical: WordIndex,
         clock: Clock,
         settings: EngineSettings,
     ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from ..errors import EngineClosed
-from ..index.lexical_service import LexicalService
+from ..index.word_index import WordIndex
 from ..models.migration import Job, MigrationState, Outcome, Tally
 from ..runtime.identifiers import Clock, make_id
 from .migration_store import SqliteMigrationStore
@@ -36,7 +36,7 @@ class Source(ABC):
         self,
         store: SqliteMigrationStore,
         walker: RecordWalker,
-        words: LexicalService,
+        words: WordIndex,
         clock: Clock,
     ) -> None:
         self._store = store
@@ -118,5 +118,5 @@ class Source(ABC):
     async def _until_in_words(self, seconds: float = _WORDS_SECONDS) -> None:
         """Done is what is found by words. A broken index holds up no walk: recall has other ways
         then."""
-        while self._words.catches_up:  # noqa: ASYNC110
+        while self._words.backlog and self._words.state != "off":  # noqa: ASYNC110
             await asyncio.sleep(seconds)

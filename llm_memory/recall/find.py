@@ -19,13 +19,11 @@ from ..catalogue.rules.passage_text import shown_text
 from ..catalogue.rules.tasks import is_done, is_task
 from ..catalogue.rules.timeline import is_digest
 from ..errors import EmbeddingFailed, IndexUnavailable
-from ..index.index_queue import Lag
-from ..index.indexing_service import IndexingService
-from ..index.lexical_port import LexicalMatches, LexicalQuery
-from ..index.lexical_records import lexical_record
-from ..index.lexical_scan import LexicalScan
-from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
+from ..index.records import WordMatches, WordQuery, word_record
+from ..index.semantic import Semantic
+from ..index.word_index import WordIndex
+from ..index.words import coverages
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import Key, Passage, moment_of, place_name
 from ..models.recall import Arm, Trace
@@ -70,7 +68,7 @@ class Found:
     ask: Ask
     whole: Whole
     trace: Trace
-    words: LexicalMatches | None = None
+    words: WordMatches | None = None
     similarities: dict[Key, float] | None = None
     vector: Sequence[float] = ()
     candidates: list[order.Candidate] = field(default_factory=list)
@@ -83,9 +81,8 @@ class CandidateFinder:
 
     _catalogue: Catalogue
     _passages: Passages
-    _lexical: LexicalService
-    _indexing: IndexingService
-    _scanner: LexicalScan
+    _lexical: WordIndex
+    _indexing: Semantic
     _trust: EmbedderTrust
     _uses: UseCounts
     _weights: RecallWeights
@@ -102,14 +99,12 @@ class CandidateFinder:
         for ask, whole in zip(asks, await asyncio.gather(*map(self._whole.of, asks)), strict=True):
             trace = Trace(ask.request.scope_filter.names, Arm.DATES, talk=ask.talk.voices)
             found.append(Found(ask, whole, trace))
-        # Before the index is asked: what is written into it meanwhile would be in neither.
-        with self._indexing.lag() as lag:
-            asked = [one for one in found if one.whole.limit is None]
-            each = [(one.ask.words, one.ask.request.scope_filter, DEEP) for one in asked]
-            searches, near = starmap(self._lexical.search, each), map(self._near, asked)
-            answers = await asyncio.gather(*searches, *near, return_exceptions=True)
+        asked = [one for one in found if one.whole.limit is None]
+        each = [(one.ask.words, one.ask.request.scope_filter, DEEP) for one in asked]
+        searches, near = starmap(self._lexical.search, each), map(self._near, asked)
+        answers = await asyncio.gather(*searches, *near, return_exceptions=True)
         for at, answer in enumerate(answers):
-            if isinstance(answer, LexicalMatches):
+            if isinstance(answer, WordMatches):
                 asked[at].words = answer
             elif isinstance(answer, IndexUnavailable):
                 asked[at].trace.notes.append(f"lexical: {answer}")
@@ -117,7 +112,7 @@ class CandidateFinder:
                 raise answer
         for one in found:
             if one.whole.limit is None:
-                await self._described(one, lag)
+                await self._described(one)
             else:
                 days = enumerate(self._visible(one.ask, map(key_of, one.whole.best)))
                 one.candidates = [order.Candidate(day, place=at) for at, day in days]
@@ -147,19 +142,18 @@ class CandidateFinder:
         found.vector = vector.tolist()
         self.scope_check_drops += neighbours.dropped
 
-    async def _described(self, found: Found, lag: Lag) -> None:
+    async def _described(self, found: Found) -> None:
         """Leaves as candidates what may answer, with its score."""
         ask, whole = found.ask, found.whole
         found.trace.arm = _ARMS[found.words is not None][found.similarities is not None]
-        covered = await self._covered(found, lag)
+        covered = await self._covered(found)
         if found.words is not None:
-            self.scope_check_drops += found.words.dropped
             whole_question = not (ask.request.topic or ask.request.on)
             found.trace.holding = found.words.holding * whole_question
         best = {key_of(one): at for at, one in enumerate(whole.best)}
         sure = dict.fromkeys([*best, *map(key_of, whole.beside)])
         visible = self._visible(ask, chain(covered, found.similarities or (), sure))
-        features = self._features(found, covered, lag)
+        features = self._features(found, covered)
         found.candidates = [
             order.Candidate(one, place=best.get(key_of(one), inf), features=features(one))
             for one in visible
@@ -170,7 +164,7 @@ class CandidateFinder:
             if one.key in sure:
                 one.relevance, one.weak = max(one.relevance, 0.0), False
 
-    async def _covered(self, found: Found, lag: Lag) -> dict[Key, float]:
+    async def _covered(self, found: Found) -> dict[Key, float]:
         """How much of the question each speaks of, 0 to 1: of what the index of words names, and of
         what was looked through beside it, or in its place."""
         ask, seen = found.ask, found.ask.request.scope_filter
@@ -178,30 +172,31 @@ class CandidateFinder:
         covered = {one.key: one.coverage for one in found.words.found} if found.words else {}
         if found.words is not None:
             # Of what was said on the days asked for, all may stand behind newer words alike.
-            others = (one for one in self._whole.said_on(ask) if key_of(one) not in covered)
+            others = chain(self._whole.said_on(ask), self._lexical.newest(SCAN_LIMIT))
         elif found.similarities is not None:
             near = [one for key in found.similarities if (one := self._passages.get(key))]
-            others = (one for one in chain(near, lag.living()) if seen.admits(place_name(one)))
+            others = chain(near, self._indexing.newest(SCAN_LIMIT))
         else:
             others = self._passages.visible(seen)
-        if found.words is None or ask.times:
-            # It may be a hundred thousand: a copy is quick, looking through it is not.
-            covered |= await asyncio.to_thread(self._scanned, ask.words, seen, list(others))
+        # It may be a hundred thousand: a copy is quick, looking through it is not.
+        if passages := list(others):
+            covered = await asyncio.to_thread(self._scanned, ask.words, seen, passages) | covered
         return covered
 
     def _scanned(
-        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: Sequence[Passage]
+        self, query: WordQuery, scope_filter: ScopeFilter, passages: Sequence[Passage]
     ) -> dict[Key, float]:
         """How much of the query those speak of that share the most words with it. Blocks."""
 
         def newest(one: Passage) -> tuple[bool, datetime]:
             return place_name(one) == scope_filter.scopes[0].name, moment_of(one)
 
+        passages = [one for one in cooperative(passages) if scope_filter.admits(place_name(one))]
         if len(passages) > SCAN_LIMIT:
             passages = nlargest(SCAN_LIMIT, passages, newest)
         folded = [self._passages.folded(passage) for passage in cooperative(passages)]
         best = [passages[place] for place in shortlist(query.text, folded, SHORTLIST)]
-        shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
+        shares = coverages(query, [word_record(passage) for passage in best])
         return dict(zip(map(key_of, best), shares, strict=True))
 
     def _visible(self, ask: Ask, keys: Iterable[Key]) -> list[Passage]:
@@ -229,7 +224,7 @@ class CandidateFinder:
         return in_time and request.topic in (None, topic)
 
     def _features(
-        self, found: Found, covered: Mapping[Key, float], lag: Lag
+        self, found: Found, covered: Mapping[Key, float]
     ) -> Callable[[Passage], dict[str, float]]:
         """What is known of each, as numbers: see ``order.FEATURES``."""
         ask, near = found.ask, found.similarities or {}
@@ -241,7 +236,7 @@ class CandidateFinder:
 
         def features(one: Passage) -> dict[str, float]:
             key, nearness = key_of(one), 0.0
-            if near and key in lag and key not in near:
+            if near and key not in near and self._indexing.lacks(key):
                 nearness = low + slope * covered.get(key, 0.0)
             elif near and deviation > 0:
                 nearness = max((near.get(key, far) - mean) / deviation, 0.0)
@@ -293,7 +288,7 @@ class CandidateFinder:
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
         """What the index of words finds for a name, of its speaker or in a text; nothing where it
         cannot answer, and the question is answered as any other."""
-        query, seen = LexicalQuery(text := " ".join(names), text), ask.request.scope_filter
+        query, seen = WordQuery(text := " ".join(names), text), ask.request.scope_filter
         try:
             matches = await self._lexical.search(query, seen, DEEP)
         except IndexUnavailable:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
 
-from ..index.lexical_port import LexicalQuery
+from ..index.records import WordQuery
 from ..models.conversation import Actor
 from ..models.data_models import Topic
 from ..models.passages import Passage
@@ -98,7 +98,7 @@ class Ask:
     now: datetime
     times: tuple[TimeSpan, ...]
     subject: str
-    words: LexicalQuery
+    words: WordQuery
     language: Language | None
     talk: Talk
     asks: bool
@@ -155,7 +155,7 @@ def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str
         now=now,
         times=times,
         subject=subject,
-        words=LexicalQuery(
+        words=WordQuery(
             " ".join((text, *names, *chain.from_iterable(persons))),
             re.sub(called, " ", subject, flags=re.IGNORECASE),
             talk.around,

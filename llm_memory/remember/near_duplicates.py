@@ -11,10 +11,17 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
 from ..errors import EmbeddingFailed, IndexUnavailable
-from ..index.indexing_service import IndexingService
-from ..index.lexical_port import LexicalQuery
-from ..index.lexical_service import LexicalService
-from ..index.rules.deduplication import ANY, Decision, MergeThresholds, decide, same_speaker
+from ..index.records import WordQuery
+from ..index.rules.deduplication import (
+    ANY,
+    CAUTIOUS,
+    Decision,
+    MergeThresholds,
+    decide,
+    same_speaker,
+)
+from ..index.semantic import Semantic
+from ..index.word_index import WordIndex
 from ..models.data_models import Memory, StoredMemory
 from ..models.passages import Key, place_name, readers
 from ..models.scope import Scope
@@ -37,14 +44,16 @@ class NearDuplicates:
     other. ``_seconds``: after this time it does without."""
 
     _catalogue: Catalogue
-    indexing: IndexingService
-    _words: LexicalService
+    indexing: Semantic
+    _words: WordIndex
     _seconds: float
 
     @property
     def thresholds(self) -> MergeThresholds | None:
-        """Returns the embedder's thresholds, None while no index can compare."""
-        return ANY if self.indexing.words_alone else self.indexing.merge_thresholds
+        """Returns those of the index that compares, None while none can."""
+        if self.indexing.words_alone:
+            return ANY
+        return CAUTIOUS if self.indexing.state == "ready" else None
 
     async def decide(self, scope: Scope, memory: Memory) -> Decision:
         """Returns what to do with ``memory``: it is written as it is while no index can compare."""
@@ -97,7 +106,7 @@ class NearDuplicates:
     async def _by_words(self, draft: StoredMemory) -> dict[Key, float]:
         """Returns candidates with the share of the draft's words that each has."""
         text, seen = embedded_text(draft.memory), readers(draft.scope, draft.memory)
-        answer = await self._words.search(LexicalQuery(text, text), seen, BY_WORDS)
+        answer = await self._words.search(WordQuery(text, text), seen, BY_WORDS)
         return {match.key: match.coverage for match in answer.found}
 
     async def _by_meaning(self, draft: StoredMemory) -> dict[Key, float]:

@@ -6,20 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from ..index.child.process import Child
-from ..index.chroma.store import ChromaConnection
+from ..index.chroma.store import ChromaConnection, ChromaStore
 from ..index.embedding.guarded import GuardedEmbedder
 from ..index.embedding.local.folder import is_folder
 from ..index.embedding.local.on_disk import ModelOnDisk
 from ..index.embedding.model import PROGRAM, BundledSource, ModelEmbedder
-from ..index.embedding.native_probe import NativeProbe
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
-from ..index.vector.embedded import CHROMA_TRIED, EmbeddedChroma
-from ..index.vector.ports import VectorStore
-from ..index.vector.server import ChromaServer
-from ..index.vector.vector_store import ChromaVectorStore
-from ..index.vector.worker_store import WorkerStore, worker_command
-from ..index.vector.write_pace import WritePace
+from ..index.ports import VectorStore
 from ..migration.legacy_collection import LegacyCollection
 from ..migration.ports import ForeignCollection
 from ..models.settings import EngineSettings
@@ -27,36 +21,18 @@ from ..storage.child_process import python_program
 from ..storage.state_store import SqliteStateStore
 from .paths import EnginePaths
 
-_CHROMA_RECORD = "native-chromadb.json"
 _LOADING_SECONDS = 300.0
 
 
 def make_vector_store(
-    paths: EnginePaths,
-    settings: EngineSettings,
-    state: SqliteStateStore,
-    worker: WorkerStore | None,
+    paths: EnginePaths, settings: EngineSettings, state: SqliteStateStore
 ) -> VectorStore:
     """At the server that the owner named, or in a folder of ours. A name that is no address means
-    neither: an index built elsewhere because of a typo is not wanted.
-
-    Chroma over a folder lives in a process of its own, but where this Python can start none.
-    """
+    neither: an index built elsewhere because of a typo is not wanted."""
     if settings.chroma_url == "":
-        if worker is not None:
-            return worker
-        native = NativeProbe("chromadb", CHROMA_TRIED, paths.index / _CHROMA_RECORD)
-        return ChromaVectorStore(EmbeddedChroma(paths.index / "chroma", native=native))
-    server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
-    # A call to a server blocks no other call, so it may take its time.
-    return ChromaVectorStore(server, pace=WritePace(long=1.0))
-
-
-def chroma_worker(paths: EnginePaths, *, english: bool) -> WorkerStore | None:
-    """Chroma over a folder, in a process of its own; None where this Python can start none."""
-    folder = paths.index / "chroma"
-    command = worker_command(folder, paths.index / _CHROMA_RECORD, "en" if english else "zh")
-    return WorkerStore(command, folder=folder) if command else None
+        return ChromaStore(ChromaConnection.in_folder(paths.index / "chroma"))
+    url, headers = settings.chroma_url or "", settings.chroma_headers
+    return ChromaStore(ChromaConnection.at_server(url, headers), state.installation)
 
 
 def bundled_embedder(settings: EngineSettings) -> Embedder | None:

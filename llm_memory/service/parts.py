@@ -22,14 +22,12 @@ from ..consolidation.questions import QuestionStep
 from ..consolidation.report import Postponed
 from ..decisions.files import SharedFiles
 from ..decisions.recorder import Recorder
-from ..index.embedding_cache import SqliteVectorCache
-from ..index.indexing_service import IndexingService
-from ..index.lexical.lexical_index import SqliteLexicalIndex
-from ..index.lexical_scan import LexicalScan
-from ..index.lexical_service import LexicalService
-from ..index.manifest import JsonManifest
+from ..index.cut_texts import CutTexts
 from ..index.passages import Passages
 from ..index.pending_records import PendingRecords
+from ..index.semantic import Semantic
+from ..index.word_index import WordIndex
+from ..index.words import Words
 from ..migration.adoption import Adoption
 from ..migration.adoption_staging import AdoptionStaging
 from ..migration.batch_intake import BatchIntake
@@ -74,7 +72,6 @@ from ..soul.souls import Souls
 from ..soul.store import SoulStore
 from ..soul.style_counts import SqliteStyleCounts
 from ..storage.directory_lock import DirectoryLock
-from ..storage.formats.store_formats import MANIFEST
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
 from ..storage.state_store import ForgetfulState, SqliteStateStore
@@ -203,13 +200,10 @@ class Parts(Told):
     loop_book = part(lambda p: SqliteLoopFacts(p.loop_file))
 
     # Indexes: files that may be deleted.
-    worker = part(lambda p: indexes.chroma_worker(p.paths, english=p.english))
-    """Chroma's own process, and that of models; None where this Python can start none."""
-    store = part(lambda p: indexes.make_vector_store(p.paths, p.settings, p.state, p.worker))
+    store = part(lambda p: indexes.make_vector_store(p.paths, p.settings, p.state))
     tokenizer = part(lambda p: Tokenizer(cache=p.paths.index / "dictionary.bin"))
-    words = part(lambda p: SqliteLexicalIndex(p.paths.index / "lexical.sqlite", p.tokenizer))
-    scanner = part(lambda _: LexicalScan(Tokenizer(use_jieba=False)))
-    """Answers where no index can, from the first moment on: it must load no dictionary."""
+    words = part(lambda p: Words(p.tokenizer))
+    cut_texts = part(lambda p: CutTexts(p.paths.index / "words.sqlite"))
     weights = part(lambda p: shipped(p.settings.relevance_floor))
     bundled = part(lambda p: indexes.bundled_embedder(p.settings))
     """The model that comes as a package."""
@@ -224,11 +218,13 @@ class Parts(Told):
     pending = part(lambda p: PendingRecords(p.catalogue))
     unread = part(lambda _: UnreadTurns())
     passages = part(lambda p: Passages(p.catalogue, p.note_book, p.pending, p.unread))
-    manifest = part(lambda p: JsonManifest(p.paths.index / MANIFEST))
-    cache = part(lambda p: SqliteVectorCache(p.paths.vectors))
-    indexing = wired(IndexingService)
-    lexical = wired(LexicalService)
-    living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.pending]))
+    embedded = part(
+        lambda p: Passages(p.catalogue, p.note_book, PendingRecords(p.catalogue), p.unread)
+    )
+    """What has a vector: not what waits to enter the vault."""
+    indexing = wired(Semantic, passages="embedded")
+    lexical = wired(WordIndex)
+    living = part(lambda p: RecallableMemories(p.catalogue, [p.indexing, p.lexical, p.pending]))
     bylines = part(lambda p: Bylines(p))
     paused_conversations = wired(PausedConversations, folder="paths.memory")
 

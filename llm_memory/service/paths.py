@@ -42,7 +42,7 @@ class EnginePaths:
     @property
     def vectors(self) -> Path:
         """Those that were computed: a cache, too, but one that cost time or money."""
-        return self.index / "embeddings.sqlite"
+        return self.index / "chroma"
 
     @property
     def models(self) -> Path:

@@ -20,17 +20,13 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Changed, DeedKind, Memory
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
-    WorkerStore,
-    worker_command,
-)
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 from astrbot_plugin_scoped_memory.tests.support.nights import find_useless, passive, plant
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
@@ -208,7 +204,7 @@ async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path:
 
 async def test_an_index_of_vectors_that_has_the_id_is_built_anew_without_it(tmp_path: Path) -> None:
     chroma = tmp_path / "index" / "chroma"
-    store = WorkerStore(worker_command(chroma, NATIVE))
+    store = ChromaStore(ChromaConnection.in_folder(chroma))
     async with opened(tmp_path, StandingClock(EVENING), store=store) as home:
         home.memory_id = await home.rig.stored_id(SECRET, FAMILY, SPEAKER)
         await home.rig.remember(HARMLESS, FAMILY, SPEAKER)
@@ -253,7 +249,6 @@ def changed_all_the_time(_: Path) -> AbstractContextManager[object]:
 
 FAULTS: dict[str, Fault] = {
     "state/loop.sqlite": partial(read_by_another, file="state/loop.sqlite"),
-    "index/embeddings.sqlite": partial(read_by_another, file="index/embeddings.sqlite"),
     "entities.md": changed_all_the_time,
     "patterns.md": partial(standing, file=f"{ARCHIVE}/patterns.md", content=b"\xff\xfe"),
     "backups/daily/2026-11-01.jsonl": partial(standing, file="backups/daily/2026-11-01.jsonl"),

@@ -115,7 +115,6 @@ BANS: dict[str, Ban] = {
             " admin's move, to a scope that there is",
             "llm_memory/migration/rules/legacy_records.py": "what a foreign record states",
             "llm_memory/vault/vault_tree.py": "a folder's name is its scope",
-            "llm_memory/index/vector/messages.py": "a filter's scopes as they cross a pipe",
             "llm_memory/models/scope.py": "its own module",
         },
     ),

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import pytest
 from astrbot.api.provider import ProviderRequest
 
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.words import Words
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import answer
@@ -119,7 +119,7 @@ async def test_no_way_to_the_store_becomes_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched, queued = (
-        to(monkeypatch, SqliteLexicalIndex, "search"),
+        to(monkeypatch, Words, "search"),
         to(monkeypatch, SqliteTurnStore, "put"),
     )
     appended, archived = (

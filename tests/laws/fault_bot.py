@@ -25,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import ScopedMemoryError
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.words import Words
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_changed
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
@@ -33,15 +34,16 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import Sqlite
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import Disk, MemoryStore
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.laws.fault_parts import Faulty, Speaking, Switches
 from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop
-from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, person, plain_words
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, person
 
 PANEL: Final = read_config({"conversation_scope_map": MAP})
 SETTINGS: Final = replace(
@@ -93,6 +95,8 @@ class FaultyBot:
     loop: TurnedLoop
     disk: Disk
     """Of the index of vectors."""
+    asks_store: bool = False
+    """They are too many for memory."""
     switches: Switches = field(init=False)
     notices: list[Notice] = field(default_factory=list)
     reranker: Speaking = field(default_factory=Speaking)
@@ -108,7 +112,7 @@ class FaultyBot:
             ledger,
             now=lambda: self.now().timestamp(),
         )
-        self.embedder = FakeEmbedder()
+        self.embedder, plain = FakeEmbedder(), Tokenizer(use_jieba=False)
         self._checked = GuardedEmbedder(
             faulty("embedder", self.embedder),  # type: ignore[arg-type]  # as all parts here
             query_seconds=SETTINGS.embed_query_seconds,
@@ -124,8 +128,9 @@ class FaultyBot:
             replacing={
                 "vault": faulty("vault", vault),
                 "state": faulty("state", SqliteStateStore(paths.state / "state.sqlite")),
-                "store": faulty("vectors", InMemoryVectorStore(self.disk)),
-                "words": faulty("words", plain_words(paths.index / "lexical.sqlite")),
+                "store": faulty("vectors", MemoryStore(self.disk)),
+                "words": faulty("words", Words(plain)),
+                "tokenizer": plain,
                 "turns": faulty("turns", SqliteTurnStore(loop_file)),
                 "loop_file": loop_file,
                 "loop_book": SqliteLoopFacts(loop_file),
@@ -136,6 +141,8 @@ class FaultyBot:
                 "staging": None,
             },
         )
+        if self.asks_store:
+            self.engine.parts.indexing.most_bytes = 0
         self.service = self.engine.service
 
     def now(self) -> datetime:
@@ -182,12 +189,12 @@ class FaultyBot:
         return text in {hit.preview for hit in recall.hits}
 
     async def unindexed(self) -> set[str]:
-        """What lives and has no vector, by scope and id; unread turns may have some, too."""
+        """What lives and has no vector, by id; unread turns may have some, too."""
         (rows,) = self.disk.collections.values()
         living = [
             one for where in OWN_WORDS for one in await self.service.newest(conversation_id=where)
         ]
-        return {f"{one.scope.name}/{one.memory.memory_id}" for one in living} - set(rows)
+        return {one.memory.memory_id for one in living} - {key.memory_id for key in rows}
 
     async def remember(self, text: str, where: ConversationId) -> bool:
         """Whether it was acknowledged."""

@@ -21,9 +21,10 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     StateUnavailable,
     VaultWriteFailed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalMatch, LexicalMatches
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.records import WordMatch, WordMatches
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
 from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop, no_thread_starts
 
 RAISES, HANGS, STUBBORN = "raises", "hangs", "hangs whatever is cancelled"
@@ -220,12 +221,14 @@ def _refuse(name: str, *asked: Any) -> None:
 
 def _everything(index: Any) -> list[Key]:
     """All that it holds, of whatever scope, and what it never held."""
+    if isinstance(index, MemoryStore):
+        return [*(key for rows in index.disk.collections.values() for key in rows), _INVENTED]
     return [*index.hashes(), _INVENTED]
 
 
 _SPOILT: Final[dict[tuple[str, str, str], Callable[[Any, Any], Any]]] = {
-    ("words", LIES, "search"): lambda index, _: LexicalMatches(
-        tuple(LexicalMatch(key, 1.0, 1.0) for key in _everything(index))
+    ("words", LIES, "search"): lambda index, _: WordMatches(
+        tuple(WordMatch(key, 1.0, 1.0) for key in _everything(index))
     ),
     ("words", HALF, "search"): lambda _, answer: replace(answer, found=answer.found[::2][1:]),
     ("vectors", LIES, "query"): lambda index, _: Neighbours(
@@ -256,13 +259,13 @@ _MANNERS: Final = {
         broken=IndexUnavailable("bad block"),
         held=IndexUnavailable("database is locked", code="busy"),
         full=IndexUnavailable("no space left", code="full"),
-        filling=frozenset({"write"}),
+        filling=frozenset({"put"}),
     ),
     "vectors": _Manner(
         broken=IndexUnavailable("bad block"),
         held=IndexUnavailable("chroma.sqlite3 is locked", code="busy"),
         full=IndexFull("10 MB free"),
-        filling=frozenset({"upsert"}),
+        filling=frozenset({"write"}),
     ),
     "embedder": _Manner(
         broken=EmbeddingFailed("error: 503"),

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.models import decisions, soul
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.words import NoWords
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     ADMIN,
     FAMILY,

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
 )
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.words import NoWords
 from astrbot_plugin_scoped_memory.tests.laws.kill_facts import (
     Facts,
     cut_off,

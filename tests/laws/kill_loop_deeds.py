@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.words import NoWords
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     FAMILY,
     KEY,

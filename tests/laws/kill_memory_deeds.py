@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskChange,
     TaskReport,
 )
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.words import NoWords
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     ADMIN,
     FAMILY,

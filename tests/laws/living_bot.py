@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     BroughtBack,
@@ -38,11 +37,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import VectorStore
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_denied
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
@@ -51,17 +47,16 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import with_renamed
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import Disk, MemoryStore
 from astrbot_plugin_scoped_memory.tests.laws.cast import LINKS, Person, Place, words_in
 from astrbot_plugin_scoped_memory.tests.laws.moments import watched
 from astrbot_plugin_scoped_memory.tests.support.deciding import Accept
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, plain_words, running
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
 
 ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}
 """So that no map counts as lost."""
 REAL = "real indexes"
-RUNGS = ("words alone", "model")
+RUNGS = ("words alone", "model", "model whose vectors are too many")
 _LOOP = LoopSettings(after_turns=1, idle_minutes=1, daily_tokens=10**7, retry_seconds=(0.0,),
                      prime_after_hours=1)  # fmt: skip
 SETTINGS = replace(QUICK, relevance_floor=0.0, preview_chars=80, loop=_LOOP, identity_links=LINKS)
@@ -128,7 +123,7 @@ class LivingBot:
         self._stack = contextlib.ExitStack()
         self._watch = self._stack.enter_context(watched())
         self._open = contextlib.AsyncExitStack()
-        self._disk, self._shelf = Disk(), Shelf()
+        self._disk = Disk()
         self.clock = Clock()
         self.chat = ScriptedChat(otherwise=self._learns_all)
         self.log: list[str] = []
@@ -170,21 +165,19 @@ class LivingBot:
         self.run(self._start())
 
     async def _start(self) -> None:
-        store: VectorStore = InMemoryVectorStore(self._disk)
-        words: LexicalIndex = InMemoryLexicalIndex(self._shelf)
+        store: VectorStore = MemoryStore(self._disk)
         if self.rung == REAL:
-            store = ChromaVectorStore(EmbeddedChroma(self.root / "index" / "chroma"))
-            words = plain_words(self.root / "index" / "lexical.sqlite")
+            store = ChromaStore(ChromaConnection.in_folder(self.root / "index" / "chroma"))
         self._rig = await self._open.enter_async_context(
             running(
                 self.root,
                 {**ANCHOR, **self.scope_map},
                 store=store,
-                words=words,
                 settings=self._settings,
                 clock=self.clock,
                 chat=self.chat,
                 words_alone=self.rung == "words alone",
+                vector_bytes=0 if self.rung == RUNGS[2] else None,
             )
         )
 
@@ -201,7 +194,7 @@ class LivingBot:
         """Somebody deletes the folder while the bot is off."""
         self.run(self._open.aclose())
         shutil.rmtree(self.root / "index", ignore_errors=True)
-        self._disk, self._shelf = Disk(), Shelf()
+        self._disk = Disk()
         self.run(self._start())
 
     def end(self) -> None:
@@ -243,9 +236,6 @@ class LivingBot:
         await engine.parts.note_book.refresh()
         await self.rig.until_words()
         await self.rig.until_indexed()
-        if self._disk.worn:  # only now is all deleted that will be: it is soon begun anew
-            await until_true(lambda: not self._disk.worn)
-            await self.rig.until_indexed()
 
     # Deeds
 
@@ -433,19 +423,19 @@ class LivingBot:
 
     def indexed(self) -> tuple[set[str], set[str]]:
         """The ids of memories that the index of words holds, and that of vectors."""
-        rows = {name for some in self._disk.collections.values() for name in some}
-        words = {key.memory_id for key in self._shelf.records}
-        vectors = {parse_id(name).memory_id for name in rows}
+        rows = {key for some in self._disk.collections.values() for key in some}
+        words = {key.memory_id for key in self.rig.engine.parts.words.hashes()}
+        vectors = {key.memory_id for key in rows}
         return (
             {one for one in words if one.startswith("m-")},
             {one for one in vectors if one.startswith("m-")},
         )
 
-    def records(self) -> tuple[dict[Key, str], dict[str, object]]:
+    def records(self) -> tuple[dict[Key, str], dict[Key, str]]:
         """Both indexes: of which words each record is, by its hash."""
-        words = {key: record.content_hash for key, record in self._shelf.records.items()}
+        words = self.rig.engine.parts.words.hashes()
         rows = [row for some in self._disk.collections.values() for row in some.items()]
-        return words, {name: row.metadata["content_hash"] for name, row in rows}
+        return words, {key: record.content_hash for key, (record, _) in rows}
 
     def files(self) -> list[Found]:
         """All entries that stand in the files of scopes."""

@@ -25,9 +25,9 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import (
     reordered,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import Candidate
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
+from astrbot_plugin_scoped_memory.tests.fakes.words import NoWords
 from astrbot_plugin_scoped_memory.tests.support.days import FAMILY, living_days
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,

@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_to
 from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import LineBroken, read_line
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.words import NoWords
 from astrbot_plugin_scoped_memory.tests.support.days import (
     FAMILY,
     NOON,

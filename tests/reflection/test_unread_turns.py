@@ -12,13 +12,12 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, Bot, reflect, say
 
@@ -97,7 +96,7 @@ async def test_a_turn_costs_no_look_at_the_whole_queue_or_the_folders(
 async def test_it_is_found_by_its_vector_in_its_scope_alone_and_while_it_may_be_told(
     tmp_path: Path,
 ) -> None:
-    store, embedder = InMemoryVectorStore(), Paraphrasing()
+    store, embedder = MemoryStore(), Paraphrasing()
     options = {"chat": ScriptedChat(), "embedder": embedder, "trust": FixedTrust(1.0)}
     async with running(tmp_path, store=store, **options) as rig:
         service, here = (
@@ -107,8 +106,7 @@ async def test_it_is_found_by_its_vector_in_its_scope_alone_and_while_it_may_be_
 
         async def indexed() -> list[str]:
             await rig.until_indexed()
-            held = (name for rows in store.disk.collections.values() for name in rows)
-            return sorted(parse_id(name).scope for name in held)
+            return sorted(key.scope for rows in store.disk.collections.values() for key in rows)
 
         await rig.until_indexed()
         embedder.failing_documents = True

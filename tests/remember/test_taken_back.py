@@ -22,11 +22,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     is_stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -247,7 +247,7 @@ async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(near:
     assert await near.newest(HERE) == ["我住在苏州"]
 
 
-class Talkative(InMemoryVectorStore):
+class Talkative(MemoryStore):
     """A store that forgets to look at the filter."""
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:

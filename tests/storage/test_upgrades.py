@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
     is_changed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (
     MIGRATION,
@@ -238,4 +237,3 @@ async def test_a_newer_index_is_removed_and_built_anew(data: Path) -> None:
         await rig.until_indexed()
         assert PEANUTS in await rig.texts(QUESTION, group(777))
     assert not (index / "vectors.bin").exists()
-    assert JsonManifest(index / "manifest.json").active()

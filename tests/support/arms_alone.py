@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Engine, Recall
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalMatches, LexicalQuery
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_service import LexicalService
+from astrbot_plugin_scoped_memory.llm_memory.index.records import WordMatches, WordQuery
+from astrbot_plugin_scoped_memory.llm_memory.index.word_index import WordIndex
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import ContextLine
@@ -66,13 +66,11 @@ class _NothingWhole(WholeAnswers):
         return Whole()
 
 
-class _NoWords(LexicalService):
+class _NoWords(WordIndex):
     def __init__(self) -> None:
         """Nothing is searched."""
 
-    async def search(
-        self, query: LexicalQuery, scope_filter: ScopeFilter, k: int
-    ) -> LexicalMatches:
+    async def search(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
         raise IndexUnavailable("not asked", code="not_ready")
 
 

@@ -29,9 +29,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.report import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.words import Words
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import LegacyStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
@@ -46,10 +45,10 @@ from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
+from astrbot_plugin_scoped_memory.tests.fakes.words import NoWords
 
 QUICK = EngineSettings(
     open_retry_seconds=0.2,
@@ -217,11 +216,6 @@ class Rig:
         await until_true(lambda: self.engine.parts.lexical.in_step)
 
 
-def plain_words(path: Path) -> SqliteLexicalIndex:
-    """An index of words that needs no dictionary."""
-    return SqliteLexicalIndex(path, Tokenizer(use_jieba=False))
-
-
 @contextlib.asynccontextmanager
 async def running(
     root: Path,
@@ -234,7 +228,8 @@ async def running(
     follow: bool = True,
     clock: Callable[[], datetime] | None = None,
     watcher: Watcher | None = None,
-    words: LexicalIndex | None = None,
+    words: Words | None = None,
+    vector_bytes: int | None = None,
     trust: EmbedderTrust | None = None,
     reranker: Reranker | None = None,
     legacy: ForeignCollection | None = None,
@@ -246,14 +241,16 @@ async def running(
     carried_settings: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False. A fake embedder
-    takes part where none is named, and none where ``words_alone`` are to serve."""
+    takes part where none is named, and none where ``words_alone`` are to serve. Of more vectors
+    than ``vector_bytes`` the store is asked."""
     notices: list[Notice] = []
     chosen = embedder or FakeEmbedder()
     now = clock or Ticker()
     replacing: dict[str, object] = {
         "watcher": watcher or FakeWatcher(missing="no test told of any"),
-        "store": store or InMemoryVectorStore(),
-        "words": words or plain_words(root / "index" / "lexical.sqlite"),
+        "store": store or MemoryStore(),
+        "tokenizer": Tokenizer(use_jieba=False),
+        **({"words": words} if words else {}),
         "trust": trust or FixedTrust(),
         "bundled": None,
         "local": FakeEmbedder,
@@ -274,6 +271,8 @@ async def running(
         carried_settings=lambda: carried_settings or {},
         replacing=replacing,
     )
+    if vector_bytes is not None:
+        engine.parts.indexing.most_bytes = vector_bytes
     task: asyncio.Task[None] | None = None
     try:
         await engine.open()

@@ -11,15 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory import Memory
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
-    WorkerStore,
-    worker_command,
-)
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running_on_vectors
-from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 
 FAMILY, WORK = group(777), group(888)
 COUNT = 60
@@ -28,16 +24,9 @@ _FIRST = datetime(2026, 11, 1, 8, tzinfo=UTC)
 _THINGS = ("旧书", "毛线", "钉子", "相册", "茶叶", "灯泡", "雨伞", "棋盘")
 
 
-class Tried(WorkerStore):
-    """Chroma as bots have it; counts how often it was opened."""
-
-    def __init__(self, root: Path, native: Path = NATIVE) -> None:
-        super().__init__(worker_command(root / "index" / "chroma", native))
-        self.openings = 0
-
-    def open(self) -> str:
-        self.openings += 1
-        return super().open()
+def chroma_in(root: Path) -> ChromaStore:
+    """Chroma as bots have it."""
+    return ChromaStore(ChromaConnection.in_folder(root / "index" / "chroma"))
 
 
 def words(number: int, place: str) -> str:
@@ -61,7 +50,7 @@ def write_files(memory: Path) -> None:
 
 def indexed(root: Path, **options: Any) -> AbstractAsyncContextManager[Rig]:
     """An engine over ``root`` that has no index of words, and Chroma as bots have it."""
-    return running_on_vectors(root, **{"store": Tried(root), **options})
+    return running_on_vectors(root, **{"store": chroma_in(root), **options})
 
 
 async def build(root: Path) -> Path:

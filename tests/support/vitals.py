@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WORKER
+from astrbot_plugin_scoped_memory.llm_memory.index.child import program
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ def family(leader: int) -> Vitals:
 
 
 def index_processes(parent: int) -> list[psutil.Process]:
-    """The children of a process that hold an index."""
+    """The children of a process that hold an index or a model."""
     found = []
     for child in psutil.Process(parent).children():
         with contextlib.suppress(psutil.NoSuchProcess):  # it has ended meanwhile
-            if any(part.endswith(WORKER.name) for part in child.cmdline()):
+            if any(Path(part).name == Path(program.__file__).name for part in child.cmdline()):
                 found.append(child)
     return found
 

@@ -19,12 +19,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EngineSettings,
     NoteSection,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import role_folder
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import Disk, MemoryStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.property]
@@ -109,37 +107,37 @@ async def live(story: list[Step], who: list[Reader]) -> None:
         root, half = Path(folder) / "memory", len(story) // 2
         for step in story[:half]:
             act(root, step)
-        disk, shelf = Disk(), Shelf()
-        async with over(Path(folder), disk, shelf) as rig:
+        disk = Disk()
+        async with over(Path(folder), disk) as rig:
             await rig.until_indexed()
             await check(rig, root, who)
             for step in story[half:]:
                 act(root, step)
                 await rig.engine.parts.note_book.refresh()
             await check(rig, root, who)
-            kept = await indexed(rig, disk, shelf)
+            kept = await indexed(rig, disk)
             await check(rig, root, who)
             assert (await rig.engine.status()).scope_check_drops == 0
-        shutil.rmtree(Path(folder) / "index")
-        disk, shelf = Disk(), Shelf()
-        async with over(Path(folder), disk, shelf) as rig:
-            assert await indexed(rig, disk, shelf) == kept
+        shutil.rmtree(Path(folder) / "index", ignore_errors=True)
+        disk = Disk()
+        async with over(Path(folder), disk) as rig:
+            assert await indexed(rig, disk) == kept
 
 
-def over(folder: Path, disk: Disk, shelf: Shelf) -> AbstractAsyncContextManager[Rig]:
+def over(folder: Path, disk: Disk) -> AbstractAsyncContextManager[Rig]:
     """A bot over what others have left."""
-    words, store = InMemoryLexicalIndex(shelf), InMemoryVectorStore(disk)
+    store = MemoryStore(disk)
     everything = EngineSettings(relevance_floor=0.0)
-    return running(folder, MAP, settings=everything, words=words, store=store)
+    return running(folder, MAP, settings=everything, store=store)
 
 
-async def indexed(rig: Rig, disk: Disk, shelf: Shelf) -> tuple[dict[Key, object], ...]:
+async def indexed(rig: Rig, disk: Disk) -> tuple[dict[Key, object], ...]:
     """What both indexes hold once they have caught up: all notes, each by its hash."""
     await rig.until_indexed()
     await rig.until_words()
     rows = [row for some in disk.collections.values() for row in some.items()]
-    vectors = {parse_id(name): row.metadata["content_hash"] for name, row in rows}
-    words = {key: record.content_hash for key, record in shelf.records.items()}
+    vectors = {key: record.content_hash for key, (record, _) in rows}
+    words = rig.engine.parts.words.hashes()
     living = {Key(c.place.name, c.note_id) for c in rig.engine.parts.note_book.all()}
     assert words.keys() == vectors.keys() == living
     return words, vectors

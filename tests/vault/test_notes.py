@@ -15,10 +15,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Hit,
     NoteSection,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import line_tokens
-from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -65,8 +63,7 @@ async def with_notes(root: Path, *, indexed: bool = True) -> AsyncIterator[Rig]:
     put(root, "shared/RUNBOOK.md", RUNBOOK)
     put(root, "scopes/家人/旅行.md", TRIP)
     put(root, "roles/猫娘/SOUL.md", SOUL)
-    words = SqliteLexicalIndex(root / "index/words.sqlite", Tokenizer(use_jieba=False))
-    async with running(root, follow=indexed, words=words) as rig:
+    async with running(root, follow=indexed) as rig:
         if indexed:
             await rig.until_indexed()
         else:

@@ -16,7 +16,7 @@ from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...catalogue.rules.timeline import local_day
-from ...index.lexical_port import LexicalQuery
+from ...index.records import WordQuery
 from ...models.data_models import NO_TIME, Memory, StoredMemory
 from ...models.passages import Key, NoteChunk, Passage, moment_of, passage_id, place_name
 from ...models.recall import DropReason, Hit
@@ -218,7 +218,7 @@ def terms(weights: Mapping[str, float], features: Mapping[str, float]) -> dict[s
 
 
 def asks_of_name(
-    words: LexicalQuery,
+    words: WordQuery,
     query: str,
     candidates: Sequence[Candidate],
     folded: Callable[[Passage], str],
@@ -240,7 +240,7 @@ def asks_of_name(
 
 
 def told_first(
-    words: LexicalQuery,
+    words: WordQuery,
     text: str,
     candidates: Sequence[Candidate],
     folded: Callable[[Passage], str],

@@ -8,6 +8,7 @@ from itertools import batched, chain
 from typing import Protocol
 
 from ...catalogue.catalogue import key_of
+from ...catalogue.recallable_memories import Follower
 from ...errors import VaultFileBroken
 from ...log import logger
 from ...models.passages import Key, NoteChunk, NoteSection
@@ -36,16 +37,8 @@ _SLICE = 200
 """Pieces enqueued for the indexes before control returns to the event loop."""
 
 
-class NoteFollower(Protocol):
-    """An index that follows the notes in the background. Its methods return at once."""
-
-    def enqueue(self, stored: NoteChunk) -> None:
-        """A piece was added."""
-        ...
-
-    def enqueue_removal(self, stored: NoteChunk) -> None:
-        """A piece was removed."""
-        ...
+class NoteFollower(Follower[NoteChunk], Protocol):
+    """An index that follows the notes, too."""
 
     def recheck(self) -> None:
         """All notes were read for the first time: compare them with the index."""
@@ -78,9 +71,9 @@ class NoteBook:
         self._size = 0
         self.scanned = False
 
-    def follow_with(self, *followers: NoteFollower) -> None:
-        """Tell these of every change from now on."""
-        self._followers += followers
+    def follow_with(self, follower: NoteFollower) -> None:
+        """Tell an index of every change from now on."""
+        self._followers.append(follower)
 
     def __len__(self) -> int:
         """Returns the number of pieces in all places."""

@@ -15,9 +15,12 @@ import pytest
 from astrbot_plugin_scoped_memory.core.commands.correct_commands import all_of, named_several
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import Enough
 from astrbot_plugin_scoped_memory.llm_memory import Turn
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import PoisonedVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -372,9 +375,17 @@ async def test_members_pause_private_chats_no_group_and_are_told_what_ends_it(ri
             assert "要继续，发 /记忆 继续" in said, line
 
 
+class PoisonedStore(MemoryStore):
+    """Answers with records of every scope, whatever it was asked."""
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        keys = (key for rows in self.disk.collections.values() for key in rows)
+        return Neighbours(tuple(Neighbour(key, 0.99) for key in keys))
+
+
 async def test_of_other_conversations_the_status_tells_admins_alone(tmp_path: Path) -> None:
     odd = {**MAP, "aiocqhttp:GroupMessage:424242": "家 人"}
-    async with running_on_vectors(tmp_path, odd, store=PoisonedVectorStore()) as rig:
+    async with running_on_vectors(tmp_path, odd, store=PoisonedStore(), vector_bytes=0) as rig:
         for text in (PEANUTS, "奶奶喜欢豆浆"):
             await rig.remember(text, HOME)
         await rig.until_indexed()

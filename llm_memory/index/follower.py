@@ -1,0 +1,300 @@
+"""Keeps an index in memory equal to what lives, behind the bot, whatever becomes of it.
+
+What is new or changed ``waits``, and what is gone ``leaves``, until a batch of it was derived (cut
+into words, embedded) and put into the index, or taken out. At its start an index is compared with
+all that lives; from then on it is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
+from typing import ClassVar, Final
+
+from ..catalogue.catalogue import key_of
+from ..errors import EmbeddingFailed, IndexUnavailable
+from ..log import logger
+from ..models.passages import Key, Passage
+from ..models.settings import Pace
+from ..models.status import IndexState, Notice
+from ..runtime.cooperative import cooperative, unhurried
+from ..runtime.notice_board import NoticeBoard
+from .calls import SLOW, Calls
+from .passages import Passages
+
+_CALL_SECONDS: Final = 60.0
+"""Of one call to a disk, a server or a program: then the owner is told that it hangs."""
+_CLOSING_SECONDS: Final = 10.0
+_SEARCHES: Final = 3
+_OFTEN: Final = 3.0
+"""Faults with nothing that went well between them, after which the owner is told."""
+_SLOWLY: Final = 0.15
+"""How much of a fault a slow answer is: the machine may be busy for a moment."""
+_LEAVING: Final = 1000
+OPENING, WRITING, ASKING, EMBEDDING = "opening", "writing", "asking", "embedding"
+type Fault = IndexUnavailable | EmbeddingFailed
+
+
+class Follower[D](ABC):
+    """``follow`` is the one task of an index; it ends by cancellation. ``D`` is what a passage
+    becomes there. Touched from the event loop only, but for what says that it blocks."""
+
+    codes: ClassVar[Mapping[str, str]]
+    """Of the notice for a fault, by the fault's own; ``""`` for all others. They go when nothing
+    fails any more."""
+    anew: ClassVar[frozenset[str]] = frozenset()
+    """Faults after which it is opened again."""
+
+    def __init__(
+        self,
+        passages: Passages,
+        notices: NoticeBoard,
+        pace: Pace,
+        *,
+        batch: int,
+        close: Callable[[], None],
+    ) -> None:
+        """``close`` gives back the disk; it blocks."""
+        self._passages = passages
+        self._notices = notices
+        self._pace = pace
+        self._batch = batch
+        self._close = close
+        self._waiting: dict[Key, Passage] = {}
+        self._leaving: dict[Key, Passage | None] = {}
+        self._parked: dict[Key, Passage] = {}
+        self._living = 0
+        self._faults: dict[tuple[str, str], float] = {}
+        self._fault: Fault | None = None
+        self._doubtful = False
+        self._changed = asyncio.Event()
+        self._writing = asyncio.Lock()
+        self._work, self._asks = Calls(), ThreadPoolExecutor(_SEARCHES, "scoped-memory-ask")
+        self.state: IndexState = "waiting"
+        for source in passages.sources:
+            source.follow_with(self)
+
+    @abstractmethod
+    async def _open(self, fault: Fault | None) -> None:
+        """Make ready, with what was kept, after a fault that only this mends. Raises
+        IndexUnavailable, EmbeddingFailed."""
+
+    @abstractmethod
+    def _hashes(self) -> dict[Key, str]:
+        """What the index holds; a copy. Blocks."""
+
+    @abstractmethod
+    def _hash(self, passage: Passage) -> str:
+        """Changes with whatever the index holds of a passage."""
+
+    @abstractmethod
+    async def _derive(self, passages: Sequence[Passage]) -> Sequence[D | None]:
+        """None for what can never be in the index as it is. Raises IndexUnavailable,
+        EmbeddingFailed."""
+
+    @abstractmethod
+    async def _put(self, rows: Sequence[D]) -> None:
+        """Add or replace. Raises IndexUnavailable: it is tried again."""
+
+    @abstractmethod
+    async def _drop(self, keys: Sequence[Key], passages: Sequence[Passage]) -> None:
+        """Take out ``keys``, and keep nothing of ``passages``. Raises IndexUnavailable: it is tried
+        again."""
+
+    @property
+    def label(self) -> str:
+        """What the owner calls it."""
+        return ""
+
+    @property
+    def backlog(self) -> int:
+        """How many are acknowledged, but not in the index yet."""
+        return len(self._waiting) + len(self._parked)
+
+    @property
+    def leaving(self) -> int:
+        """How many are gone, but may still be in the index."""
+        return len(self._leaving)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether it holds just what lives, but for what cannot be derived: ``backlog``."""
+        busy = self._waiting or self._leaving or self._doubtful or self._faults
+        return self.state == "ready" and not busy
+
+    def lacks(self, key: Key) -> bool:
+        """Whether it is acknowledged, but not in the index yet."""
+        return key in self._waiting or key in self._parked
+
+    def newest(self, count: int) -> list[Passage]:
+        """What it lacks, the newest first."""
+        return list(islice(chain(reversed(self._waiting.values()), self._parked.values()), count))
+
+    def enqueue(self, passage: Passage) -> None:
+        """It is new or was changed."""
+        self._take_off(key_of(passage))
+        self._waiting[key_of(passage)] = passage
+
+    def enqueue_removal(self, passage: Passage) -> None:
+        """It is gone, or about to be another one."""
+        self._take_off(key_of(passage))
+        self._leaving[key_of(passage)] = passage
+
+    def _take_off(self, key: Key) -> None:
+        self._parked.pop(key, None)
+        self._waiting.pop(key, None)
+        self._changed.set()
+
+    def recheck(self) -> None:
+        """Compare with what lives soon: much of it was read only now."""
+        self._doubtful = True
+        self._changed.set()
+
+    def _hand_over(self, fault: Fault) -> None:
+        """A question met what only the task can mend."""
+        self._fault = fault
+        self._changed.set()
+
+    async def follow(self) -> None:
+        """Open, compare, then follow until cancelled. Faults are retried."""
+        failures = 0
+        try:
+            while True:
+                fault, self._fault = self._fault, None
+                try:
+                    await self._open(fault)
+                    await self._compare()
+                    self.state = "building"
+                    self._went_well(OPENING)
+                    failures = 0
+                    await self._keep_up()
+                except (IndexUnavailable, EmbeddingFailed) as error:
+                    logger.debug("an index cannot be used for now: {}", error)
+                    self.state = "waiting" if isinstance(error, EmbeddingFailed) else "off"
+                    self._went_wrong(OPENING, error)
+                    await asyncio.sleep(self._pace.retry(failures))
+                    failures += 1
+        except Exception:
+            self.state = "off"  # nothing follows what lives now
+            raise
+
+    async def _compare(self) -> None:
+        """Put on the list whatever differs between what lives and the index."""
+        self._doubtful = True
+        self._changed.clear()
+        self._parked.clear()
+        held = await self._do(self._hashes)
+        living = list(self._passages.all())  # a copy: others write while we pause
+        self._living = len(living)
+        stale, new = await self._do(self._differences, living, held)
+        async for key in unhurried(chain(stale, held)):
+            if key in stale or self._passages.is_gone(key):
+                self._leaving.setdefault(key, None)
+        async for passage in unhurried(new):
+            if self._passages.get(key_of(passage)) is passage:
+                self._waiting.setdefault(key_of(passage), passage)
+        self._doubtful = False
+
+    def _differences(
+        self, living: Sequence[Passage], held: dict[Key, str]
+    ) -> tuple[set[Key], list[Passage]]:
+        """What is held in another state than it lives in, and what is not held as it lives. Leaves
+        in ``held`` what does not live. Blocks."""
+        stale, new = set[Key](), list[Passage]()
+        for passage in cooperative(living):
+            key = key_of(passage)
+            known = held.pop(key, None)
+            if known is None or known != self._hash(passage):
+                new.append(passage)
+                stale |= {key} if known else set()
+        return stale, new
+
+    async def _keep_up(self) -> None:
+        failures = 0
+        while True:
+            self._changed.clear()
+            if self._fault is not None:
+                raise self._fault
+            if self._doubtful:
+                await self._compare()
+            if self.state == "building" and 2 * len(self._waiting) <= self._living:
+                self.state = "ready"
+            if not (self._waiting or self._leaving):
+                await self._changed.wait()
+                continue
+            began = time.monotonic()
+            try:
+                await self._write()
+            except (IndexUnavailable, EmbeddingFailed) as error:
+                if error.code in self.anew:
+                    raise
+                self._went_wrong(WRITING, error)
+                await asyncio.sleep(self._pace.retry(failures))
+                failures += 1
+            else:
+                failures = 0
+                self._went_well(WRITING)
+                # Thousands at once: half of the time is for the bot.
+                await asyncio.sleep(min(time.monotonic() - began, self._pace.pause_seconds))
+
+    async def _write(self) -> None:
+        """A batch: what leaves before what comes, so that nothing old answers meanwhile."""
+        if self._leaving:
+            leaving = dict(islice(self._leaving.items(), _LEAVING))
+            async with self._writing:
+                # What lives and does not wait is in the index as it is now.
+                gone = [k for k in leaving if k in self._waiting or self._passages.get(k) is None]
+                await self._drop(gone, [passage for passage in leaving.values() if passage])
+                for key, former in leaving.items():
+                    if self._leaving[key] is former:
+                        del self._leaving[key]
+            return
+        entries = dict(islice(self._waiting.items(), self._batch))
+        derived = dict(zip(entries, await self._derive([*entries.values()]), strict=True))
+        async with self._writing:
+            current = {k: row for k, row in derived.items() if self._waiting.get(k) is entries[k]}
+            if rows := [row for row in current.values() if row is not None]:
+                await self._put(rows)
+            for key, row in current.items():
+                self._written(key, entries[key], parked=row is None)
+
+    def _written(self, key: Key, passage: Passage, *, parked: bool = False) -> None:
+        """Off the list, unless it changed again meanwhile. What is parked stays out of the index
+        until it changes, or all is compared again."""
+        if self._waiting.get(key) is passage:
+            del self._waiting[key]
+            if parked:
+                logger.info("not_embedded")
+                self._parked[key] = passage
+
+    async def _do[**P, T](self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """One call of the owner's, in a thread. Raises IndexUnavailable, also where it hangs."""
+        return await self._work.run(_CALL_SECONDS, call, *args, **kwargs)
+
+    def _went_wrong(self, doing: str, error: Fault) -> None:
+        kind = "embedder" if isinstance(error, EmbeddingFailed) else error.code
+        code, weight = self.codes.get(kind, self.codes[""]), 1.0
+        if error.code == SLOW:
+            weight = _SLOWLY if doing == ASKING else _OFTEN
+        faults = self._faults[doing, code] = self._faults.get((doing, code), 0.0) + weight
+        if faults >= _OFTEN:
+            params = {"cause": error.code, "detail": str(error), "embedder": self.label}
+            self._notices.post(Notice(code, params=params))
+
+    def _went_well(self, doing: str) -> None:
+        self._faults = {which: n for which, n in self._faults.items() if which[0] != doing}
+        for code in {*self.codes.values()}.difference(code for _, code in self._faults):
+            self._notices.clear(code)
+
+    async def close(self) -> None:
+        """Give back what it holds, in time; what hangs is left to itself. ``follow`` has ended."""
+        self.state = "off"
+        self._asks.shutdown(wait=False, cancel_futures=True)
+        try:
+            await Calls().run(_CLOSING_SECONDS, self._close)
+        except IndexUnavailable as error:
+            logger.debug("closing an index failed: {}", error)

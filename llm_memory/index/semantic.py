@@ -1,0 +1,367 @@
+"""What lives, by the meaning of its words: vectors in memory, which a store keeps for the next
+start.
+
+They are searched in memory. Of more than ``MOST_BYTES`` of vectors the store itself is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar, Final
+
+from ..catalogue.catalogue import key_of
+from ..catalogue.rules.passage_text import asks_text, embedded_passage
+from ..errors import EmbeddingFailed, IndexUnavailable
+from ..log import logger
+from ..models.passages import Key, Passage, place_name
+from ..models.scope import ScopeFilter
+from ..models.settings import EngineSettings
+from ..models.status import Notice
+from ..runtime.notice_board import NoticeBoard
+from ..text.normalising import content_hash
+from .calls import BUSY, within
+from .embedding.ports import Embedder, Fingerprint, Vector
+from .follower import ASKING, EMBEDDING, Fault, Follower
+from .passages import Passages
+from .ports import BROKEN, PAGE, IndexRecord, Neighbours, Page, VectorStore
+from .rules.common_part import apart_from
+from .vectors import VectorArrays
+
+WORDS_ALONE: Final = "lexical"
+"""The label where there is no embedder: what the setting calls it."""
+MOST_BYTES: Final = 256 << 20
+CHANGED: Final = "model_changed"
+_TOO_MANY: Final = "too_many"
+_UNREADABLE: Final = "language"
+_NOT_READY: Final = "not_ready"
+_REWRITES: Final = 3
+_REWRITES_SECONDS: Final = 3600.0
+"""A store is begun anew so many times within so long; what breaks it then is not mended by that."""
+_RECENT: Final = 256
+"""Texts whose vectors are kept for a moment: a draft is compared first, then stored."""
+_NO_DIRECTION: Final = 1e-3
+"""The length of a sum of vectors that says nothing."""
+type _Text = tuple[str, str]
+"""A place, and the hash of a text that was said there."""
+
+
+class Semantic(Follower[tuple[IndexRecord, Vector]]):
+    """Owns the store and the embedder in use. ``run`` is its one task.
+
+    Attributes:
+        most_bytes: Of vectors in memory.
+    """
+
+    codes: ClassVar = {
+        "": "index_off",
+        "full": "index_full",
+        "rebuilt": "index_rebuilt",
+        "embedder": "embedder_failing",
+    }
+    anew = frozenset({CHANGED, _TOO_MANY})
+
+    def __init__(
+        self,
+        passages: Passages,
+        store: VectorStore,
+        notices: NoticeBoard,
+        settings: EngineSettings,
+    ) -> None:
+        pace = settings.pace
+        super().__init__(passages, notices, pace, batch=pace.batch, close=store.close)
+        self._store = store
+        self._arrays = VectorArrays()
+        self._stored: dict[Key, str] | None = None
+        """The hashes of what the store alone holds, where it is too much for arrays."""
+        self._embedder: Embedder | None = None
+        self._fingerprint: Fingerprint | None = None
+        self._prepared = asyncio.Event()
+        self._recent: OrderedDict[_Text, Vector] = OrderedDict()
+        self._rewritten: deque[float] = deque(maxlen=_REWRITES)
+        self.most_bytes = MOST_BYTES
+
+    @property
+    def label(self) -> str:
+        """The embedder's name for the status, empty while none is chosen."""
+        if self._embedder is None:
+            return WORDS_ALONE if self.words_alone else ""
+        return self._embedder.label
+
+    @property
+    def words_alone(self) -> bool:
+        """Whether it was decided to do without vectors."""
+        return self.state == "lexical"
+
+    async def prepared(self, known: Fingerprint | None = None) -> Fingerprint:
+        """Wait for the space that vectors lie in, if it is another than the one ``known``."""
+        while self._fingerprint is None or self._fingerprint == known:
+            await self._prepared.wait()
+        return self._fingerprint
+
+    def enqueue(self, passage: Passage) -> None:
+        """It is new or was changed."""
+        if not self.words_alone:
+            super().enqueue(passage)
+
+    async def run(self, embedder: Embedder | None) -> None:
+        """Follow what lives by an embedder until cancelled; None: do without vectors."""
+        self._embedder, self._fingerprint = embedder, None
+        self._recent.clear()
+        self.state = "waiting"
+        if embedder is None:
+            await self._do_without()
+        else:
+            await self.follow()
+
+    async def _do_without(self) -> None:
+        """What an earlier model left waits for its return, until something of it is forgotten: it
+        goes as a whole then, for nobody looks into it."""
+        self.state = "lexical"
+        self._arrays, self._stored = VectorArrays(), None
+        self._waiting.clear()
+        self._parked.clear()
+        failures = 0
+        while True:
+            self._changed.clear()
+            if not self._leaving:
+                await self._changed.wait()
+                continue
+            try:
+                await self._do(self._store.drop, None)
+            except IndexUnavailable as error:
+                logger.warning("old_vectors_kept", error=error)
+                await asyncio.sleep(self._pace.retry(failures))
+                failures += 1
+            else:
+                self._leaving.clear()
+
+    async def _open(self, fault: Fault | None) -> None:
+        assert self._embedder is not None  # noqa: S101  (else nothing is followed)
+        fingerprint = await self._embedder.prepare()
+        if fingerprint != self._fingerprint:  # no vector of another model answers
+            self._fingerprint, self._arrays, self._stored = fingerprint, VectorArrays(), None
+        self._prepared.set()
+        self._prepared = asyncio.Event()
+        try:
+            if isinstance(fault, IndexUnavailable):
+                raise fault
+            await self._load()
+        except IndexUnavailable as error:
+            if error.code != BROKEN:
+                raise
+            await self._begin_anew(error)
+
+    async def _load(self) -> None:
+        """Fresh arrays: what is still under way for another model goes into the old ones."""
+        arrays, stored, pages = VectorArrays(), dict[Key, str](), self._pages()
+
+        def take_page() -> bool:
+            for records, rows in pages:
+                if rows is None:
+                    stored.update((record.key, record.content_hash) for record in records)
+                else:
+                    arrays.put(records, rows)
+                return True
+            return False
+
+        while await self._do(take_page):
+            pass
+        self._arrays, self._stored = arrays, stored or None
+
+    async def _begin_anew(self, broken: IndexUnavailable) -> None:
+        """A store that is of no use as it lies is written anew from what is in memory; the rest is
+        embedded again. Raises IndexUnavailable."""
+        now = asyncio.get_running_loop().time()
+        if len(self._rewritten) == _REWRITES and now - self._rewritten[0] < _REWRITES_SECONDS:
+            raise broken
+        self._rewritten.append(now)
+        self._notices.post(Notice("index_rebuilt", params={"cause": str(broken)}))
+        if self._stored is not None:
+            self._stored = None
+            self.recheck()
+        await self._write_anew(self._arrays.pages(PAGE))
+
+    async def _write_anew(self, pages: Iterable[Page]) -> None:
+        """Leave in the store what is given, and no trace of anything else."""
+        held = iter(pages)
+        await self._do(self._store.drop, None)
+        await self._do(lambda: list(self._pages()))
+        while page := await self._do(lambda: next(held, None)):
+            records, rows = page
+            assert rows is not None  # noqa: S101
+            await self._do(self._store.write, records, rows)
+
+    def _pages(self, most: int | None = None) -> Iterator[Page]:
+        """What the store holds. Blocks."""
+        assert self._fingerprint is not None  # noqa: S101  (the embedder was prepared)
+        least = self.most_bytes // (4 * self._fingerprint.dim)
+        return self._store.load(self._fingerprint, least if most is None else most)
+
+    def _hashes(self) -> dict[Key, str]:
+        return self._arrays.hashes() if self._stored is None else self._stored.copy()
+
+    def _hash(self, passage: Passage) -> str:
+        return content_hash(f"{embedded_passage(passage)}\n{asks_text(passage)}")
+
+    async def _derive(
+        self, passages: Sequence[Passage]
+    ) -> Sequence[tuple[IndexRecord, Vector] | None]:
+        """The vector of a memory that answers questions is ``normalise(e(text) + e(questions))``.
+        Questions that the embedder cannot take are left out."""
+        import numpy as np
+
+        known = await self._embedded(passages)
+        rows: list[tuple[IndexRecord, Vector] | None] = []
+        for passage in passages:
+            row, asks = known.get(_said(passage)), known.get(_asked(passage))
+            record = IndexRecord(key_of(passage), self._hash(passage))
+            if row is not None and asks is not None:
+                length = np.linalg.norm(joined := row + asks)
+                record = record._replace(plain=row.astype("<f2").tobytes())
+                row = joined / length if length > _NO_DIRECTION else row
+            rows.append(None if row is None else (record, row))
+        return rows
+
+    async def _embedded(self, passages: Iterable[Passage]) -> dict[_Text, Vector]:
+        """Of texts and questions, those that can be embedded. Raises EmbeddingFailed."""
+        assert self._embedder is not None  # noqa: S101
+        texts = {_said(passage): embedded_passage(passage) for passage in passages}
+        texts |= {_asked(passage): asks for passage in passages if (asks := asks_text(passage))}
+        known = {text: self._recent[text] for text in texts if text in self._recent}
+        missing = {text: words for text, words in texts.items() if text not in known}
+        if missing:
+            rows = await self._embedder.embed_documents(list(missing.values()))
+            fresh = zip(missing, rows, strict=True)
+            self._recent |= (new := {text: row for text, row in fresh if row is not None})
+            while len(self._recent) > _RECENT:
+                self._recent.popitem(last=False)
+            known |= new
+        return known
+
+    async def _put(self, rows: Sequence[tuple[IndexRecord, Vector]]) -> None:
+        import numpy as np
+
+        records, vectors = [record for record, _ in rows], np.stack([row for _, row in rows])
+        if self._stored is None:
+            await self._do(self._arrays.put, records, vectors)
+        await self._keep(lambda: self._store.write(records, vectors))
+        if self._stored is not None:
+            self._stored.update((record.key, record.content_hash) for record in records)
+        elif self._arrays.nbytes > self.most_bytes:
+            raise IndexUnavailable("too many vectors for memory", code=_TOO_MANY)
+
+    async def _drop(self, keys: Sequence[Key], passages: Sequence[Passage]) -> None:
+        for passage in passages:
+            self._recent.pop(_said(passage), None)
+            self._recent.pop(_asked(passage), None)
+        await self._do(self._arrays.drop, keys)
+        await self._keep(lambda: self._store.drop(keys))
+        stored = self._stored or {}
+        for key in keys:
+            stored.pop(key, None)
+
+    async def _keep(self, call: Callable[[], None]) -> None:
+        """What the store is told: one that is broken is begun anew, with all that is held."""
+        try:
+            await self._do(call)
+        except IndexUnavailable as error:
+            if error.code != BROKEN:
+                raise
+            await self._begin_anew(error)
+
+    def _check(self) -> Embedder:
+        if self.state != "ready" or self._embedder is None:
+            raise IndexUnavailable(f"index is {self.state}", code=_NOT_READY)
+        return self._embedder
+
+    async def embed(self, text: str) -> Vector:
+        """A query's vector.
+
+        Raises:
+            IndexUnavailable: the index is not ready, so that the vector would be of no use.
+            EmbeddingFailed: none for this text now.
+        """
+        embedder, space = self._check(), self._fingerprint
+        try:
+            vector = await embedder.embed_query(text)
+        except EmbeddingFailed as error:
+            if error.code != _UNREADABLE:  # the model is well, and words find this one
+                self._went_wrong(EMBEDDING, error)
+            if error.code == CHANGED:
+                self._hand_over(error)
+            raise
+        self._went_well(EMBEDDING)
+        if self._fingerprint is not space:
+            raise IndexUnavailable("another model is in use", code=_NOT_READY)
+        return vector
+
+    async def neighbours(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
+        """The vector of a query's text apart from ``common``, and its visible neighbours. Raises
+        IndexUnavailable, EmbeddingFailed."""
+        vector = apart_from(await self.embed(text), common)
+        return vector, await self.nearest(vector, scope_filter, k)
+
+    async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        """The visible neighbours of a vector. Raises IndexUnavailable."""
+        self._check()
+        ask = self._arrays.nearest if self._stored is None else self._store.query
+        try:
+            async with within(self._pace.query_seconds):
+                found = await asyncio.get_running_loop().run_in_executor(
+                    self._asks, ask, vector, scope_filter, k
+                )
+        except IndexUnavailable as error:
+            self._went_wrong(ASKING, error)
+            if error.code == BROKEN:
+                self._hand_over(error)
+            raise
+        self._went_well(ASKING)
+        return found
+
+    async def vectors(self, passages: Sequence[Passage]) -> list[Vector]:
+        """Of what is stored, or about to be: what the texts alone say. Raises IndexUnavailable,
+        EmbeddingFailed."""
+        self._check()
+        held = [key for passage in passages if not self.lacks(key := key_of(passage))]
+        async with within(self._pace.query_seconds):
+            known = await asyncio.get_running_loop().run_in_executor(
+                self._asks, self._arrays.plain, held
+            )
+        fresh = await self._embedded([one for one in passages if key_of(one) not in known])
+        rows = [known.get(key_of(one), fresh.get(_said(one))) for one in passages]
+        if any(row is None for row in rows):
+            raise EmbeddingFailed("no_vector: a text that has none")
+        return [row for row in rows if row is not None]
+
+    async def clear_traces(self) -> None:
+        """Write the store anew: a record that was deleted leaves its id and its vector in its files
+        otherwise. Raises IndexUnavailable: they may be there still."""
+        if self.words_alone:
+            await self._do(self._store.drop, None)
+            return
+        if self.leaving or self.state != "ready":
+            raise IndexUnavailable(f"index is {self.state}", code=BUSY)
+        async with self._writing:
+            pages = self._arrays.pages(PAGE)
+            if self._stored is not None:  # for a moment all of it is in memory
+                pages = iter(await self._do(lambda: list(self._pages(sys.maxsize))))
+            await self._write_anew(pages)
+
+    async def close(self) -> None:
+        """Release the store and the embedder. ``run`` must have ended."""
+        await super().close()
+        if self._embedder is not None:
+            await self._embedder.close()
+
+
+def _said(passage: Passage) -> _Text:
+    return place_name(passage), content_hash(embedded_passage(passage))
+
+
+def _asked(passage: Passage) -> _Text:
+    return place_name(passage), content_hash(asks_text(passage))

@@ -1,1 +1,0 @@
-"""The index of vectors: Chroma, in a process of its own or at a server."""

@@ -1,0 +1,121 @@
+"""What lives, by its words: in memory, made of texts that were cut into words before or now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import ClassVar, Final
+
+from ..catalogue.catalogue import key_of
+from ..errors import IndexUnavailable
+from ..models.passages import Key, Passage
+from ..models.scope import ScopeFilter
+from ..models.settings import EngineSettings
+from ..runtime.cooperative import cooperative
+from ..runtime.notice_board import NoticeBoard
+from ..text.tokenizer import Tokenizer
+from .calls import BUSY, within
+from .cut_texts import CutTexts, TextKey, Tokens, cut
+from .follower import ASKING, Fault, Follower
+from .passages import Passages
+from .records import WordMatches, WordQuery, WordRecord, word_record
+from .words import Words
+
+_BATCH: Final = 500
+_TAKEN_IN: Final = 100
+"""Passages that wait and take part in a search: each is cut into words first, which takes a third
+of a millisecond."""
+
+
+class WordIndex(Follower[tuple[WordRecord, Tokens]]):
+    """Owns the index of words and the texts that were cut for it. Waits for no embedder: it is
+    ready as soon as the dictionary is loaded."""
+
+    codes: ClassVar = {"": "lexical_off"}
+
+    def __init__(
+        self,
+        passages: Passages,
+        words: Words,
+        cut_texts: CutTexts,
+        tokenizer: Tokenizer,
+        notices: NoticeBoard,
+        settings: EngineSettings,
+    ) -> None:
+        super().__init__(passages, notices, settings.pace, batch=_BATCH, close=cut_texts.close)
+        self._words = words
+        self._cut_texts = cut_texts
+        self._tokenizer = tokenizer
+
+    async def search(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
+        """What shares words with the query; what was acknowledged last is taken in first, however
+        long the rest takes. Raises IndexUnavailable."""
+        if self.state not in ("ready", "building"):
+            raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
+        search = partial(self._words.search, query, scope_filter, k)
+        try:
+            async with within(self._pace.query_seconds):
+                if self._waiting:
+                    await asyncio.shield(asyncio.ensure_future(self._take_in()))
+                found = await asyncio.get_running_loop().run_in_executor(self._asks, search)
+        except IndexUnavailable as error:
+            self._went_wrong(ASKING, error)
+            raise
+        self._went_well(ASKING)
+        return found
+
+    async def _take_in(self) -> None:
+        """Waits for no disk. They are cut anew at the next start."""
+        async with self._writing:
+            newest = dict(islice(reversed(self._waiting.items()), _TAKEN_IN))
+            passages = [*newest.values()]
+            await asyncio.get_running_loop().run_in_executor(
+                self._asks, lambda: self._words.put(cut(passages, self._tokenizer, None))
+            )
+            for key, passage in newest.items():
+                self._written(key, passage)
+
+    async def _open(self, fault: Fault | None) -> None:
+        """There is nothing to open."""
+
+    def _hashes(self) -> dict[Key, str]:
+        return self._words.hashes()
+
+    def _hash(self, passage: Passage) -> str:
+        return word_record(passage).content_hash
+
+    async def _derive(self, passages: Sequence[Passage]) -> Sequence[tuple[WordRecord, Tokens]]:
+        unread = [one for one in passages if self._passages.is_unread(one)]
+        kept = [one for one in passages if not self._passages.is_unread(one)]
+        rows = await self._do(cut, kept, self._tokenizer, self._cut_texts)
+        # What is not read yet is on disk in its queue alone.
+        rows += await self._do(cut, unread, self._tokenizer, None)
+        cut_now = {record.key: (record, tokens) for record, tokens in rows}
+        return [cut_now[key_of(one)] for one in passages]
+
+    async def _put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
+        await self._do(self._words.put, rows)
+
+    async def _drop(self, keys: Sequence[Key], passages: Sequence[Passage]) -> None:
+        await self._do(self._words.drop, keys)
+        await self._do(self._forget, passages)
+
+    def _forget(self, passages: Sequence[Passage]) -> None:
+        for place, content_hash in map(_text_key, cooperative(passages)):
+            self._cut_texts.forget(place, [content_hash])
+
+    async def clear_traces(self) -> None:
+        """Leave nothing on disk but the words of what lives. Raises IndexUnavailable: some may be
+        left."""
+        if self.leaving:
+            raise IndexUnavailable(f"{self.leaving} to be forgotten", code=BUSY)
+        living = list(self._passages.all())
+        await self._do(lambda: self._cut_texts.keep_only(set(map(_text_key, cooperative(living)))))
+        await self._do(self._cut_texts.clear_traces)
+
+
+def _text_key(passage: Passage) -> TextKey:
+    record = word_record(passage)
+    return record.key.scope, record.content_hash

@@ -1,0 +1,407 @@
+"""An index follows what lives, whatever becomes of it: nothing old answers, nothing new is lost, no
+loop is held, and what fails is told once and mends itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue, key_of
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import (
+    RecallableMemories,
+)
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.unread_turns import UnreadTurns
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index import follower
+from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import CutTexts
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
+    Fingerprint,
+    Vector,
+    Vectors,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.passages import Passages
+from astrbot_plugin_scoped_memory.llm_memory.index.pending_records import PendingRecords
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import BROKEN, IndexRecord, Page
+from astrbot_plugin_scoped_memory.llm_memory.index.records import WordQuery
+from astrbot_plugin_scoped_memory.llm_memory.index.semantic import Semantic
+from astrbot_plugin_scoped_memory.llm_memory.index.word_index import WordIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.words import Words
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key, NoteChunk
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, SHARED, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.runtime.lifecycle import Supervisor
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import Disk, MemoryStore
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK
+from astrbot_plugin_scoped_memory.tests.support.stalls import LoopSteps
+
+pytestmark = pytest.mark.unit
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+SEEN = ScopeFilter((PUBLIC,))
+SAID, EDITED, REFUSED = "奶奶对花生过敏", "药放在蓝色抽屉里", "周三要交物业费"
+
+
+def stored(number: int, text: str = SAID, scope: Scope = PUBLIC, **more: Any) -> StoredMemory:
+    return StoredMemory(scope, "entities.md", Memory(f"m-{number:010d}", text, AT, **more))
+
+
+def note(number: int) -> NoteChunk:
+    return NoteChunk(f"n-{number:06x}", SHARED, "a.md", ("备份",), f"第{number}步先停机", 1, 1, AT)
+
+
+class Notes:
+    """A note book of which the disk may be absent."""
+
+    def __init__(self) -> None:
+        self.scanned = True
+        self.pieces: dict[Key, NoteChunk] = {}
+
+    def follow_with(self, follower: object) -> None:
+        """Nobody changes them here."""
+
+    def add(self, piece: NoteChunk) -> None:
+        self.pieces[key_of(piece)] = piece
+
+    def get(self, key: Key) -> NoteChunk | None:
+        return self.pieces.get(key)
+
+    def all(self) -> list[NoteChunk]:
+        return list(self.pieces.values())
+
+
+class Store(MemoryStore):
+    """Of which methods may fail, by their names; ``told`` notes what they were called with."""
+
+    def __init__(self, disk: Disk | None = None) -> None:
+        super().__init__(disk)
+        self.told: list[tuple[str, int]] = []
+        self.faults: dict[str, IndexUnavailable] = {}
+
+    def _note(self, name: str, count: int = 0) -> None:
+        self.told.append((name, count))
+        if name in self.faults:
+            raise self.faults[name]
+
+    def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:
+        self._note("load")
+        return super().load(fingerprint, most)
+
+    def write(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
+        self._note("write", len(records))
+        noted, self._note = self._note, lambda *_: None  # type: ignore[method-assign]
+        super().write(records, vectors)
+        self._note = noted  # type: ignore[method-assign]
+
+    def drop(self, keys: Collection[Key] | None) -> None:
+        self._note("remove" if keys is None else "drop", len(keys or ()))
+        super().drop(keys)
+
+
+@dataclass
+class House:
+    """What lives, and both indexes over it."""
+
+    root: Path
+    disk: Disk = field(default_factory=Disk)
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    notes: Notes = field(default_factory=Notes)
+    notices: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.board = NoticeBoard(lambda notice: self.notices.append(notice.code))
+        self.store = Store(self.disk)
+        pending, unread = PendingRecords(self.catalogue), UnreadTurns()
+        passages = Passages(self.catalogue, self.notes, pending, unread)  # type: ignore[arg-type]
+        self.vectors = Semantic(passages, self.store, self.board, QUICK)
+        tokenizer = Tokenizer(use_jieba=False)
+        self.cut = CutTexts(self.root / "words.sqlite")
+        self.words = WordIndex(passages, Words(tokenizer), self.cut, tokenizer, self.board, QUICK)
+        self.living = RecallableMemories(self.catalogue, [self.vectors, self.words])
+
+    @asynccontextmanager
+    async def following(self, embedder: FakeEmbedder | None = None) -> AsyncIterator[House]:
+        behind = Supervisor(self.board, lambda _: 0.01)
+        behind.start("words", self.words.follow)
+        behind.start("vectors", lambda: self.vectors.run(embedder or FakeEmbedder()))
+        try:
+            yield self
+        finally:
+            await behind.close()
+            await self.words.close()
+            await self.vectors.close()
+
+    def load(self, *memories: StoredMemory) -> None:
+        """They live from the start."""
+        self.catalogue.load(memories)
+
+    async def settled(self) -> None:
+        """Both hold what lives, but for what cannot be embedded."""
+        await until_true(lambda: self.vectors.in_step and self.words.in_step)
+
+    async def by_words(self, text: str) -> list[Key]:
+        found = await self.words.search(WordQuery(text, text), SEEN, 5)
+        return [match.key for match in found.found]
+
+    async def by_meaning(self, text: str) -> list[Key]:
+        _, near = await self.vectors.neighbours(text, SEEN, 5)
+        return [one.key for one in near.found]
+
+    def rows(self) -> dict[Key, tuple[IndexRecord, Vector]]:
+        """What the store holds, of whatever model."""
+        return {key: row for rows in self.disk.collections.values() for key, row in rows.items()}
+
+
+class Picky(FakeEmbedder):
+    """Cannot take one text, and no text at all while it is ``failing_documents``."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> Any:
+        rows = await super().embed_documents(texts)
+        return [None if REFUSED in text else row for text, row in zip(texts, rows, strict=True)]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+async def test_what_is_acknowledged_is_found_at_once_by_words(house: House) -> None:
+    """While nothing is written: the disk hangs, and the embedder is gone."""
+    stuck, embedder = threading.Event(), Picky()
+    house.cut.put = lambda *_: stuck.wait()  # type: ignore[method-assign, assignment]
+    embedder.failing_documents = True
+    async with house.following(embedder):
+        await house.settled()
+        for number in range(3):
+            house.living.take(stored(number))
+            assert key_of(stored(number)) in await house.by_words(SAID)
+            assert house.vectors.lacks(key_of(stored(number)))
+        stuck.set()
+
+
+async def test_what_is_edited_leaves_nothing_of_its_old_words(house: House) -> None:
+    """At once, though the new ones cannot be embedded now, or ever."""
+    embedder, one, other = Picky(), stored(1), stored(2)
+    async with house.following(embedder):
+        house.living.take(one)
+        house.living.take(other)
+        await house.settled()
+        embedder.failing_documents = True
+        house.living.take(stored(1, EDITED))
+        await until_true(lambda: [*house.rows()] == [key_of(other)])
+        assert await house.by_meaning(SAID) == [key_of(other)]
+        assert house.vectors.lacks(key_of(one))
+        embedder.failing_documents = False
+        house.living.take(stored(2, REFUSED))
+        await until_true(lambda: [*house.rows()] == [key_of(one)])
+        await until_true(lambda: house.vectors.backlog == 1)
+        assert await house.by_words(REFUSED) == [key_of(other)]
+        house.living.take(stored(2, EDITED))
+        await house.settled()
+        assert len(house.rows()) == 2
+        calls = embedder.calls
+        house.living.take(stored(2, EDITED, strength=90))
+        await house.settled()
+    assert embedder.calls == calls, "what says the same is not embedded again"
+
+
+async def test_a_start_compares_with_what_was_kept(house: House) -> None:
+    """Nothing is embedded twice, nothing stale or gone stays. Of notes that cannot be read nobody
+    knows that they are gone."""
+    embedder = FakeEmbedder()
+    house.load(*(stored(number, f"第{number}本书在架上") for number in range(3)))
+    house.notes.add(note(1))
+    async with house.following(embedder):
+        await house.settled()
+    again = House(house.root, house.disk)
+    again.notes.scanned = False
+    again.load(stored(0, "第0本书在架上"), stored(1, EDITED))
+    calls = embedder.calls
+    async with again.following(embedder):
+        await again.settled()
+        kept = {key_of(stored(0)), key_of(stored(1)), key_of(note(1))}
+        assert (again.rows().keys(), embedder.calls) == (kept, calls + 1)
+        again.notes.scanned = True
+        again.vectors.recheck()
+        await until_true(lambda: len(again.rows()) == 2)
+
+
+async def test_of_another_model_nothing_answers(house: House) -> None:
+    """Of the same dimension: only the name tells them apart."""
+    house.load(stored(1))
+    async with house.following(FakeEmbedder("old")):
+        await house.settled()
+    new = FakeEmbedder("new")
+    new.failing_documents = True
+    async with House(house.root, house.disk).following(new) as again:
+        again.load(stored(1))
+        again.vectors.recheck()
+        await until_true(lambda: again.vectors.backlog == 1)
+        with pytest.raises(IndexUnavailable):
+            await again.by_meaning(SAID)
+        new.failing_documents = False
+        await again.settled()
+        assert await again.by_meaning(SAID) == [key_of(stored(1))]
+        # The earlier one may come back, but what is forgotten goes from there, too.
+        assert [len(rows) for rows in house.disk.collections.values()] == [0, 1]
+
+
+async def test_a_broken_store_is_written_anew_three_times_an_hour(house: House) -> None:
+    house.load(*(stored(number) for number in range(3)))
+    async with house.following():
+        await house.settled()
+        for _ in range(3):
+            house.store.faults["drop"] = IndexUnavailable("bad block", code=BROKEN)
+            house.living.drop(stored(2))
+            await until_true(lambda: len(house.rows()) == 2)
+            assert len(await house.by_meaning(SAID)) == 2
+            del house.store.faults["drop"]
+            house.living.take(stored(2))
+            await house.settled()
+        assert house.notices == ["index_rebuilt"] * 3
+        house.store.faults["drop"] = IndexUnavailable("bad block", code=BROKEN)
+        house.living.drop(stored(2))
+        await until_true(lambda: house.notices[3:] == ["index_off"])
+        assert len(await house.by_meaning(SAID)) == 2, "what is in memory answers all the same"
+        house.store.faults.clear()
+        await house.settled()
+        assert not house.board.standing()
+
+
+@pytest.mark.parametrize(("code", "notice"), [("in_use", "index_off"), ("full", "index_full")])
+async def test_what_blames_no_store_is_waited_for(house: House, code: str, notice: str) -> None:
+    house.load(stored(1))
+    house.store.faults["load" if code == "in_use" else "write"] = IndexUnavailable("", code=code)
+    async with house.following():
+        await until_true(lambda: house.notices == [notice])
+        await until_true(lambda: house.words.in_step)
+        house.store.faults.clear()
+        await house.settled()
+        assert (len(house.rows()), house.board.standing()) == (1, ())
+    assert "remove" not in dict(house.store.told)
+
+
+async def test_what_hangs_is_told_and_closed_in_time(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "_CALL_SECONDS", 0.05)
+    monkeypatch.setattr(follower, "_CLOSING_SECONDS", 0.05)
+    stuck = threading.Event()
+    for part, name in ((house.store, "write"), (house.store, "close"), (house.cut, "put")):
+        setattr(part, name, lambda *_: stuck.wait())
+    house.load(stored(1))
+    async with asyncio.timeout(20):
+        async with house.following():
+            await until_true(lambda: {*house.notices} == {"index_off", "lexical_off"})
+            assert await house.by_words(SAID)
+    stuck.set()
+
+
+async def test_a_task_that_ends_by_a_bug_is_told_and_begun_again(house: House) -> None:
+    put, bugs = house.words._words.put, [RuntimeError("nobody expected this")]
+
+    def failing(rows: Any) -> None:
+        if bugs:
+            raise bugs.pop()
+        put(rows)
+
+    house.words._words.put = failing  # type: ignore[method-assign]
+    house.load(stored(1))
+    async with house.following():
+        await house.settled()
+        assert house.notices == ["part_failed"]
+        assert await house.by_words(SAID)
+
+
+async def test_no_comparison_holds_the_loop_and_no_deed_costs_more_than_its_own(
+    house: House,
+) -> None:
+    """Everything lives elsewhere than what was kept says."""
+    async with house.following():
+        await house.settled()
+        held = {Key("家人", f"m-{number:010d}"): "" for number in range(50_000)}
+        house.words._words.hashes = lambda: held.copy()  # type: ignore[method-assign]
+        with LoopSteps() as steps:
+            house.words.recheck()
+            await house.settled()
+        assert steps.most < 20_000
+        memories = [stored(number) for number in range(5_000)]
+        for one in memories:
+            house.living.take(one)
+        await house.settled()
+        house.store.told.clear()
+        for one in memories:
+            house.living.drop(one)
+            house.living.take(replace(one, scope=Scope("家人")))
+        await house.settled()
+        for what in ("drop", "write"):
+            assert sum(count for name, count in house.store.told if name == what) == len(memories)
+
+
+async def test_words_alone_leave_a_models_folder_until_something_of_it_is_forgotten(
+    house: House,
+) -> None:
+    house.load(stored(1), stored(2))
+    async with house.following():
+        await house.settled()
+    again = House(house.root, house.disk)
+    again.load(stored(1), stored(2))
+    alone = asyncio.create_task(again.vectors.run(None))
+    await until_true(lambda: again.vectors.words_alone)
+    again.living.take(stored(3))
+    await asyncio.sleep(0.05)
+    assert (len(again.rows()), again.vectors.backlog) == (2, 0)
+    again.living.take(stored(1, EDITED))
+    await until_true(lambda: not again.disk.collections)
+    alone.cancel()
+
+
+@pytest.mark.parametrize("most", [None, 0])
+async def test_a_purge_writes_the_store_anew_from_what_is_held(
+    house: House, most: int | None
+) -> None:
+    """Also where the store alone holds it: it is asked then, and not the arrays."""
+    if most is not None:
+        house.vectors.most_bytes = most
+    embedder = FakeEmbedder()
+    house.load(stored(1), stored(2, EDITED))
+    async with house.following(embedder):
+        await house.settled()
+        await until_true(lambda: most is None or house.vectors._stored is not None)
+        house.living.drop(stored(2, EDITED))
+        await house.settled()
+        calls, house.store.told = embedder.calls, []
+        await house.vectors.clear_traces()
+        await house.words.clear_traces()
+        assert ("remove", 0) in house.store.told
+        assert (house.rows().keys(), embedder.calls) == ({key_of(stored(1))}, calls)
+        assert await house.by_meaning(SAID) == [key_of(stored(1))]
+
+
+async def test_a_draft_is_embedded_once_and_questions_do_not_disguise_what_was_said(
+    house: House,
+) -> None:
+    embedder, asking = FakeEmbedder(), stored(1, asks=("谁不能吃花生",))
+    async with house.following(embedder):
+        await house.settled()
+        (draft,) = await house.vectors.vectors([asking])
+        house.living.take(asking)
+        await house.settled()
+        assert embedder.calls == 2, "its words once, its questions once"
+        (plain,) = await house.vectors.vectors([asking])
+        assert float(plain @ draft) == pytest.approx(1.0, abs=1e-3)
+        ((_, row),) = house.rows().values()
+        wanted = draft + embedder.one("谁不能吃花生")
+        assert float(row @ wanted) == pytest.approx(float(np.linalg.norm(wanted)), abs=1e-3)

@@ -1,0 +1,81 @@
+"""Without an embedder there are words alone: no index of vectors is opened, or imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, is_stored
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Page
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+
+pytestmark = [pytest.mark.engine, pytest.mark.process]
+
+HERE, OFFICE = group(777), group(888)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Unasked(MemoryStore):
+    """Of which nothing may be asked but to be gone."""
+
+    def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:
+        raise AssertionError("the index of vectors was opened")
+
+
+async def test_recall_and_its_status_say_that_words_alone_serve(tmp_path: Path) -> None:
+    async with running(tmp_path, words_alone=True, store=Unasked()) as rig:
+        stored = await rig.remember("爷爷对花生过敏", HERE)
+        await rig.remember("报销要在周五以前交", OFFICE)
+        await rig.until_indexed()
+        found = await rig.recall("谁对花生过敏？", HERE)
+        assert [hit.memory_id for hit in found.hits] == [stored.memory.memory.memory_id]
+        assert found.trace.arm is Arm.LEXICAL
+        assert found.trace.notes == []
+        status = await rig.engine.status()
+        assert (status.index, status.embedder) == ("lexical", "lexical")
+        assert (status.backlog, status.leaving) == (0, 0)
+        assert not rig.engine.parts.trust.cohorts
+        again = await rig.engine.service.remember(
+            MemoryDraft("爷爷花生过敏", actor=person(10001)), conversation_id=HERE
+        )
+        assert is_stored(again, "reinforced")
+    assert rig.notices == []
+    names = {path.name for path in (tmp_path / "index").iterdir()}
+    assert {name.split("-")[0] for name in names} == {"words.sqlite"}
+
+
+def test_nothing_of_chroma_is_imported(tmp_path: Path) -> None:
+    program = """
+import asyncio, sys
+sys.path.insert(0, sys.argv[1] + "/scripts")
+import checkout
+checkout.register()
+from pathlib import Path
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, build_engine
+
+async def play():
+    engine = build_engine(EnginePaths.under(Path(sys.argv[2])), EngineSettings())
+    await engine.open()
+    running = asyncio.create_task(engine.run(None))
+    while (await engine.status()).words != "ready":
+        await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await engine.close()
+
+asyncio.run(play())
+print([name for name in ("chromadb", "torch", "onnxruntime") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, str(ROOT), str(tmp_path)],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[]"
+    assert not (tmp_path / "index" / "chroma").exists()
