@@ -12,7 +12,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.folder import
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import (
     PROGRAM,
-    BundledSource,
     ModelEmbedder,
 )
 
@@ -30,5 +29,5 @@ def embedder_name(text: str) -> str:
 def embedder_named(which: str, scratch: Path) -> Embedder:
     """``bundled``, or a model's folder or name; ``scratch`` is an empty folder for its use."""
     disk = ModelOnDisk(which, scratch, mirror=None, program=lambda: Child(PROGRAM))
-    inner = ModelEmbedder(BundledSource() if which == "bundled" else disk, Child(PROGRAM))
+    inner = ModelEmbedder(Child(PROGRAM), None if which == "bundled" else disk)
     return GuardedEmbedder(inner, query_seconds=600.0, write_seconds=600.0)

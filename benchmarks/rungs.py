@@ -30,8 +30,10 @@ checkout.register()
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import (  # noqa: E402
     BUNDLED,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.onnx import open_onnx  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.torch import TorchModel  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.encoders import (  # noqa: E402
+    TorchModel,
+    open_onnx,
+)
 
 _ROUNDS = 5
 _PROBES = Path(__file__).resolve().parent.parent / "llm_memory" / "recall" / "probes.json"

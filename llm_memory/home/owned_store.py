@@ -10,7 +10,7 @@ from ..composition.engine import Engine, build_engine
 from ..composition.owner import Owner
 from ..errors import InvalidService
 from ..index.embedding.ports import Embedder
-from ..index.embedding.service.api_key import key_from
+from ..index.embedding.service.address import key_from
 from ..index.embedding.service.embedding_service import EmbeddingService
 from ..log import logger
 from ..models.settings import EngineSettings, LoopSettings, Pace

@@ -143,7 +143,7 @@ def _variable(value: object, expand: Expand) -> str:
 def _key_file(value: object, expand: Expand) -> Path | None:
     if not _text(value, expand):
         return None
-    from ..index.embedding.service.api_key import key_from  # most homes name no service
+    from ..index.embedding.service.address import key_from  # most homes name no service
 
     path = _folder(value, expand)
     _checked(key_from, {}, "", path)

@@ -10,7 +10,7 @@ from ..index.chroma.store import ChromaConnection, ChromaStore
 from ..index.embedding.guarded import GuardedEmbedder
 from ..index.embedding.local.folder import is_folder
 from ..index.embedding.local.on_disk import ModelOnDisk
-from ..index.embedding.model import PROGRAM, BundledSource, ModelEmbedder
+from ..index.embedding.model import PROGRAM, ModelEmbedder
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
 from ..index.ports import VectorStore
@@ -39,7 +39,7 @@ def bundled_embedder(settings: EngineSettings) -> Embedder | None:
     """None where this Python can start no other: the package may end the process it lives in."""
     if not python_program(Path(PROGRAM)):
         return None
-    return _guarded(ModelEmbedder(BundledSource(), Child(PROGRAM)), settings)
+    return _guarded(ModelEmbedder(Child(PROGRAM)), settings)
 
 
 def legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
@@ -59,13 +59,13 @@ def local_embedder(paths: EnginePaths, name: str, *, settings: EngineSettings) -
     of its own. ``owner/model`` that is not on disk is fetched into ``models/`` behind the bot.
     """
     own = paths.models / name
-    source = ModelOnDisk(
+    disk = ModelOnDisk(
         str(own) if is_folder(own) else name,
         paths.models / ".hub",
         mirror=settings.model_mirror,
         program=partial(Child, PROGRAM),
     )
-    return _guarded(ModelEmbedder(source, Child(PROGRAM)), settings)
+    return _guarded(ModelEmbedder(Child(PROGRAM), disk), settings)
 
 
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:

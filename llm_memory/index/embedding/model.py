@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import batched
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import EmbeddingFailed
 from ..child.process import DIED, HANGS, Child, ChildFailed
 from ..child.program import Answer, Json
+from .local.on_disk import ModelOnDisk
 from .ports import Fingerprint
 
 if TYPE_CHECKING:
     from .ports import Vector
 
 PROGRAM: Final = "llm_memory.index.embedding.program"
-BUNDLED_LABEL: Final = "bundled"
 _AT_ONCE: Final = 2
 """Documents in a call: a query waits for no more."""
 _THREADS: Final = 4
@@ -32,64 +32,35 @@ _LACKS_INSTRUCTIONS: Final = ("SIGILL", "0xc000001d")
 """How a process ends where a library was built for another processor: that stays so."""
 
 
-class ModelSource(Protocol):
-    """Which model it is."""
-
-    @property
-    def label(self) -> str:
-        """For the status."""
-        ...
-
-    async def which(self) -> Mapping[str, Json]:
-        """What its program needs to open it. Raises EmbeddingFailed while there is none."""
-        ...
-
-    async def close(self) -> None:
-        """Give back what it holds. Idempotent."""
-        ...
-
-
-class BundledSource:
-    """The best of the packages."""
-
-    label = BUNDLED_LABEL
-
-    async def which(self) -> Mapping[str, Json]:
-        return {"kind": "package"}
-
-    async def close(self) -> None:
-        """It holds nothing."""
-
-
 class ModelEmbedder:
     """Belongs inside a ``GuardedEmbedder``. Reasons are those of ``Models``, ``native`` (a library
-    ended the process at its import), ``died``, ``closed``, ``no_child``, and those of its source.
+    ended the process at its import), ``died``, ``closed``, ``no_child``, and of ``ModelOnDisk``.
 
     Args:
-        source: The model.
-        child: Its program, of this embedder alone.
+        child: The program, of this embedder alone.
+        disk: The model; None for the best of the packages that are bundled.
     """
 
-    def __init__(self, source: ModelSource, child: Child) -> None:
-        self._source = source
+    def __init__(self, child: Child, disk: ModelOnDisk | None = None) -> None:
         self._child = child
-        self._which: Mapping[str, Json] = {}
+        self._disk = disk
+        self._model: dict[str, Json] = {}
         self._deaths: dict[str, Json] = {}
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="embedding")
 
     @property
     def label(self) -> str:
-        return self._source.label
+        return self._disk.label if self._disk is not None else "bundled"
 
     async def prepare(self) -> Fingerprint:
         """Loads it there."""
-        which = {**await self._source.which(), "deaths": self._deaths}
-        found, _ = await self._ask("load", which, _LOADING_SECONDS)
-        self._which = {**which, "revision": found["revision"]}
-        dim = found["dim"]
-        return Fingerprint(
-            str(found["model"]), dim if isinstance(dim, int) else 0, str(found["revision"])
-        )
+        model: dict[str, Json] = {"kind": "package", "deaths": self._deaths}
+        if self._disk is not None:
+            model |= {"kind": "model", **await self._disk.where()}
+        answer, _ = await self._ask("load", model, _LOADING_SECONDS)
+        found: Mapping[str, Any] = answer
+        self._model = model | {"revision": found["revision"]}
+        return Fingerprint(found["model"], found["dim"], found["revision"])
 
     async def embed_query(self, text: str) -> Vector:
         (vector,) = await self._embed([text], is_query=True)
@@ -103,14 +74,15 @@ class ModelEmbedder:
 
     async def close(self) -> None:
         """Ends the program. Idempotent."""
-        await self._source.close()
+        if self._disk is not None:
+            await self._disk.close()
         await asyncio.to_thread(self._child.close)
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     async def _embed(self, texts: Sequence[str], *, is_query: bool) -> Sequence[Vector]:
         import numpy as np
 
-        fields: dict[str, Json] = {**self._which, "texts": [*texts], "is_query": is_query}
+        fields = self._model | {"texts": [*texts], "is_query": is_query}
         _, body = await self._ask("embed", fields, _EMBEDDING_SECONDS, urgent=is_query)
         return list(np.frombuffer(body, dtype=np.float32).reshape(len(texts), -1))
 
@@ -127,11 +99,9 @@ class ModelEmbedder:
 
     def _translated(self, failed: ChildFailed) -> EmbeddingFailed:
         """Of what was loaded when the process ended, by its name."""
-        said = str(failed)
-        library = _LOADING.search(said)
+        said, library = str(failed), _LOADING.search(str(failed))
         if failed.code != DIED or library is None:
-            code = DIED if failed.code == HANGS else failed.code
-            return EmbeddingFailed(f"{code}: {said}")
+            return EmbeddingFailed(f"{DIED if failed.code == HANGS else failed.code}: {said}")
         death = said.partition(" ")[0]
         if death in _LACKS_INSTRUCTIONS:
             self._deaths[library[1]] = death

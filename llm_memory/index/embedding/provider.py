@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import EmbeddingFailed
-from .ports import Fingerprint
-from .unit import CONTROL, unit
+from .ports import CONTROL, Fingerprint, unit
 
 if TYPE_CHECKING:
     from .ports import Vector

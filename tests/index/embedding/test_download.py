@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child
 from astrbot_plugin_scoped_memory.llm_memory.index.child.program import Fault
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local import hub as hub_module
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local import on_disk
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.hub import Hub
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import PROGRAM
@@ -50,12 +51,8 @@ def hub(model: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
         yield server
 
 
-def source(
-    hub_url: str | None, fetched: Path, name: str = "owner/tiny", seconds: float = 60.0
-) -> ModelOnDisk:
-    return ModelOnDisk(
-        name, fetched, mirror=hub_url, program=lambda: Child(PROGRAM), seconds=seconds
-    )
+def source(hub_url: str | None, fetched: Path, name: str = "owner/tiny") -> ModelOnDisk:
+    return ModelOnDisk(name, fetched, mirror=hub_url, program=lambda: Child(PROGRAM))
 
 
 async def reason(disk: ModelOnDisk) -> str:
@@ -63,7 +60,7 @@ async def reason(disk: ModelOnDisk) -> str:
     async with asyncio.timeout(100):
         while True:
             try:
-                return str((await disk.which())["folder"])
+                return str((await disk.where())["folder"])
             except EmbeddingFailed as error:
                 if error.code != "downloading":
                     return str(error)
@@ -82,18 +79,17 @@ async def test_what_is_needed_comes_whole_and_a_cut_connection_goes_on(
     hub.cut, hub.cuts = 50_000, 2
     disk = source(hub.url, tmp_path)
     with pytest.raises(EmbeddingFailed, match="downloading: 0 MB after 0 s"):
-        await disk.which()
+        await disk.where()
     found = Path(await reason(disk))
     unneeded = {"README.md", "model.safetensors"}
     assert content(found) == {n: data for n, data in content(model).items() if n not in unneeded}
     assert [path.name for path in tmp_path.iterdir()] == [found.name]
     again = source("http://127.0.0.1:9", tmp_path)  # it is on disk now, and nobody is asked
-    assert (await again.which())["folder"] == str(found)
+    assert (await again.where())["folder"] == str(found)
 
 
 def fetched(hub: HubServer, folder: Path) -> None:
-    asked = Hub(hub.name, hub.url)
-    asked.fetch(*asked.listed(folder), folder)
+    Hub(hub.name, hub.url).fetch(folder)
 
 
 def test_a_broken_connection_goes_on_where_it_stopped(
@@ -175,11 +171,12 @@ async def test_giving_it_up_or_a_deadline_ends_the_program(
     hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.endless.add("listing")
-    slow = source(hub.url, tmp_path, seconds=1.0)
+    monkeypatch.setattr(on_disk, "_SECONDS", 1.0)
+    slow = source(hub.url, tmp_path)
     assert await reason(slow) == "download_failed: not done after 1 s"
     disk = source(hub.url, tmp_path)
     with pytest.raises(EmbeddingFailed, match="downloading"):
-        await disk.which()
+        await disk.where()
     await disk.close()
     await disk.close()
     assert disk._ended
@@ -204,7 +201,7 @@ def test_the_owners_mirror_goes_first_and_sees_no_token(
         with pytest.raises(Fault, match=found):
             Hub("owner/tiny", mirror)
         return
-    asked = Hub("owner/tiny", mirror)._asked("c", Path("/m"))
+    asked = Hub("owner/tiny", mirror).asked("c", Path("/m"))
     assert (asked["endpoint"], asked["token"]) == found
 
 
@@ -213,7 +210,6 @@ def test_a_token_is_shown_to_the_hub_and_to_nobody_it_sends_us_to(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
-    asked = Hub(hub.name, "")
-    asked.fetch(*asked.listed(tmp_path / "m"), tmp_path / "m")
+    Hub(hub.name, "").fetch(tmp_path / "m")
     shown = {path.startswith("/cdn/"): token for path, token in hub.tokens.items()}
     assert shown == {False: "Bearer hf_secret", True: ""}

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     CONTROL,
-    ProviderEmbedder,
+    Fingerprint,
+    unit,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.unit import unit
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings, Pace
 from astrbot_plugin_scoped_memory.llm_memory.service.indexes import provider_embedder
 from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop
@@ -111,8 +111,8 @@ async def test_what_is_wrong_with_one_text_costs_that_text_its_vector_and_nothin
         (RuntimeError("Error code: 500 - sk-123"), "error: HTTP 500 (RuntimeError)"),
         (ConnectionError("read timed out"), "timeout: ConnectionError"),
         (lambda texts: [[math.nan] * DIM for _ in texts], "not_finite"),
-        (lambda _: [], "wrong_count: 0 vectors for 1 text"),
-        (lambda _: None, "wrong_count: 0 vectors for 1 text"),
+        (lambda _: [], "wrong_dimension: 0 instead of any"),
+        (lambda _: None, "error: TypeError"),
         (lambda texts: [["a"] * DIM for _ in texts], "not_numeric"),
         (lambda texts: [[1.0] * 5 for _ in texts], "model_changed: 5 numbers instead of 3"),
         (Filtered("all"), "rejected: HTTP 400 (Filtered)"),

@@ -12,6 +12,10 @@ import numpy as np
 import psutil
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.encoders import (
+    OnnxModel,
+    open_onnx,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.folder import (
     best_graph,
     content_revision,
@@ -26,7 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.layout import
     onnx_layout,
     prompts_of,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.onnx import OnnxModel, open_onnx
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 
 pytestmark = pytest.mark.unit

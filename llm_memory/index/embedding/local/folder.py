@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 TOKENIZER: Final = "tokenizer.json"
+TOTAL: Final = ".total"
+"""A file of an unfinished folder: how many bytes it will hold."""
 
-_WHOLE_BELOW: Final = 1 << 20
-"""Bytes: a configuration is hashed whole, weights by their size and both ends."""
-_END: Final = 1 << 16
+_END: Final = 1 << 18
 _HUB_NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", re.ASCII)
 """Nothing in it means anything to a file system or in an address."""
 _GRAPHS: Final = ("model_quantized.onnx", "model.onnx", "model_int8.onnx", "model_uint8.onnx")
@@ -53,6 +53,11 @@ def folder_of(name_or_folder: str, fetched: Path) -> Path | None:
 def fetched_folder(name: str, fetched: Path) -> Path:
     """Where a download puts a model."""
     return fetched / name.replace("/", "--")
+
+
+def unfinished(folder: Path) -> Path:
+    """Where a model lies until it is whole."""
+    return folder.with_name(f"{folder.name}.part")
 
 
 def is_hub_name(name: str) -> bool:
@@ -138,20 +143,18 @@ def first_model(folder: Path, *, torch: bool) -> Path | None:
 def content_revision(folder: Path, how: str) -> str:
     """16 hexadecimal digits: another model, or the same run in another way, gives others.
 
-    Hashed are ``how``, the relative names of configuration, vocabulary and weight files and their
-    content, of files above 1 MiB the size and 64 KiB at either end.
+    Hashed are ``how``, the names of configuration, vocabulary and weight files, their sizes and
+    256 KiB at either end.
     """
     digest = hashlib.sha256(how.encode())
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in relative.parts)
-        if hidden or path.suffix not in _KINDS or not path.is_file():
-            continue
-        size = path.stat().st_size
-        digest.update(f"{relative.as_posix()}\0{size}\0".encode())
-        with path.open("rb") as file:
-            digest.update(file.read(size if size <= _WHOLE_BELOW else _END))
-            if size > _WHOLE_BELOW:
-                file.seek(-_END, 2)
+        if not hidden and path.suffix in _KINDS and path.is_file():
+            size = path.stat().st_size
+            digest.update(f"{relative.as_posix()}\0{size}\0".encode())
+            with path.open("rb") as file:
+                digest.update(file.read(_END))
+                file.seek(max(size - _END, 0))
                 digest.update(file.read(_END))
     return digest.hexdigest()[:16]

@@ -13,27 +13,26 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ...child.program import Fault
-from .folder import needed
+from .folder import TOTAL, needed, unfinished
 
 _HUB: Final = "https://huggingface.co"
+_FAILED: Final = "download_failed"
 _OUTSIDE: Final = re.compile(r"/\.{0,2}/|[\\:]")
 """What no name of a file below a folder has."""
 _SPARE: Final = 100 << 20
 """Bytes that stay free on the disk."""
 
 
-def unfinished(folder: Path) -> Path:
-    """Where a model lies until it is whole."""
-    return folder.with_name(f"{folder.name}.part")
-
-
 class Hub:
-    """A model's repository. Every method blocks, and raises Fault for what an owner should know.
+    """A model's repository.
 
     Args:
         name: ``owner/model``.
         mirror: The hub's address; empty for HF_ENDPOINT or else the hub itself. HF_TOKEN is shown
             to these two alone.
+
+    Raises:
+        Fault: it is no address.
     """
 
     def __init__(self, name: str, mirror: str) -> None:
@@ -41,66 +40,61 @@ class Hub:
         self._endpoint = mirror or os.environ.get("HF_ENDPOINT") or _HUB
         self._token = False if mirror else os.environ.get("HF_TOKEN") or False
         if urlsplit(self._endpoint).scheme not in {"http", "https"}:
-            raise Fault("download_failed", f"not the address of a hub: {self._endpoint}")
+            raise Fault(_FAILED, f"not the address of a hub: {self._endpoint}")
         # Read at its import. Its own protocol goes to servers that no mirror has.
         os.environ |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
 
-    def listed(self, folder: Path) -> tuple[str, dict[str, int]]:
-        """The newest commit, and the files that are needed of it with their bytes."""
+    def fetch(self, folder: Path) -> dict[str, str]:
+        """The model into the folder, which is there when all of it is. Blocks. Raises Fault:
+        ``download_failed`` with what an owner should know."""
+        part = unfinished(folder)
+        part.mkdir(parents=True, exist_ok=True)
         try:
-            from huggingface_hub import HfApi, hf_hub_download
+            self._fetch(part)
+        except Fault:
+            raise
+        except Exception as error:  # by its first line: the rest quotes headers and paths
+            said = f"{type(error).__name__}: {(str(error).strip() or '?').splitlines()[0][:150]}"
+            raise Fault(_FAILED, f"{said} ({self._endpoint})") from error
+        (part / TOTAL).unlink()
+        shutil.rmtree(folder, ignore_errors=True)
+        part.rename(folder)
+        return {}
 
-            api = HfApi(endpoint=self._endpoint, token=self._token)
-            told = api.model_info(self._name, files_metadata=True)
-            sizes = {
-                one.rfilename: one.size or 0
-                for one in told.siblings or ()
-                if not _OUTSIDE.search(f"/{one.rfilename}/")
-            }
-            modules: Any = None
-            if "modules.json" in sizes:
-                path = hf_hub_download(**self._asked(told.sha, folder), filename="modules.json")
-                modules = json.loads(Path(path).read_text("utf-8"))
-        except Exception as error:
-            raise self._failed(error) from error
+    def _fetch(self, part: Path) -> None:
+        from huggingface_hub import HfApi, hf_hub_download
+
+        api = HfApi(endpoint=self._endpoint, token=self._token)
+        told = api.model_info(self._name, files_metadata=True)
+        asked = self.asked(told.sha, part)
+        named = {one.rfilename: one.size or 0 for one in told.siblings or ()}
+        sizes = {name: size for name, size in named.items() if not _OUTSIDE.search(f"/{name}/")}
+        modules: Any = None
+        if "modules.json" in sizes:
+            path = hf_hub_download(**asked, filename="modules.json")
+            modules = json.loads(Path(path).read_text("utf-8"))
         torch = importlib.util.find_spec("sentence_transformers") is not None
         files = needed(sizes, modules, torch=torch)
         if not files:
             raise Fault(
-                "download_failed",
+                _FAILED,
                 "no ONNX export with tokenizer.json in this repository, and no weights that "
                 "sentence-transformers, if it is installed, could read",
             )
-        return told.sha or "main", {name: sizes[name] for name in files}
-
-    def fetch(self, commit: str, files: dict[str, int], folder: Path) -> None:
-        """The files into the folder, which is there when all of them are."""
-        part = unfinished(folder)
-        part.mkdir(parents=True, exist_ok=True)
+        total = sum(sizes[name] for name in files)
         there = sum(path.stat().st_size for path in part.rglob("*") if path.is_file())
-        missing = max(sum(files.values()) - there, 0)
-        if shutil.disk_usage(part).free < missing + _SPARE:
-            raise Fault("download_failed", f"the disk is full: {missing / 1e6:.0f} MB are needed")
-        try:
-            from huggingface_hub import hf_hub_download
+        if shutil.disk_usage(part).free < total - there + _SPARE:
+            raise Fault(_FAILED, f"the disk is full: {(total - there) / 1e6:.0f} MB are needed")
+        (part / TOTAL).write_text(str(total))
+        for name in files:
+            hf_hub_download(**asked, filename=name)
 
-            for name in files:
-                hf_hub_download(**self._asked(commit, folder), filename=name)
-        except Exception as error:
-            raise self._failed(error) from error
-        shutil.rmtree(folder, ignore_errors=True)
-        part.rename(folder)
-
-    def _asked(self, commit: str | None, folder: Path) -> dict[str, Any]:
+    def asked(self, commit: str | None, part: Path) -> dict[str, Any]:
+        """What the library is told with each file."""
         return {
             "repo_id": self._name,
             "revision": commit,
-            "local_dir": unfinished(folder),
+            "local_dir": part,
             "endpoint": self._endpoint,
             "token": self._token,
         }
-
-    def _failed(self, error: Exception) -> Fault:
-        """By its first line, the rest quotes headers and paths."""
-        said = (str(error).strip().splitlines() or [""])[0][:150]
-        return Fault("download_failed", f"{type(error).__name__}: {said} ({self._endpoint})")

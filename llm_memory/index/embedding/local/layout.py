@@ -1,11 +1,15 @@
 """How a model's folder is to be run, by its own files; what they do not say, by the family of its
-name (``families.json``, from the models' cards). Blocks."""
+name. Blocks.
+
+``families.json`` has the families, from the models' cards; the names that models give their
+prompts; and the poolings as older files name them: the mean by the square root of the length is the
+mean, whose length is one in the end.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,22 +18,8 @@ from .folder import exported_graph, other_modules
 
 _MOST_TOKENS: Final = 512
 """Models that read thousands take gigabytes for it; what a memory is about stands in these."""
-POOLINGS: Final = ("mean", "cls", "lasttoken", "max")
+_POOLINGS: Final = ("mean", "cls", "lasttoken", "max")
 """How the vectors of a text's tokens become one; named as sentence-transformers names them."""
-_OLD_NAMES: Final = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    # Its vector is the mean's, but for the length, which is one in the end.
-    "pooling_mode_mean_sqrt_len_tokens": "mean",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
-}
-_QUERY_NAMES: Final = ("query", "retrieval_query", "search_query", "Retrieval-query")
-_DOCUMENT_NAMES: Final = (
-    *("document", "passage", "retrieval_document", "search_document", "Retrieval-document"),
-    "corpus",
-)
 
 
 class Prompts(NamedTuple):
@@ -39,14 +29,13 @@ class Prompts(NamedTuple):
     document: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelLayout:
+class ModelLayout(NamedTuple):
     """An ONNX export.
 
     Attributes:
         graph: Below the folder.
-        pooling: Of the tokens' vectors, one of ``POOLINGS``; empty where that takes more, so that
-            only a graph which does it all itself can be run.
+        pooling: Of the tokens' vectors; empty where that takes more, so that only a graph which
+            does it all itself can be run.
         max_tokens: Longer texts are cut.
         lower_case: Texts are lower-cased before the tokenizer sees them.
     """
@@ -76,7 +65,7 @@ def onnx_layout(folder: Path, name: str) -> ModelLayout | None:
     family = f"{Path(name).name} {config.get('_name_or_path', '')}"
     sentences = _table(folder / "config_sentence_transformers.json")
     reading = _table(folder / "sentence_bert_config.json")
-    prompts = sentences.get("prompts")
+    prompts, default = sentences.get("prompts"), sentences.get("default_prompt_name")
     limits = (
         reading.get("max_seq_length"),
         _table(folder / "tokenizer_config.json").get("model_max_length"),
@@ -86,11 +75,7 @@ def onnx_layout(folder: Path, name: str) -> ModelLayout | None:
         folder,
         graph,
         _pooling(folder, family),
-        prompts_of(
-            prompts if isinstance(prompts, dict) else {},
-            sentences.get("default_prompt_name"),
-            family,
-        ),
+        prompts_of(prompts if isinstance(prompts, dict) else {}, default, family),
         min([_MOST_TOKENS, *(int(n) for n in limits if isinstance(n, int | float) and n > 0)]),
         bool(reading.get("do_lower_case")),
     )
@@ -102,11 +87,10 @@ def _pooling(folder: Path, family: str) -> str:
     pooling = _table(folder / "1_Pooling" / "config.json")
     if not pooling:
         return _of_family(family, "pooling") or "mean"
-    modes = pooling.get("pooling_mode") or [
-        mode for old, mode in _OLD_NAMES.items() if pooling.get(old)
-    ]
+    old = [mode for name, mode in _known()["old_poolings"].items() if pooling.get(name)]
+    modes = pooling.get("pooling_mode") or old
     mode = modes[0] if isinstance(modes, list) and len(modes) == 1 else modes
-    return mode if mode in POOLINGS and pooling.get("include_prompt") is not False else ""
+    return mode if mode in _POOLINGS and pooling.get("include_prompt") is not False else ""
 
 
 def prompts_of(
@@ -122,7 +106,7 @@ def prompts_of(
     default = (defined.get(default_name) if default_name else None) or ""
     query, document = (
         next((prompt for name in names if (prompt := defined.get(name))), "")
-        for names in (_QUERY_NAMES, _DOCUMENT_NAMES)
+        for names in _known()["prompts"].values()
     )
     if query or document or default:
         return Prompts(query or default, document or default)
@@ -131,17 +115,15 @@ def prompts_of(
 
 def _of_family(name: str, what: str) -> str:
     """Of the first family whose parts all stand in the name; empty where it says nothing."""
-    lowered = name.lower()
-    for family in _families():
-        if all(part in lowered for part in family["all_of"]):
+    for family in _known()["families"]:
+        if all(part in name.lower() for part in family["all_of"]):
             return str(family.get(what, ""))
     return ""
 
 
 @cache
-def _families() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = _json(Path(__file__).with_name("families.json"))
-    return found
+def _known() -> Mapping[str, Any]:
+    return _table(Path(__file__).with_name("families.json"))
 
 
 def _table(path: Path) -> Mapping[str, Any]:

@@ -1,33 +1,25 @@
-"""Where a service takes texts, from the address that its owner gives. Pure."""
+"""What an owner says of a service: where it takes texts, and the key, which goes nowhere else."""
 
 from __future__ import annotations
 
 import ipaddress
-from typing import Final, NamedTuple
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+import os
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
 
 from ....errors import InvalidService
 
 _ENDPOINT: Final = "/embeddings"
-_PORTS: Final = {"http": 80, "https": 443}
+_LONGEST: Final = 4096
+"""Bytes of a key file. Real keys are a tenth of it; anything longer is another file."""
 
 
-class Address(NamedTuple):
-    """An endpoint that takes texts.
-
-    Attributes:
-        url: To post to. A query in it may hold a secret: not for texts.
-        host: Its host, with the port where that is not the scheme's own.
-        shown: The URL without its query.
-    """
-
-    url: str
-    host: str
-    shown: str
-
-
-def endpoint(base: str) -> Address:
-    """Returns the endpoint of a service that speaks OpenAI's embeddings protocol.
+def endpoint(base: str) -> str:
+    """Returns the URL of a service that speaks OpenAI's embeddings protocol,
+    to post to. A query in it may hold a secret: not for texts.
 
     ``base`` may be the endpoint itself, or what lies above it: ``https://api.example.com/v1``. A
     host alone is taken to have it below ``/v1``, as Ollama, vLLM and LM Studio do.
@@ -35,56 +27,76 @@ def endpoint(base: str) -> Address:
     Raises:
         InvalidService: it is no http or https address, or holds a user's name or password.
     """
+    base = base.strip()
     try:
-        parts = urlsplit(base.strip())
-        host = _host(parts)
+        parts = urlsplit(base)
+        name, _ = parts.hostname, parts.port
     except ValueError:  # brackets that do not match, a port that is no number
         raise InvalidService("service.no_url") from None
-    if parts.scheme not in _PORTS or not host or any(c.isspace() or c < " " for c in base.strip()):
+    if (
+        parts.scheme not in {"http", "https"}
+        or not name
+        or any(c.isspace() or c < " " for c in base)
+    ):
         raise InvalidService("service.no_http")
     if "@" in parts.netloc:
         raise InvalidService("service.user_in_address")
     path = parts.path.rstrip("/")
     if not path.endswith(_ENDPOINT):
         path = f"{path or '/v1'}{_ENDPOINT}"
-    try:
-        path.encode("ascii")
-    except UnicodeEncodeError:
-        raise InvalidService("service.no_ascii") from None
-    whole = parts._replace(path=path, fragment="")
-    return Address(urlunsplit(whole), host, urlunsplit(whole._replace(query="")))
-
-
-def is_same_service(url: str, other: str) -> bool:
-    """Whether a key for ``url`` may be shown at ``other``: the same host and port, or the same host
-    encrypted where it was not."""
-    try:
-        one, two = urlsplit(url), urlsplit(other)
-        if _port(one) == _port(two) and one.scheme == two.scheme:
-            return one.hostname == two.hostname
-        upgraded = (_port(one), _port(two)) == (80, 443)
-        return upgraded and two.scheme == "https" and one.hostname == two.hostname
-    except ValueError:
-        return False
+    if not path.isascii():
+        raise InvalidService("service.no_ascii")
+    return urlunsplit(parts._replace(path=path, fragment=""))
 
 
 def is_loopback(url: str) -> bool:
     """Whether the address is on this machine, where no proxy stands between."""
     name = urlsplit(url).hostname or ""
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
     try:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
-        return False
+        return name == "localhost" or name.endswith(".localhost")
 
 
-def _host(parts: SplitResult) -> str:
-    name = parts.hostname or ""
-    port = parts.port
-    shown = f"[{name}]" if ":" in name else name
-    return shown if port is None or port == _PORTS.get(parts.scheme) else f"{shown}:{port}"
+def bearer(key: str) -> Callable[[], dict[str, str]]:
+    """Returns what makes the header with the key, none for an empty one: the key is in no
+    representation of it. Raises InvalidService for a text that no request can carry."""
+    if not all("!" <= character <= "~" for character in key):
+        raise InvalidService("service.key_characters")
+    return lambda: {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def _port(parts: SplitResult) -> int | None:
-    return parts.port or _PORTS.get(parts.scheme)
+def key_from(environ: Mapping[str, str], variable: str, file: Path | None) -> str:
+    """Returns the key in the file if one is named, else the one in the environment variable; empty
+    where neither has one.
+
+    The file comes first: a person has named it for this service, while the variable has a default
+    and may hold the key of another service.
+
+    Args:
+        environ: The environment.
+        variable: The variable's name; empty for none.
+        file: A file with the key alone; None for none. On POSIX its owner alone may read it.
+
+    Raises:
+        InvalidService: the file is missing, holds something else than one key, or others than its
+            owner may read it.
+    """
+    if file is None:
+        return environ.get(variable, "").strip() if variable else ""
+    # A file that is not there is not named: a person may have put the key itself in its place.
+    try:
+        if not file.is_file():
+            raise InvalidService("service.no_key_file")
+        with file.open("rb") as opened:
+            status = os.fstat(opened.fileno())
+            content = opened.read(_LONGEST + 1)
+    except OSError as error:
+        raise InvalidService("service.key_unreadable", why=type(error).__name__) from None
+    if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
+        raise InvalidService("service.key_open", path=file)
+    # Whatever is no text becomes characters that no key has: a decoding error would quote it.
+    text = content.decode("utf-8-sig", errors="replace").strip()
+    if not text or len(content) > _LONGEST or len(text.split()) > 1 or not text.isascii():
+        raise InvalidService("service.key_alone", path=file)
+    return text

@@ -6,14 +6,12 @@ import asyncio
 import contextlib
 import json
 import logging
-from base64 import b64decode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urljoin
+from urllib.parse import urlsplit
 
 from ....errors import EmbeddingFailed, InvalidService
-from .address import endpoint, is_loopback, is_same_service
-from .api_key import ApiKey
+from .address import bearer, endpoint, is_loopback
 
 if TYPE_CHECKING:
     import httpx
@@ -22,14 +20,14 @@ _AT_ONCE: Final = 4
 """Requests under way."""
 _LONGEST: Final = 1 << 26
 """Bytes of an answer. 64 vectors of 4,096 numbers are a tenth of it."""
-_HOPS: Final = 3
 
 
 class EmbeddingService:
     """OpenAI, Ollama, SiliconFlow, vLLM, LM Studio, …: ``POST <base>/embeddings``.
 
     A ``RawEmbedder``. What a service says in an error is never repeated, for it may hold the key or
-    the texts; nor are the errors of the libraries below, not even as the cause of ours.
+    the texts; nor are the errors of the libraries below, not even as the cause of ours. It is
+    followed nowhere: the key is its own.
 
     Args:
         base: The service's address; see ``endpoint``.
@@ -44,10 +42,11 @@ class EmbeddingService:
     def __init__(self, base: str, model: str, *, key: str = "", seconds: float = 30.0) -> None:
         if not model.strip():
             raise InvalidService("service.no_model")
-        self._address = endpoint(base)
-        self.label = f"service:{self._address.host}"
+        self._url = endpoint(base)
+        self._host = urlsplit(self._url).netloc
+        self.label = f"service:{self._host}"
         self.model = model.strip()
-        self._key = ApiKey(key)
+        self._bearer = bearer(key)
         self._seconds = seconds
         self._client: httpx.AsyncClient | None = None
 
@@ -72,9 +71,11 @@ class EmbeddingService:
         except EmbeddingFailed as error:
             failure = error
         except (TimeoutError, httpx.TimeoutException):
-            failure = EmbeddingFailed(f"timeout: {self._seconds:g} s, {self._address.host}")
-        except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
-            failure = self._fault(error, has_begun=not isinstance(error, httpx.ConnectError))
+            failure = EmbeddingFailed(f"timeout: {self._seconds:g} s, {self._host}")
+        except (httpx.ConnectError, httpx.InvalidURL) as error:
+            failure = EmbeddingFailed(f"unreachable: {self._host} ({_kind(error)})")
+        except (OSError, httpx.HTTPError) as error:
+            failure = EmbeddingFailed(f"cut_off: {self._host} ({_kind(error)})")
         if failure is not None:  # nothing comes along of an error, or of what a log shows beside it
             raise failure.with_traceback(None)
         return vectors
@@ -90,70 +91,50 @@ class EmbeddingService:
             headers={"User-Agent": "scoped-memory", "Accept-Encoding": "identity"},
             limits=httpx.Limits(max_connections=_AT_ONCE, max_keepalive_connections=0),
             timeout=self._seconds,  # of each piece; of the whole, see `embed`
-            trust_env=not is_loopback(self._address.url),
+            trust_env=not is_loopback(self._url),
         )
 
     async def _posted(self, client: httpx.AsyncClient, texts: list[str]) -> bytes:
-        """What was answered, after redirects within the service. Raises EmbeddingFailed."""
-        url, body = self._address.url, json.dumps({"model": self.model, "input": texts}).encode()
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._key:
-            headers["Authorization"] = self._key.bearer()
-        for _ in range(_HOPS + 1):
-            async with client.stream("POST", url, content=body, headers=headers) as answer:
-                if not answer.has_redirect_location:
-                    return self._accepted(answer.status_code, await _whole(answer))
-                target = urljoin(url, answer.headers["Location"])
-            if not is_same_service(url, target):
-                break
-            url = target
-        raise EmbeddingFailed(f"redirected: {self._address.shown} leads elsewhere")
-
-    def _accepted(self, status: int, answer: bytes) -> bytes:
-        """Raises EmbeddingFailed for any status but 200."""
-        said = f"HTTP {status}, {self._address.shown}"
-        match status:
+        """What was answered. Raises EmbeddingFailed for any status but 200."""
+        body, pieces, size = {"model": self.model, "input": texts}, [], 0
+        async with client.stream("POST", self._url, json=body, headers=self._bearer()) as answer:
+            async for piece in answer.aiter_raw():
+                pieces.append(piece)
+                size += len(piece)
+                if size > _LONGEST:
+                    raise EmbeddingFailed("not_an_answer: an answer without an end")
+        said = f"HTTP {answer.status_code}, {self._url.partition('?')[0]}"
+        match answer.status_code:
             case 200:
-                return answer
+                return b"".join(pieces)
             case 401 | 402 | 403 | 407:
                 raise EmbeddingFailed(f"denied: {said}")
             case 404 | 405 | 410:
                 raise EmbeddingFailed(f"not_found: {said}")
             case 400 | 413 | 422:
                 raise EmbeddingFailed(f"rejected: {said}")
-            case 429 if b"quota" in answer:
+            case 429 if b"quota" in b"".join(pieces):
                 raise EmbeddingFailed(f"quota: {said}")
             case 429:
                 raise EmbeddingFailed(f"busy: {said}")
+            case 301 | 302 | 303 | 307 | 308:
+                raise EmbeddingFailed(f"redirected: {said} leads elsewhere")
             case _:
                 raise EmbeddingFailed(f"unavailable: {said}")
 
-    def _fault(self, error: Exception, *, has_begun: bool) -> EmbeddingFailed:
-        """By the kind of what lies at the bottom, such as ``gaierror``."""
-        cause: BaseException = error
-        while (below := cause.__cause__ or cause.__context__) is not None:
-            cause = below
-        said = f"{self._address.host} ({type(cause).__name__})"
-        if has_begun:
-            return EmbeddingFailed(f"cut_off: {said}")
-        return EmbeddingFailed(f"unreachable: {said}")
 
-
-async def _whole(answer: httpx.Response) -> bytes:
-    pieces, size = [], 0
-    async for piece in answer.aiter_raw():
-        size += len(piece)
-        if size > _LONGEST:
-            raise EmbeddingFailed("not_an_answer: an answer without an end")
-        pieces.append(piece)
-    return b"".join(pieces)
+def _kind(error: BaseException) -> str:
+    """Of what lies at the bottom, such as ``gaierror``."""
+    while (below := error.__cause__ or error.__context__) is not None:
+        error = below
+    return type(error).__name__
 
 
 def _vectors(body: bytes, count: int) -> list[Sequence[float]]:
     """One vector per text, in the order of the texts; empty where none belongs to it. Blocks.
 
-    ``body`` is JSON with a list ``data`` of objects. ``embedding`` is a list of numbers or base64;
-    ``index`` says which text it belongs to, and may be missing from all of them.
+    ``body`` is JSON with a list ``data`` of objects. ``embedding`` is a list of numbers; ``index``
+    says which text it belongs to, and may be missing from all of them.
     """
     rows: list[dict[str, Any]] | None = None
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
@@ -161,24 +142,12 @@ def _vectors(body: bytes, count: int) -> list[Sequence[float]]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise EmbeddingFailed("not_an_answer: no embedding service answers so")
     places = [row.get("index") for row in rows]
-    vectors = [_vector(row.get("embedding")) for row in rows]
+    # bool is an int to Python, and no number of a vector.
+    vectors: list[Sequence[float]] = [
+        vector if isinstance(vector, list) and {*map(type, vector)} <= {float, int} else ()
+        for vector in (row.get("embedding") for row in rows)
+    ]
     if all(place is None for place in places):
         return vectors
     by_place = {at: row for at, row in zip(places, vectors, strict=True) if type(at) is int}
     return [by_place.get(place, ()) for place in range(count)]
-
-
-def _vector(embedding: object) -> Sequence[float]:
-    """Of what is no vector an empty one, which costs its own text alone. In base64 the numbers are
-    little-endian, of single precision."""
-    import numpy as np
-
-    if isinstance(embedding, str):
-        numbers: list[float] = []
-        with contextlib.suppress(ValueError):  # no base64, or no whole number
-            numbers = np.frombuffer(b64decode(embedding, validate=True), "<f4").tolist()
-        return numbers
-    # bool is an int to Python, and no number of a vector.
-    if isinstance(embedding, list) and all(type(number) in (float, int) for number in embedding):
-        return embedding
-    return ()

@@ -1,12 +1,13 @@
-"""A folder's ONNX export, run by onnxruntime and tokenizers: no torch. In the models' program."""
+"""A folder's model in memory, in the models' program: an ONNX export, run by onnxruntime and
+tokenizers, or else what sentence-transformers reads, run by torch; computed by one thread."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from .layout import ModelLayout, onnx_layout
+from .layout import ModelLayout, onnx_layout, prompts_of
 
 if TYPE_CHECKING:
     from ..ports import Vector, Vectors
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
 _SENTENCE: Final = "sentence_embedding"
 _QUIET: Final = 4
 """Fatal errors alone: the others are raised, too."""
+_TORCH_BATCH: Final = 4
+_POOLED: Final[Mapping[str, Callable[[Vectors], Vector]]] = {
+    "cls": lambda tokens: tokens[0],
+    "lasttoken": lambda tokens: tokens[-1],
+    "max": lambda tokens: tokens.max(axis=0),
+    "mean": lambda tokens: tokens.mean(axis=0),
+}
+"""The vectors of a text's tokens, shape ``(tokens, dim)``, as one."""
 
 
 def open_onnx(folder: Path, name: str) -> OnnxModel | None:
@@ -89,22 +98,7 @@ class OnnxModel:
         feed = {name: np.array([known[name]], dtype=kind) for name, kind in self._inputs.items()}
         (answer,) = self._session.run([self._output], feed)
         found: Vectors = answer[0].astype(np.float32)
-        return found if self._pooled else _pooled(found, self._layout.pooling)
-
-
-def _pooled(tokens: Vectors, pooling: str) -> Vector:
-    """The vectors of tokens, shape ``(tokens, dim)``, as one."""
-    vector: Vector
-    match pooling:
-        case "cls":
-            vector = tokens[0]
-        case "lasttoken":
-            vector = tokens[-1]
-        case "max":
-            vector = tokens.max(axis=0)
-        case _:
-            vector = tokens.mean(axis=0)
-    return vector
+        return found if self._pooled else _POOLED[self._layout.pooling or "mean"](found)
 
 
 def _session(graph: Path) -> Any:
@@ -117,3 +111,37 @@ def _session(graph: Path) -> Any:
     return onnxruntime.InferenceSession(
         str(graph), sess_options=options, providers=["CPUExecutionProvider"]
     )
+
+
+class TorchModel:
+    """A sentence-transformers model.
+
+    Args:
+        folder: As sentence-transformers saves it.
+        name: As configured, for prompts that the files do not name.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        import torch
+        from sentence_transformers import SentenceTransformer
+
+        torch.set_num_threads(1)
+        self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        given = self._model.prompts, self._model.default_prompt_name
+        self._prompts = prompts_of(*given, Path(name).name)
+
+    @property
+    def how(self) -> str:
+        """What else than its files decides on the vectors."""
+        return str(tuple(self._prompts))
+
+    def encode(self, texts: Sequence[str], is_query: bool) -> Vectors:
+        """One row per text."""
+        vectors: Vectors = self._model.encode(
+            list(texts),
+            prompt=self._prompts.query if is_query else self._prompts.document,
+            batch_size=_TORCH_BATCH,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        return vectors
