@@ -42,12 +42,8 @@ _ENVIRONMENT: Final = {
 }
 
 
-class ChildFailed(ScopedMemoryError):
+class ChildFailed(Fault, ScopedMemoryError):
     """No answer. ``code``: ``died``, ``hangs``, ``closed``, ``no_child``, or the program's own."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
 
 
 class Child:

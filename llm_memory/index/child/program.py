@@ -45,27 +45,22 @@ class Fault(Exception):
         self.code = code
 
 
-class _Parent:
-    """Whom this program speaks to; nobody, where the handlers run in the bot itself."""
-
-    def __init__(self) -> None:
-        self.output: BinaryIO | None = None
-        self._sending = threading.Lock()
-
-    def send(self, message: Message, body: bytes = b"") -> None:
-        line = json.dumps({**message, "body": len(body)}).encode()
-        if self.output is not None:
-            with contextlib.suppress(OSError), self._sending:  # if it is gone, our input has ended
-                self.output.write(line + b"\n" + body)
-                self.output.flush()
+_parent: Final[list[BinaryIO]] = []
+"""Whom this program speaks to; nobody, where the handlers run in the bot itself."""
 
 
-_parent: Final = _Parent()
+def _send(message: Message, body: bytes = b"") -> None:
+    line = json.dumps({**message, "body": len(body)}).encode()
+    for output in _parent:
+        with contextlib.suppress(OSError):  # if it is gone, our input has ended
+            output.write(line + b"\n" + body)
+            output.flush()
 
 
 def loading(library: str) -> None:
-    """Said before a native library is imported: if the process dies of it, this is the reason."""
-    _parent.send({"loading": library})
+    """Said before a native library is imported: if the process dies of it, this is the reason. Only
+    in a handler's own thread."""
+    _send({"loading": library})
 
 
 def answer(handlers: Handlers, what: str, fields: Message, body: bytes) -> Answer:
@@ -93,7 +88,8 @@ def read_message(stream: BinaryIO) -> Answer | None:
 
 def serve(handlers: Handlers, idle_seconds: float | None = None) -> None:
     """Answer one after the other, urgent ones first, until standard input ends."""
-    source, _parent.output = _streams()
+    source, output = _streams()
+    _parent.append(output)
     waiting: PriorityQueue[tuple[int, int, Any, bytes]] = PriorityQueue()
 
     def listen() -> None:
@@ -111,11 +107,11 @@ def serve(handlers: Handlers, idle_seconds: float | None = None) -> None:
             faulthandler.dump_traceback_later(asked["seconds"] + 1.0, exit=True)
             try:
                 found, body = answer(handlers, asked["what"], asked["fields"], turn[3])
-                _parent.send({"id": asked["id"], "fields": dict(found)}, body)
+                _send({"id": asked["id"], "fields": dict(found)}, body)
             except Fault as fault:
-                _parent.send({"id": asked["id"], "error": fault.code, "text": str(fault)})
+                _send({"id": asked["id"], "error": fault.code, "text": str(fault)})
             faulthandler.cancel_dump_traceback_later()
-    _parent.send({"leaving": True})
+    _send({"leaving": True})
     faulthandler.dump_traceback_later(_CLOSING_SECONDS, exit=True)
     with contextlib.suppress(Fault):
         answer(handlers, CLOSE, {}, b"")

@@ -7,7 +7,7 @@ from itertools import batched
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...errors import EngineClosed, IndexFull, IndexUnavailable, StateUnavailable
+from ...errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ...models.passages import Key
 from ...models.scope import ScopeFilter
 from ..child.process import CLOSED, Child, ChildFailed
@@ -35,7 +35,7 @@ _IDLE_SECONDS: Final = 60.0
 _FOLDER_SECONDS: Final = 120.0
 """Without a sign from the program: a thousand records on the slowest disk."""
 _SERVER_SECONDS: Final = 20.0
-_OUTSIDE: Final = frozenset({CLOSED, "missing", "in_use", "unreadable"})
+_OUTSIDE: Final = frozenset({CLOSED, "missing", "full", "in_use", "unreadable"})
 """Codes that blame no folder."""
 _WRITTEN: Final = 500
 _NEW: Final[dict[str, Json]] = {
@@ -91,8 +91,6 @@ class ChromaConnection:
             text, headers = str(error), self._where.get("headers")
             for secret in headers.values() if isinstance(headers, dict) else ():
                 text = text.replace(str(secret), "***") if secret else text
-            if error.code == "full":
-                raise IndexFull(text) from None
             broken = BROKEN if self.has_folder else SERVER
             code = error.code if error.code in _OUTSIDE else broken
             raise IndexUnavailable(text, code=code) from None
