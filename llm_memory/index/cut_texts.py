@@ -4,15 +4,13 @@ and they are cut again. It knows neither ids nor paths."""
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
-from ..log import logger
 from ..models.passages import Passage
 from ..runtime.cooperative import cooperative
 from ..storage.formats.schema import Schema
@@ -39,6 +37,8 @@ JOIN cut ON place = json_extract(value, '$[0]') AND hash = json_extract(value, '
 WHERE kind = ?
 """
 _FORGET: Final = "DELETE FROM cut WHERE place = ? AND hash = ?"
+
+_MISSES: Final = (StateUnavailable, EngineClosed)
 
 type TextKey = tuple[str, str]
 """The place of a record, and its content hash."""
@@ -79,75 +79,54 @@ def text_key(record: WordRecord) -> TextKey:
 
 
 class CutTexts:
-    """Opened when it is first asked. Every method blocks, for a disk that hangs too; any thread may
-    call it. What cannot be read or written for now is a miss: only a broken file is begun anew."""
+    """Every method blocks, for a disk that hangs too; any thread may call it. What cannot be read
+    or written for now is a miss: only a broken file is begun anew."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
-        self._is_begun = False
         self._file = SqliteFile(path, _SCHEMA, can_be_made_again=True)
-        self._is_doubtful = False
-        """Something failed: what was to be forgotten may still stand there."""
+
+    def open(self) -> None:
+        """Until then, and where it fails, nothing is known."""
+        with suppress(*_MISSES):
+            self._file.open()
 
     def get(self, kind: str, keys: Iterable[TextKey]) -> dict[TextKey, Tokens]:
         """Those of ``kind``, which names what cut them."""
-        found: list[tuple[str, ...]] = []
-        with self._as_a_cache() as file:
-            found = file.rows(_FIND, (json.dumps([*keys]), kind))
-        texts: dict[TextKey, Tokens] = {}
-        for place, hashed, both in cooperative(found):
-            with suppress(ValueError):  # it was damaged
-                text, context = json.loads(both)
-                texts[place, hashed] = text, context
-        return texts
+        found: dict[TextKey, Tokens] = {}
+        with suppress(*_MISSES):
+            rows = self._file.rows(_FIND, (json.dumps([*keys]), kind))
+            for place, content_hash, tokens in cooperative(rows):
+                text, context = json.loads(tokens)
+                found[place, content_hash] = text, context
+        return found
 
     def put(self, kind: str, texts: Mapping[TextKey, Tokens]) -> None:
         """Add, or replace what another kind has cut."""
         rows = [(*key, kind, json.dumps(one, ensure_ascii=False)) for key, one in texts.items()]
-        with self._as_a_cache() as file:
-            file.write("INSERT OR REPLACE INTO cut VALUES (?, ?, ?, ?)", rows)
+        with suppress(*_MISSES):
+            self._file.write("INSERT OR REPLACE INTO cut VALUES (?, ?, ?, ?)", rows)
 
     def forget(self, place: str, hashes: Collection[str]) -> None:
         """They are no memory's words any more."""
-        with self._as_a_cache() as file:
-            file.write(_FORGET, [(place, content_hash) for content_hash in hashes])
+        with suppress(*_MISSES):
+            self._file.write(_FORGET, [(place, content_hash) for content_hash in hashes])
 
     def keep_only(self, living: Collection[TextKey]) -> None:
-        """Forget all others. ``living`` is looked into for each."""
-        with self._as_a_cache() as file:
-            kept = cooperative(file.rows("SELECT place, hash FROM cut"))
-            file.write(_FORGET, [row for row in kept if row not in living])
-
-    def clear_traces(self) -> None:
-        """Leave no byte of what was forgotten; where that cannot be, nothing at all. Raises
-        IndexUnavailable."""
-        with self._as_a_cache() as file:
-            file.checkpoint_wal()
-        if self._is_doubtful:
-            with self._lock:
-                self._file.close()
-                try:
-                    remove(self._path)
-                except OSError as error:
-                    raise IndexUnavailable(str(error), code="busy") from error
-                self._is_begun = self._is_doubtful = False
-
-    @contextmanager
-    def _as_a_cache(self) -> Iterator[SqliteFile]:
-        """What fails inside is left."""
-        with self._lock, suppress(StateUnavailable):  # told at the first call
-            is_begun, self._is_begun = self._is_begun, True
-            if not is_begun:
-                self._file.open()
+        """Leave no byte of any other on the disk; where that cannot be, nothing at all. ``living``
+        is looked into for each. Raises IndexUnavailable."""
         try:
-            yield self._file
-        except (StateUnavailable, EngineClosed) as error:
-            self._is_doubtful = True
-            logger.debug("texts that were cut are not kept for now: {}", error)
+            known = cooperative(self._file.rows("SELECT place, hash FROM cut"))
+            self._file.write(_FORGET, [row for row in known if row not in living])
+            self._file.checkpoint_wal()
+        except _MISSES:
+            self._file.close()
+            try:
+                remove(self._path)
+            except OSError as error:
+                raise IndexUnavailable(str(error), code="busy") from error
+            self.open()
 
     def close(self) -> None:
         """Idempotent. A cache that is closed knows nothing."""
-        with self._lock:
-            self._is_begun = True
-            self._file.close()
+        self._file.close()

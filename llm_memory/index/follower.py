@@ -105,6 +105,9 @@ class Follower[D](ABC):
         """Take out ``keys``, and keep nothing of ``passages``. Raises IndexUnavailable: it is tried
         again."""
 
+    async def _idle(self) -> None:  # noqa: B027  (most have nothing to do)
+        """It holds all that lives."""
+
     @property
     def label(self) -> str:
         """What the owner calls it."""
@@ -224,6 +227,7 @@ class Follower[D](ABC):
             if self.state == "building" and 2 * len(self._waiting) <= self._living:
                 self.state = "ready"
             if not (self._waiting or self._leaving):
+                await self._idle()
                 await self._changed.wait()
                 continue
             began = time.monotonic()

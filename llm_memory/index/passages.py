@@ -47,6 +47,11 @@ class Passages:
         waiting = chain(self._pending.all(), self._unread.all())
         return chain(self._catalogue.all(), self._notes.all(), waiting)
 
+    @property
+    def are_whole(self) -> bool:
+        """Whether notes were read, too."""
+        return self._notes.scanned
+
     def is_gone(self, key: Key) -> bool:
         """Whether nothing lives there. Of notes nobody knows before they were read for the first
         time."""

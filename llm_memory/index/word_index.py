@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import ClassVar, Final
@@ -48,6 +49,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         self._words = words
         self._cut_texts = cut_texts
         self._tokenizer = tokenizer
+        self._is_tidy = False
 
     async def search(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
         """What shares words with the query; what was acknowledged last is taken in first, however
@@ -78,7 +80,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
                 self._written(key, passage)
 
     async def _open(self, fault: Fault | None) -> None:
-        """There is nothing to open."""
+        await self._do(self._cut_texts.open)
 
     def _hashes(self) -> dict[Key, str]:
         return self._words.hashes()
@@ -106,14 +108,23 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         for place, content_hash in map(_text_key, cooperative(passages)):
             self._cut_texts.forget(place, [content_hash])
 
+    async def _idle(self) -> None:
+        """Forget, once, the words of what was changed while nothing followed."""
+        if self._passages.are_whole and not self._is_tidy:
+            self._is_tidy = True
+            with suppress(IndexUnavailable):
+                await self._do(self._forget_others)
+
+    def _forget_others(self) -> None:
+        held = cooperative(self._words.hashes().items())
+        self._cut_texts.keep_only({(key.scope, content_hash) for key, content_hash in held})
+
     async def clear_traces(self) -> None:
         """Leave nothing on disk but the words of what lives. Raises IndexUnavailable: some may be
         left."""
         if self.leaving:
             raise IndexUnavailable(f"{self.leaving} to be forgotten", code=BUSY)
-        living = list(self._passages.all())
-        await self._do(lambda: self._cut_texts.keep_only(set(map(_text_key, cooperative(living)))))
-        await self._do(self._cut_texts.clear_traces)
+        await self._do(self._forget_others)
 
 
 def _text_key(passage: Passage) -> TextKey:

@@ -43,10 +43,17 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "index" / "words.sqlite"
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[CutTexts]:
+    with closing(CutTexts(path)) as cache:
+        cache.open()
+        yield cache
+
+
 def texts_cut(path: Path, *passages: Passage, use_jieba: bool = False) -> int:
     """How many had to be cut, of a file that is opened anew."""
     cutter = Cutter(use_jieba=use_jieba)
-    with closing(CutTexts(path)) as cache:
+    with opened(path) as cache:
         rows = cut(passages, cutter, cache)
     records = [word_record(passage) for passage in passages]
     assert rows == [
@@ -125,63 +132,42 @@ def by_forgetting(cache: CutTexts) -> None:
     cache.forget(place, [content_hash])
 
 
-def by_keeping_others(cache: CutTexts) -> None:
-    cache.keep_only({row_of(OTHER)})
-
-
-@pytest.mark.parametrize("forget", [by_forgetting, by_keeping_others])
-def test_of_what_is_forgotten_no_word_id_or_path_is_left(
-    path: Path, forget: Callable[[CutTexts], None]
-) -> None:
+@pytest.mark.parametrize("is_forgotten", [True, False])
+def test_of_what_does_not_live_no_word_id_or_path_is_left(path: Path, is_forgotten: bool) -> None:
     left = ("麒麟", word_record(ONE).content_hash)
-    with closing(CutTexts(path)) as cache:
+    with opened(path) as cache:
         cut((ONE, OTHER), Tokenizer(use_jieba=False), cache)
         assert files_holding(path.parent, *left)
         assert not files_holding(path.parent, "m-0001", "grandmother", "GroupMessage")
-        forget(cache)
-        cache.clear_traces()
+        if is_forgotten:
+            by_forgetting(cache)
+        cache.keep_only({row_of(OTHER)})
         assert not files_holding(path.parent, *left)
     assert texts_cut(path, OTHER) == 0
 
 
-@pytest.mark.parametrize("forgetting_fails", [True, False])
-def test_where_another_holds_the_file_a_purge_begins_it_anew(
-    path: Path, forgetting_fails: bool
-) -> None:
-    path.parent.mkdir()
-    with closing(CutTexts(path)) as cache, closing(sqlite3.connect(path)) as other:
-        cut((ONE, OTHER), Tokenizer(use_jieba=False), cache)
-        if not forgetting_fails:
-            by_forgetting(cache)
-        other.isolation_level = None
-        other.execute("BEGIN IMMEDIATE" if forgetting_fails else "BEGIN")
-        other.execute("SELECT * FROM cut").fetchall()
-        if forgetting_fails:
-            by_forgetting(cache)
-        cache.clear_traces()
-        assert not files_holding(path.parent, "麒麟")
-    assert texts_cut(path, OTHER) == 1
-
-
-def test_a_purge_that_can_remove_nothing_says_so(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN"])
+def test_where_another_holds_the_file_nothing_at_all_is_left(
+    path: Path, lock: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: object, *, missing_ok: bool = False) -> None:
         raise PermissionError("not yours")
 
-    with closing(CutTexts(path)) as cache:
-        cut((ONE,), Tokenizer(use_jieba=False), cache)
-        monkeypatch.setattr(Path, "unlink", refuse)
-        with closing(sqlite3.connect(path)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            by_forgetting(cache)
-            with pytest.raises(IndexUnavailable):
-                cache.clear_traces()
+    with opened(path) as cache, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        cut((ONE, OTHER), Tokenizer(use_jieba=False), cache)
+        other.execute(lock)
+        other.execute("SELECT * FROM cut").fetchall()
+        with monkeypatch.context() as patch, pytest.raises(IndexUnavailable):
+            patch.setattr(Path, "unlink", refuse)
+            cache.keep_only({row_of(OTHER)})
+        cache.keep_only({row_of(OTHER)})
+        assert not files_holding(path.parent, "麒麟")
+    assert texts_cut(path, OTHER) == 1
 
 
 def test_closed_it_knows_nothing_and_refuses_nothing(path: Path) -> None:
     cache = CutTexts(path)
     cache.close()
-    cache.close()
     assert len(cut((ONE, OTHER), Tokenizer(use_jieba=False), cache)) == 2
+    by_forgetting(cache)
     assert not path.exists()

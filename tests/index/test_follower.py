@@ -45,6 +45,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.memory_store import Disk, MemoryStore
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK
+from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 from astrbot_plugin_scoped_memory.tests.support.stalls import LoopSteps
 
 pytestmark = pytest.mark.unit
@@ -388,6 +389,22 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
         assert ("remove", 0) in house.store.told
         assert (house.rows().keys(), embedder.calls) == ({key_of(stored(1))}, calls)
         assert await house.by_meaning(SAID) == [key_of(stored(1))]
+
+
+async def test_words_of_what_went_while_nothing_followed_are_forgotten(house: House) -> None:
+    house.load(stored(1), stored(2, EDITED))
+    async with house.following():
+        await house.settled()
+    again = House(house.root, house.disk)
+    again.load(stored(1))
+    again.notes.scanned = False
+    async with again.following():
+        await again.settled()
+        assert files_holding(house.root, "蓝色"), "pieces of notes are not read yet"
+        again.notes.scanned = True
+        again.words.recheck()
+        await until_true(lambda: not files_holding(house.root, "蓝色"))
+        assert files_holding(house.root, "花生")
 
 
 async def test_a_draft_is_embedded_once_and_questions_do_not_disguise_what_was_said(
