@@ -4,8 +4,9 @@ of it, and what a person means is."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import time
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,28 +14,194 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules import stale_saves
-from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, WORK, Bot, Watch, living
-from astrbot_plugin_scoped_memory.tests.sync.desk import (
-    DOG,
-    MEETING,
-    PEANUTS,
-    SAID,
-    TEA,
-    Desk,
-    added,
-    block,
-    by_rename,
-    edited,
-    in_place,
-    told,
+from astrbot_plugin_scoped_memory.tests.support.bots import (
+    AT_ONCE,
+    FAMILY,
+    WORK,
+    Bot,
+    Watch,
+    living,
 )
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import NOW
 
 pytestmark = pytest.mark.engine
+
+PEANUTS, TEA, DOG, MEETING = "奶奶对花生过敏", "爷爷喜欢喝绿茶", "小明喜欢狗", "公司喜欢开晨会"
+SAID = {
+    word: sentence.format(word)
+    for sentence, words in (
+        ("奶奶对{}过敏", ("花生", "核桃", "腰果")),
+        ("爷爷喜欢喝{}", ("绿茶", "红茶", "花茶")),
+        ("小明喜欢{}", ("狗", "狼", "大狗")),
+        ("小红喜欢{}", ("猫",)),
+    )
+    for word in words
+}
+"""An entry by the word in it."""
+ASKS = ("聚餐点菜要避开什么", "谁吃不了坚果")
+
+
+def edited(path: Path, *pairs: tuple[str, str]) -> None:
+    """Save a file with words replaced."""
+    text = path.read_text("utf-8")
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text, "utf-8")
+
+
+def added(path: Path, text: str) -> None:
+    """Save a file with this behind what stands there."""
+    before = path.read_text("utf-8") if path.exists() else ""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(before + text, "utf-8")
+
+
+def block(path: Path, words: str) -> str:
+    """The lines of an entry that say this, to the next entry."""
+    pieces = path.read_text("utf-8").split("## ")
+    return next("## " + piece for piece in pieces if words in piece)
+
+
+async def told(bot: Bot, *texts: str) -> list[str]:
+    """Entries of one file that are known: their ids."""
+    ids = [await bot.says(text) for text in texts]
+    await bot.look()
+    return ids
+
+
+async def moved(bot: Bot, memory_id: str) -> None:
+    """To the company, by command."""
+    stored = bot.catalogue.get(Key(FAMILY.name, memory_id))
+    assert stored is not None
+    there = bot.vault.move(stored, WORK)
+    bot.living.drop(stored)
+    bot.living.take(there)
+
+
+def in_place(path: Path, text: str) -> None:
+    path.write_text(text, "utf-8")
+
+
+def by_rename(path: Path, text: str) -> None:
+    path.with_name("4913").write_text(text, "utf-8")
+    os.replace(path.with_name("4913"), path)  # noqa: PTH105
+
+
+class Desk:
+    """A bot, and an editor that holds ``buffer`` and ``saves`` a file. Each step of a story is a
+    method: its words are entries, and pairs ``old>new`` of what is replaced; ``_`` stands for a
+    blank in a word."""
+
+    def __init__(self, bot: Bot, saves: Callable[[Path, str], None] = in_place) -> None:
+        self.bot = bot
+        self.saves = saves
+        self.buffer = ""
+        self.ids: dict[str, str] = {}
+
+    async def act(self, story: str) -> None:
+        for step in story.split(" / "):
+            name, *words = step.split()
+            await getattr(self, name)(*(word.replace("_", " ") for word in words))
+
+    async def look(self) -> None:
+        await self.bot.look()
+
+    # The bot, when it is told something, and by command
+
+    async def say(self, *words: str) -> None:
+        for word in words:
+            self.ids[word] = await self.bot.says(SAID[word])
+
+    async def edit(self, word: str, new: str) -> None:
+        await self.bot.edits(self.ids[word], SAID[new])
+
+    async def forget(self, *words: str) -> None:
+        for word in words:
+            await self.bot.forgets(self.ids[word])
+
+    async def move(self, word: str) -> None:
+        await moved(self.bot, self.ids[word])
+
+    async def restore(self, word: str) -> None:
+        assert await self.bot.restores(self.ids[word]) is not None
+
+    async def ask(self, word: str, *asks: str) -> None:
+        """Give an entry questions."""
+        stored = self.bot.catalogue.get(Key(FAMILY.name, self.ids[word]))
+        assert stored is not None
+        async with self.bot.living.writing:
+            changed = replace(stored.memory, asks=asks or ASKS)
+            self.bot.living.take(await asyncio.to_thread(self.bot.vault.replace, stored, changed))
+        await self.bot.look()
+
+    # A person: in the file as it is, or in the editor
+
+    async def change(self, *pairs: str) -> None:
+        self._save(self.bot.file().read_text("utf-8"), pairs)
+
+    async def cut(self, word: str, *pairs: str) -> None:
+        text = self.bot.file().read_text("utf-8")
+        self._save(text.replace(block(self.bot.file(), SAID[word]), ""), pairs)
+
+    async def cut_lines(self, word: str) -> None:
+        lines = self.bot.file().read_text("utf-8").splitlines(keepends=True)
+        self._save("".join(one for one in lines if word not in one), ())
+
+    async def empty(self, content: str = "") -> None:
+        self._save(content.replace("|", "\n"), ())
+
+    async def rename(self, name: str) -> None:
+        self.bot.file(name).parent.mkdir(exist_ok=True)
+        self.bot.file().rename(self.bot.file(name))
+
+    async def unlink(self, name: str = "preferences.md") -> None:
+        self.bot.file(name).unlink()
+
+    async def copy_to(self, name: str, *words: str) -> None:
+        """Paste entries, or else the buffer, behind what stands in another file."""
+        pieces = [block(self.bot.file(), SAID[word]) for word in words] or [self.buffer]
+        added(self.bot.file(name), "\n" + "".join(pieces))
+
+    async def note(self, *words: str) -> None:
+        """Write entries of their own into a file."""
+        added(
+            self.bot.file("家里的.md"),
+            "\n".join(f"## {word} ^m-{n}own" for n, word in enumerate(words)),
+        )
+
+    async def change_in(self, name: str, *pairs: str) -> None:
+        edited(self.bot.file(name), *((old, new) for old, new in (p.split(">") for p in pairs)))
+
+    async def lose_archive(self) -> None:
+        shutil.rmtree(self.bot.file("archive"))
+
+    async def open(self) -> None:
+        self.buffer = self.bot.file().read_text("utf-8")
+
+    async def copy(self, word: str, new: str, before: str = "") -> None:
+        """An entry once more in the buffer, with another word."""
+        (piece,) = [one for one in self.buffer.split("## ") if SAID[word] in one]
+        lines = f"## {piece.replace(word, new)}\n"
+        at = self.buffer.index(f"## {SAID[before]}") if before else len(self.buffer)
+        self.buffer = f"{self.buffer[:at]}\n{lines}{self.buffer[at:]}"
+
+    async def save(self, *pairs: str) -> None:
+        self._save(self.buffer, pairs)
+
+    def _save(self, text: str, pairs: tuple[str, ...]) -> None:
+        for pair in pairs:
+            old, new = pair.split(">")
+            assert old in text
+            text = text.replace(old, new)
+        self.bot.folder().mkdir(parents=True, exist_ok=True)
+        self.saves(self.bot.file(), text)
+
 
 SLOW = replace(AT_ONCE, quiet_seconds=3600.0)
 
@@ -43,56 +210,21 @@ def tales() -> dict[str, list[str]]:
     """By name the lines below it."""
     text = (Path(__file__).parents[1] / "data" / "editors.txt").read_text("utf-8")
     lines = [line for line in text.split("\n") if line and not line.startswith("//")]
-    found: dict[str, list[str]] = {}
-    for line in lines:
-        if line.startswith("== "):
-            found[line.removeprefix("== ")] = []
-        else:
-            found[[*found][-1]].append(line)
-    return found
+    told = "\n".join(lines).removeprefix("== ").split("\n== ")
+    return {name: lines for name, *lines in (tale.split("\n") for tale in told)}
 
 
 TALES = tales()
 
 
-async def goes_on(bot: Bot) -> Bot:
-    for _ in range(2):  # what was cut is one version more
-        await bot.look()
-    return bot
-
-
-async def is_restarted(bot: Bot) -> Bot:
-    bot.stop()
-    bot = Bot(bot.root)
-    await bot.start()
-    await bot.look()
-    return bot
-
-
-async def is_restarted_with_patience(bot: Bot) -> Bot:
-    """It waits for an hour without saves before it writes."""
-    bot.stop()
-    watch = Watch()
-    bot = Bot(bot.root, pace=SLOW, elapsed=watch)
-    await bot.start()
-    for _ in range(3):
-        watch.seconds += SLOW.quiet_seconds
-        await bot.look()
-    return bot
-
-
 @pytest.mark.parametrize(
-    ("saves", "then"),
-    [
-        (in_place, goes_on),
-        (by_rename, goes_on),
-        (in_place, is_restarted),
-        (by_rename, is_restarted_with_patience),
-    ],
+    ("saves", "pace"),
+    [(in_place, None), (by_rename, AT_ONCE), (in_place, SLOW)],
+    ids=["goes on", "is restarted", "is restarted, and waits for an hour without saves"],
 )
 @pytest.mark.parametrize("name", TALES)
 async def test_what_lives(
-    tmp_path: Path, name: str, saves: Callable[[Path, str], None], then: Callable[[Bot], Any]
+    tmp_path: Path, name: str, saves: Callable[[Path, str], None], pace: Pace | None
 ) -> None:
     story, lives, *more = TALES[name]
     wanted = dict(line.split(": ", 1) for line in more)
@@ -100,7 +232,14 @@ async def test_what_lives(
     async with living(tmp_path) as bot:
         desk = Desk(bot, saves)
         await desk.act(story)
-        bot = await then(bot)
+        watch = Watch()
+        if pace is not None:
+            bot.stop()
+            bot = Bot(tmp_path, pace=pace, elapsed=watch)
+            await bot.start()
+        for _ in range(3):  # what was cut is one version more
+            watch.seconds += SLOW.quiet_seconds
+            await bot.look()
         for _ in range(2):
             bot.check()
             assert bot.texts() == sorted(SAID.get(word, word) for word in lives.strip("-").split())
@@ -139,32 +278,22 @@ async def test_a_day_later_no_editor_holds_an_old_version(
         assert bot.texts() == [SAID["核桃"]]
 
 
-async def test_a_file_that_is_gone_before_the_bot_begins_it_anew_is_forgotten(
+async def test_a_file_that_is_being_written_is_not_written_to_and_forgotten_once_it_is_gone(
     tmp_path: Path,
 ) -> None:
     async with living(tmp_path, pace=SLOW, elapsed=Watch()) as bot:
         await bot.says(PEANUTS)
         added(bot.file(), "\n## 没有编号\n")
-        await bot.look()
+        written = bot.file().read_text("utf-8")
+        for _ in range(2):
+            await bot.look()
+            assert bot.file().read_text("utf-8") == written
+        assert bot.reconciler.next_due is not None
     async with living(tmp_path) as bot:
         bot.file().unlink()
         await Desk(bot).act("say 狗 / look")
         bot.check()
-        assert bot.texts() == [SAID["狗"]]
-
-
-async def test_the_bot_does_not_write_into_a_file_that_is_being_written(tmp_path: Path) -> None:
-    async with living(tmp_path, pace=SLOW) as bot:
-        await bot.says(PEANUTS)
-        added(bot.file(), "\n## 备用钥匙\n")
-        written = bot.file().read_text("utf-8")
-        await bot.look()
-        await bot.look()
-        assert bot.file().read_text("utf-8") == written
-        assert bot.reconciler.next_due is not None
-    async with living(tmp_path) as bot:
-        await bot.look()
-        assert bot.texts() == sorted([PEANUTS, "备用钥匙"])
+        assert bot.texts() == [DOG]
 
 
 @pytest.mark.parametrize("call", ["append_durably", "replace_durably"])
@@ -196,120 +325,3 @@ async def test_a_save_between_the_bots_reading_and_its_writing_is_kept(
         await bot.look()
         bot.check()
         assert bot.texts() == sorted([SAID["花茶"], *([PEANUTS, DOG] if "app" in call else [])])
-
-
-# A file that may still be written to is not rewritten, and no entry of it is taken for deleted
-
-
-QUIET = replace(AT_ONCE, quiet_seconds=5.0)
-
-
-WAITS: dict[str, list[tuple[float, str, int]]] = {
-    "cut short for a moment": [(0, "half", 3), (4.9, "", 3), (0, "whole", 3), (10, "", 3)],
-    "emptied for a moment": [(0, "empty", 3), (4.9, "", 3), (0, "whole", 3), (10, "", 3)],
-    "away for a moment": [(0, "away", 3), (3, "whole", 3), (0, "away", 3), (3, "", 3), (2, "", 0)],
-    "an entry that stays away": [(0, "cut", 3), (4, "", 3), (1, "", 2)],
-    "each save begins the wait anew": [
-        (0, "cut", 3), (3, "change", 3), (3, "change", 3), (3, "change", 3), (5, "", 2)
-    ],
-}  # fmt: skip
-"""What is done to a file of three entries: after so many seconds, what, and how many live then."""
-
-
-@pytest.mark.parametrize("name", WAITS)
-async def test_what_is_missing_is_forgotten_after_five_seconds_without_a_save(
-    tmp_path: Path, name: str
-) -> None:
-    watch = Watch()
-    async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
-        ids = await told(bot, PEANUTS, TEA, DOG)
-        whole = bot.file().read_bytes()
-        deeds: dict[str, Callable[[], object]] = {
-            "": lambda: None,
-            "half": lambda: bot.file().write_bytes(whole[: len(whole) // 2]),
-            "empty": lambda: bot.file().write_bytes(b""),
-            "whole": lambda: bot.file().write_bytes(whole),
-            "away": lambda: bot.file().unlink(),
-            "cut": lambda: edited(bot.file(), (block(bot.file(), PEANUTS), "")),
-            "change": lambda: edited(bot.file(), ("绿茶", "绿绿茶")),
-        }
-        for seconds, deed, lives in WAITS[name]:
-            watch.seconds += seconds
-            deeds[deed]()
-            await bot.look()
-            assert len(bot.texts()) == lives
-            assert bot.file("archive").exists() is (lives < 3)
-        bot.check()
-        assert {s.memory.memory_id for s in bot.catalogue.all()} <= set(ids)
-        assert bot.reconciler.next_due is None
-
-
-async def test_files_that_share_entries_wait_for_one_another(tmp_path: Path) -> None:
-    """Over any number of others: what left one of them is not taken for new in the next."""
-    watch = Watch()
-    async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
-        ids = await told(bot, PEANUTS, TEA)
-        await bot.says(MEETING, WORK)
-        await bot.look()
-        moved, gone = block(bot.file(), PEANUTS), block(bot.file(), TEA)
-        edited(bot.file(), (moved, ""), (gone, ""))
-        target = bot.file("preferences.md", WORK)
-        onwards = block(target, MEETING)
-        target.write_text(moved, "utf-8")
-        added(bot.file("entities.md"), onwards)
-        await bot.look()
-        assert bot.texts() == sorted([PEANUTS, TEA])
-        assert bot.texts(WORK) == [MEETING]
-        watch.seconds += 5.0
-        await bot.look()
-        bot.check()
-        assert bot.texts() == [MEETING]
-        assert bot.memory(ids[0], WORK).judgment == PEANUTS
-        assert PEANUTS not in bot.file("archive/preferences.md").read_text("utf-8")
-
-
-@pytest.mark.parametrize("age", [1.0, 60.0, -60.0])
-async def test_at_the_start_the_files_own_time_tells(tmp_path: Path, age: float) -> None:
-    async with living(tmp_path) as bot:
-        await told(bot, PEANUTS, TEA)
-    edited(bot.file(), (block(bot.file(), PEANUTS), ""))
-    moment = time.time() - age
-    os.utime(bot.file(), (moment, moment))
-    watch = Watch()
-    async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
-        assert bot.texts() == (sorted([PEANUTS, TEA]) if age == 1.0 else [TEA])
-        await bot.look()
-        watch.seconds += 5.0
-        await bot.look()
-        bot.check()
-        assert bot.texts() == [TEA]
-
-
-async def test_a_file_that_the_bot_writes_to_meanwhile_is_left_to_the_next_round(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With what shares an entry with it: a moved entry is not forgotten."""
-    async with living(tmp_path) as bot:
-        ids = await told(bot, PEANUTS, TEA)
-        await bot.says(MEETING, WORK)
-        await bot.look()
-        piece = block(bot.file(), PEANUTS)
-        edited(bot.file(), (piece, ""))
-        added(bot.file(scope=WORK), f"\n{piece}")
-        see = bot.vault.see
-
-        def late(*arguments: object) -> object:
-            found = see(*arguments)  # type: ignore[arg-type]
-            added(bot.file(scope=WORK), "\n")
-            return found
-
-        with monkeypatch.context() as patch:
-            patch.setattr(bot.vault, "see", late)
-            await bot.look()
-        assert bot.reconciler.next_due == 0.0
-        assert bot.texts() == sorted([PEANUTS, TEA])
-        await bot.look()
-        assert bot.reconciler.next_due is None
-        bot.check()
-        assert bot.memory(ids[0], WORK).judgment == PEANUTS
-        assert not bot.file("archive").exists()

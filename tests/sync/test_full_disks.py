@@ -23,12 +23,13 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BY
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import texts_of
-from astrbot_plugin_scoped_memory.tests.sync.desk import block, edited
+from astrbot_plugin_scoped_memory.tests.sync.test_editors import block, edited
 
 pytestmark = pytest.mark.engine
 
 FAMILY = group(777)
 PEANUTS, TEA, DOG = "奶奶喜欢吃花生", "小明喜欢喝茶", "小明喜欢狗"
+type Spoil = Callable[[Bot], object]
 SCAN = "astrbot_plugin_scoped_memory.llm_memory.vault.scan.MAX_FILE_BYTES"
 
 
@@ -43,7 +44,7 @@ def full(*_: Any, **__: Any) -> None:
 async def test_a_deletion_that_no_archive_takes_is_recorded_once_it_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest of the file is recalled as it is now, and nothing of it is noted twice."""
+    """The rest of its file is recalled meanwhile, and nothing of it is noted twice."""
     async with running(tmp_path, follow=False) as rig:
         path = tmp_path / "memory/scopes/家人" / (await rig.remember(PEANUTS, FAMILY)).memory.path
         await rig.remember(TEA, FAMILY)
@@ -159,17 +160,6 @@ def reasons(bot: Bot) -> dict[str, str]:
     return {n.params["path"]: n.params["reason"] for n in found}
 
 
-async def test_a_folder_that_is_called_as_a_file_is_no_broken_file(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        inside = bot.file("旧笔记.md") / "里面.md"
-        inside.parent.mkdir(parents=True)
-        inside.write_text(f"## {TEA} ^m-0001\n", "utf-8")
-        bot.file("archive/x.md").mkdir(parents=True)
-        await bot.look()
-        assert bot.texts() == [TEA]
-        assert reasons(bot) == {}
-
-
 def sparse(bot: Bot) -> None:
     """Longer, without taking any room."""
     for path, size in ((bot.file(), 300 * 1024 * 1024), (bot.file("日记.md"), MAX_FILE_BYTES + 1)):
@@ -177,22 +167,19 @@ def sparse(bot: Bot) -> None:
             file.truncate(size)
 
 
+def in_another_encoding(bot: Bot) -> None:
+    bot.file().write_bytes("汉字".encode("gb18030"))
+
+
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (
-            lambda bot: bot.file().write_bytes("汉字".encode("gb18030")),
-            {"preferences.md": "gb18030"},
-        ),
+        (in_another_encoding, {"preferences.md": "gb18030"}),
         (sparse, {"preferences.md": "oversized", "日记.md": "oversized"}),
     ],
-    ids=["another encoding", "beyond the limit"],
 )
 async def test_a_file_that_cannot_be_read_is_told_and_what_was_known_of_it_lives(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    spoil: Callable[[Bot], object],
-    told: dict[str, str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoil, told: dict[str, str]
 ) -> None:
     read: list[str] = []
     read_bytes = Path.read_bytes
@@ -225,35 +212,22 @@ async def test_a_file_that_cannot_be_read_is_told_and_what_was_known_of_it_lives
         bot.check()
 
 
-async def test_a_file_that_its_ids_would_take_beyond_the_limit_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("text", ["".join(f"- 第{n}箱放着工具\n" for n in range(35)), "长" * 100])
+async def test_a_file_that_its_ids_or_its_repair_would_take_beyond_the_limit_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    monkeypatch.setattr(SCAN, 1000)
-    async with living(tmp_path) as bot:
-        path = bot.file("entities.md")
-        path.parent.mkdir(parents=True)
-        path.write_text("".join(f"- 第{n}箱放着工具\n" for n in range(35)), "utf-8")
-        before = path.read_bytes()
-        assert len(before) < 1000
-        await bot.look()
-        assert reasons(bot) == {"entities.md": "outgrown"}
-        assert path.read_bytes() == before
-        assert bot.texts() == []
-
-
-async def test_a_file_that_a_repair_would_take_beyond_the_limit_is_left_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    """A repair: of a buffer from before what the bot wrote since."""
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
         whole = bot.file().read_text("utf-8")
         await bot.look()
         await bot.says(DOG)
-        # An editor saves the buffer from before, with a long line.
-        monkeypatch.setattr(SCAN, 600)
-        saved = whole + "\n" + "长" * 100 + "\n"
-        bot.file().write_text(saved, "utf-8")
+        bot.file().write_text(f"{whole}\n{text}\n", "utf-8")
+        before = bot.file().read_bytes()
+        monkeypatch.setattr(SCAN, len(before) + 40)
         await bot.look()
-        assert bot.file().read_text("utf-8") == saved
+        assert bot.file().read_bytes() == before
         assert bot.texts() == sorted([PEANUTS, DOG])
-        assert bot.notices.stands("vault_unwritable")
+        outgrown = reasons(bot) == {"preferences.md": "outgrown"}
+        assert outgrown is text.startswith("-")
+        assert outgrown or bot.notices.stands("vault_unwritable")

@@ -11,7 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
-from astrbot_plugin_scoped_memory.tests.sync.desk import SAID, Desk
+from astrbot_plugin_scoped_memory.tests.sync.test_editors import SAID, Desk
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
     ADMIN,
     FAMILY,

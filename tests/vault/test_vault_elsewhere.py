@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
-from astrbot_plugin_scoped_memory.tests.sync.desk import PEANUTS, TEA, edited
+from astrbot_plugin_scoped_memory.tests.sync.test_editors import PEANUTS, TEA, edited
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
     FAMILY,
     NOW,
