@@ -47,31 +47,31 @@ def _byline(about: Byline, say: Say) -> str:
     """What stands behind a speaker's name, between brackets that no name can hold: an admin, the
     account, that no person here has said it, or not in these words, where it was heard. Empty where
     the name alone is enough."""
-    if about.admin:
-        said = [say("inject.admin")]
-    elif about.account == UNKNOWN:
-        said = [say("inject.account_unknown")]
-    else:
-        said = [say("inject.account", end=about.account)] if about.account else []
-    said += [say("inject.elsewhere")] if about.elsewhere else []
-    said += [say("inject.reworded")] if about.reworded else []
-    if about.heard == PRIVATE:
-        said.append(say("inject.heard_private"))
-    elif about.heard:
-        where = shown_name(about.heard)
-        said.append(say("inject.heard", where=where) if where else say("inject.heard_group"))
-    return f"〔{say('common.and').join(said)}〕" if said else ""
+    where = shown_name(about.heard)
+    heard = "heard_private" if about.heard == PRIVATE else "heard" if where else "heard_group"
+    account = "account_unknown" if about.account == UNKNOWN else "account"
+    said = {
+        "admin": about.admin,
+        account: about.account and not about.admin,
+        "elsewhere": about.elsewhere,
+        "reworded": about.reworded,
+        heard: about.heard,
+    }
+    told = [say(f"inject.{code}", end=about.account, where=where) for code in said if said[code]]
+    return f"〔{say('common.and').join(told)}〕" if told else ""
 
 
 def standing(hit: Hit, say: Say) -> list[str]:
     """A word where it may be beside the question, one where something newer was said or the matter
     is settled, one for a proposal that nobody has decided on, the record's name for one that was
     accepted, and one where nobody vouches for it; a quotation is marked as such elsewhere."""
-    found = [say("inject.weak")] if hit.weak else []
-    if hit.closed or hit.earlier:
-        found.append(say("inject.closed" if hit.closed else "inject.earlier"))
-    if hit.undecided:
-        found.append(say("inject.undecided"))
+    known = {
+        "weak": hit.weak,
+        "closed": hit.closed,
+        "earlier": hit.earlier and not hit.closed,
+        "undecided": hit.undecided,
+    }
+    found = [say(f"inject.{code}") for code, is_so in known.items() if is_so]
     if hit.record:
         from ..models.decisions import record_name  # a hook waits for what is imported at once
 

@@ -12,6 +12,7 @@ import re
 import struct
 import sys
 from bisect import bisect_left
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b, file_digest
 from io import BufferedIOBase
@@ -20,7 +21,6 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import VaultWriteFailed
-from ..log import logger
 from ..storage.files import replace_durably
 from .scripts import simplified
 
@@ -138,20 +138,16 @@ def load_words(file: BufferedIOBase, cache: Path | None) -> WordCounts:
     # By its content: versions and times of files are the same after some repairs and restores.
     source = file_digest(file, _hash).digest()
     checksum = partial(_hash, key=source, person=_FORMAT)
-    try:
-        kept = memoryview(b"" if cache is None else cache.read_bytes())
-    except OSError as error:
-        kept = memoryview(b"")
-        logger.debug("the cached dictionary cannot be used, it is built again: {}", error)
+    kept = memoryview(b"")
+    with suppress(OSError):
+        kept = memoryview(kept if cache is None else cache.read_bytes())
     if kept[:_KEY_BYTES] == checksum(kept[_KEY_BYTES:]).digest():
         return WordCounts(kept[_KEY_BYTES:], source)
     file.seek(0)
     tables = digest(file)
-    try:
-        if cache is not None:
+    if cache is not None:
+        with suppress(VaultWriteFailed):
             replace_durably(cache, checksum(tables).digest() + tables)
-    except VaultWriteFailed as error:
-        logger.debug("the dictionary was not cached: {}", error)
     return WordCounts(tables, source)
 
 
@@ -168,11 +164,8 @@ class Segmenter:
         """The words of a text of one script, in order; together they are the text."""
         found: list[str] = []
         for piece in _COMMON.split(text):
-            if not _COMMON.match(piece):
-                found += piece
-                continue
+            ends = self._ends(piece) if _COMMON.match(piece) else range(1, len(piece) + 1)
             start = 0
-            ends = self._ends(piece)
             while start < len(piece):
                 found.append(piece[start : ends[start]])
                 start = ends[start]

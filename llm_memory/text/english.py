@@ -36,21 +36,17 @@ def _singular(word: str) -> str:
 def _without_suffix(word: str) -> str:
     for suffix, shortest in (("ingly", 3), ("edly", 3), ("ing", 3), ("ed", 2), ("ly", 4)):
         base = word.removesuffix(suffix)
-        if base == word:
-            continue
-        if len(base) < shortest or not any(letter in _VOWELS for letter in base):
-            return word
-        if suffix == "ed" and base.endswith("e"):  # need, agreed: not a past of ne, agre
-            return word
-        return _undoubled(base)
+        if base != word:
+            is_stem = len(base) >= shortest and not _VOWELS.isdisjoint(base)
+            # need, agreed: not a past of ne, agre
+            return _undoubled(base) if is_stem and (suffix != "ed" or base[-1] != "e") else word
     return word
 
 
 def _undoubled(base: str) -> str:
     """``stopp`` is ``stop``; ``fall``, ``pass``, ``buzz`` keep both."""
-    if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lszaeiou":
-        return base[:-1]
-    return base
+    doubled = len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lszaeiou"
+    return base[:-1] if doubled else base
 
 
 def _final(word: str) -> str:

@@ -44,14 +44,12 @@ def hit_line(hit: Hit, texts: Texts) -> str:
     """One recalled memory: date, speaker, a word where something newer was said and where nobody
     vouches for it, pointer, preview. One piece of a note: the word for it, date, headings, the same
     words, pointer, preview; what a memory's line begins with is a date, for any speaker."""
-    if hit.is_note:
-        about = [texts.say("inject.note"), shown_day(hit.day, "")]
-        about += [note_title(hit.headings)] if hit.headings else []
-        about += standing(hit, texts.say)
-        return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
     text = safe(hit.preview)
-    if hit.quoted:
-        text = texts.say("inject.quoted", text=text)
-    day = shown_day(hit.day, texts.say("inject.undated"))
-    about = [day, speakers(hit, texts.say), *standing(hit, texts.say)]
-    return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {text}"
+    if hit.is_note:
+        title = [note_title(hit.headings)] if hit.headings else []
+        about = [texts.say("inject.note"), shown_day(hit.day, ""), *title]
+    else:
+        text = texts.say("inject.quoted", text=text) if hit.quoted else text
+        about = [shown_day(hit.day, texts.say("inject.undated")), speakers(hit, texts.say)]
+    about = [*about, *standing(hit, texts.say), safe_pointer(hit.pointer)]
+    return f"[{' · '.join(about)}] {text}"

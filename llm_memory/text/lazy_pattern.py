@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 ALL: Final[list[PatternFile]] = []
+_PATTERN: Final = re.compile(r"^== (\S+) ?(\w*)\n(.*?)(?=^== |\Z)", re.DOTALL | re.MULTILINE)
 _PART: Final = re.compile(r"\$\{(\w+)\}")
 
 
@@ -42,14 +43,11 @@ class PatternFile:
 
     @cached_property
     def _sources(self) -> dict[str, str]:
-        sources, name = dict(self._lists), ""
+        sources = dict(self._lists)
         text = (Path(__file__).parents[1] / self._path).read_text("utf-8")
-        for line in text.split("\n"):
-            if line.startswith("== "):
-                name, _, flags = line.removeprefix("== ").partition(" ")
-                sources[name] = f"(?{flags})" if flags else ""
-            elif line and not line.startswith("# "):
-                sources[name] += line
+        for name, flags, lines in _PATTERN.findall(text):
+            source = "".join(one for one in lines.split("\n") if not one.startswith("# "))
+            sources[name] = f"(?{flags}){source}" if flags else source
         return sources
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .data import lines_of
 from .scripts import simplified
 
 HAN_DIGITS = "零〇一二两三四五六七八九"
@@ -9,14 +10,8 @@ _HAN_VALUES = dict(zip(HAN_DIGITS, (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=
 _UNITS = {"亿": 100_000_000, "万": 10_000, "千": 1_000, "百": 100, "十": 10}
 HAN_NUMERALS = HAN_DIGITS + "".join(reversed(_UNITS))
 
-_ENGLISH_ONES = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-sixteen seventeen eighteen nineteen
-""".split()  # noqa: SIM905
-_ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
 ENGLISH_NUMBERS = {
-    **{word: number for number, word in enumerate(_ENGLISH_ONES)},
-    **{word: 10 * number for number, word in enumerate(_ENGLISH_TENS, start=2)},
+    word: int(number) for word, number in map(str.split, lines_of("english_numbers"))
 }
 """Single words from zero to ninety."""
 

@@ -81,15 +81,11 @@ def holds(text: str, word: str) -> bool:
 
 
 def _whole(word: str) -> str:
-    before = after = ""
-    if word[:1].isdecimal():
-        before = rf"(?<!{SPACED})(?<!\d[.,])"
-    elif re.match(SPACED, word):
-        before = rf"(?<!{SPACED})(?<!{SPACED}[-'’_])"
-    if word[-1:].isdecimal():
-        after = r"(?![.,]?\d)"
-    elif re.match(SPACED, word[-1:]):
-        after = rf"(?:['’]?s|es)?(?![-'’_]?(?!\d){SPACED}|{SPACED})"
+    first, last = (re.match(SPACED, end) is not None for end in (word[:1], word[-1:]))
+    before = rf"(?<!{SPACED})(?<!{SPACED}[-'’_])" if first else ""
+    before = rf"(?<!{SPACED})(?<!\d[.,])" if word[:1].isdecimal() else before
+    after = rf"(?:['’]?s|es)?(?![-'’_]?(?!\d){SPACED}|{SPACED})" if last else ""
+    after = r"(?![.,]?\d)" if word[-1:].isdecimal() else after
     return f"{before}{re.escape(word)}{after}"
 
 

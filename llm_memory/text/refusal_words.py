@@ -20,13 +20,17 @@ def refusal_words(rejected: Refused) -> Said:
     if rejected.why is not None:
         key, value = safe(rejected.why.key), safe(rejected.why.value)
         why = Said(f"why.{rejected.why.code}", key=key, value=value)
-    private, detail = private_words(rejected.private), cut(rejected.detail, _DETAIL)
     against = tuple(
         Said("objection.quoted", why=Said(f"objection.{reason}"), words=safe(words))
         for reason, words in rejected.objections
     )
-    code = f"reject.{rejected.reason}"
-    return Said(code, why=why, detail=detail, private=private, against=against)
+    return Said(
+        f"reject.{rejected.reason}",
+        why=why,
+        detail=cut(rejected.detail, _DETAIL),
+        private=private_words(rejected.private),
+        against=against,
+    )
 
 
 def line_words(line: RefusedLine) -> Said:

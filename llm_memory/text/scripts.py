@@ -114,8 +114,6 @@ def runs(normalised: str) -> Iterator[Run]:
         kind = match.lastgroup
         if kind == "other":
             yield from _other_runs(match.group())
-        elif kind == "digit":
-            yield Run(Script.DIGIT, _ascii_digits(match.group()))
         elif kind is not None:
             yield Run(Script(kind), match.group())
 
@@ -151,22 +149,15 @@ def is_invisible(char: str) -> bool:
     return char > "\x7f" and unicodedata.category(char) == "Cf"
 
 
-def _ascii_digits(digits: str) -> str:
-    return digits if digits.isascii() else "".join(str(unicodedata.decimal(d)) for d in digits)
-
-
 def _other_runs(text: str) -> Iterator[Run]:
-    """Letters outside the named ranges, by the first word of their Unicode name."""
-    name = ""
-
-    def name_of(char: str) -> str:
-        nonlocal name
-        category = unicodedata.category(char)[0]
-        if category != "M":  # a mark sits on the letter before
-            name = unicodedata.name(char, "?").split()[0] if category in "LN" else ""
-        return name
-
-    for name_of_run, chars in groupby(text, name_of):
-        if name_of_run:
-            script = Script.UNSPACED if name_of_run in _UNSPACED else Script.SPACED
+    """Letters outside the named ranges, by the first word of their Unicode name; a mark belongs to
+    the letter before."""
+    for name, chars in groupby(letters(text), lambda letter: _name_of(letter[0])):
+        if name:
+            script = Script.UNSPACED if name in _UNSPACED else Script.SPACED
             yield Run(script, "".join(chars))
+
+
+def _name_of(char: str) -> str:
+    is_letter = unicodedata.category(char)[0] in "LN"
+    return unicodedata.name(char, "?").split()[0] if is_letter else ""

@@ -133,8 +133,6 @@ def _load_jieba(cache: Path | None) -> Segmenter | None:
         # Found, not imported: its tables for unknown words, which we do not use, take megabytes.
         (folder,) = find_spec("jieba").submodule_search_locations  # type: ignore[union-attr,misc]
         with (Path(folder) / "dict.txt").open("rb") as file:
-            segmenter = Segmenter(load_words(file, cache))
-        works = segmenter.cut("忆域") != []
+            return Segmenter(load_words(file, cache))
     except Exception:  # noqa: BLE001  (a foreign package in any state: absent, cut off, another version)
         return None
-    return segmenter if works else None

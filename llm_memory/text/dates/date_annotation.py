@@ -58,20 +58,17 @@ def stands_weekly(text: str) -> bool:
 
 def without_weekday_dates(text: str) -> str:
     """``text`` as it was before its bare weekdays got their dates."""
-    parts, place = list[str](), 0
-    for match in TIMES["dated"].finditer(text):
-        before = narrowed(text[max(match.start() - 20, 0) : match.start()].rstrip())
-        if any(before.endswith(bare[0]) for bare in TIMES["bare"].finditer(before)):
-            parts.append(text[place : match.start()].rstrip(" "))
-            place = match.end()
-    return "".join([*parts, text[place:]])
+    for match in reversed(list(TIMES["bare_dated"].finditer(narrowed(text)))):
+        text = text[: match.end(1)] + text[match.end() :]
+    return text
 
 
 def _is_of_one_week(sentence: str) -> bool:
     """False for a sentence that tells of every week, of what is over, or has its dates already."""
-    if TIMES["again"].search(sentence) or TIMES["dated"].search(sentence):
-        return False
-    return TIMES["moved"].search(sentence) is not None or TIMES["is_over"].search(sentence) is None
+    again = TIMES["again"].search(sentence) or TIMES["dated"].search(sentence)
+    return not again and bool(
+        TIMES["moved"].search(sentence) or not TIMES["is_over"].search(sentence)
+    )
 
 
 def _overlaps(span: TimeSpan, places: Sequence[tuple[int, int]]) -> bool:
@@ -83,21 +80,19 @@ def _is_open(text: str, span: TimeSpan, before: TimeSpan | None, behind: TimeSpa
     around = text[span.first - 1 : span.first], text[span.last : span.last + 1]
     if span.vague or all(sign and sign in _QUOTES for sign in around):  # a title: "Yesterday"
         return False
-    if TIMES["in_a_form"].match(text, span.last) or (
-        TIMES["in_an_english_form"].search(text[: span.first])
-    ):
-        return False
     inside = TIMES["brackets"].match(text, span.last)
-    if inside and (
-        TIMES["names_year"].search(inside[1]) or (is_date(behind) and behind.last <= inside.end())
-    ):
-        return False
-    if is_weekly(span.words) and TIMES["day_of_month"].match(text, span.last):
-        return False
-    return not (is_date(before) and TIMES["same_thing"].fullmatch(text, before.last, span.first))
+    return not (
+        TIMES["in_a_form"].match(text, span.last)
+        or TIMES["in_an_english_form"].search(text[: span.first])
+        or (inside and TIMES["names_year"].search(inside[1]))
+        or (inside and is_date(behind) and behind.last <= inside.end())
+        or (is_weekly(span.words) and TIMES["day_of_month"].match(text, span.last))
+        or (is_date(before) and TIMES["same_thing"].fullmatch(text, before.last, span.first))
+    )
 
 
 def _written(span: TimeSpan) -> str:
+    """Its date, its first and last day, or its first and last month where it has whole ones."""
     chinese = not span.words.isascii()
     if span.around:
         middle = span.start + (span.end - span.start) / 2
@@ -105,17 +100,9 @@ def _written(span: TimeSpan) -> str:
     elif span.precision is Precision.YEAR:
         days = f"{span.start.year:04d}{' 年' if chinese else ''}"
     else:
-        days = ("～" if chinese else " to ").join(_ends(span))
+        to_a_first = span.end == date.max or (span.end + timedelta(days=1)).day == 1
+        whole = span.start.day == 1 and to_a_first and span.precision is not Precision.DAY
+        length = len("2026-11" if whole else "2026-11-21")
+        ends = dict.fromkeys(at.isoformat()[:length] for at in (span.start, span.end))
+        days = ("～" if chinese else " to ").join(ends)
     return f"（{days}）" if chinese else f" ({days})"
-
-
-def _ends(span: TimeSpan) -> list[str]:
-    """First and last day, or first and last month where the span has whole months; one if equal."""
-    whole = span.start.day == 1 and (
-        span.end == date.max or (span.end + timedelta(days=1)).day == 1
-    )
-    if whole and span.precision is not Precision.DAY:
-        ends = [f"{at.year:04d}-{at.month:02d}" for at in (span.start, span.end)]
-    else:
-        ends = [at.isoformat() for at in (span.start, span.end)]
-    return ends[:1] if ends[0] == ends[1] else ends

@@ -44,9 +44,8 @@ def towards(query: str) -> Towards:
     """Where a question looks for a date that comes again and again."""
     narrow = narrowed(query)
     over, to_come = TIMES["over"].search(narrow), TIMES["to_come"].search(narrow)
-    if bool(over) is bool(to_come):
-        return Towards.NEAR
-    return Towards.BACK if over else Towards.AHEAD
+    either = {(True, False): Towards.BACK, (False, True): Towards.AHEAD}
+    return either.get((bool(over), bool(to_come)), Towards.NEAR)
 
 
 def find_times(text: str, now: datetime, look: Towards = Towards.TOLD) -> tuple[TimeSpan, ...]:

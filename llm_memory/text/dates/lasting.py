@@ -46,26 +46,26 @@ def _at(said: str, now: datetime) -> datetime | None:
     """At a day, its end where it is not said to last until then, or at a time of day."""
     days = find_times(said, now, Towards.AHEAD)[-1:]
     rest = said[: days[0].first] + said[days[0].last :] if days else said
-    clock = TIMES["clock"].search(rest)
-    until = TIMES["until"].search(said) is not None
+    clock, until = TIMES["clock"].search(rest), TIMES["until"].search(said) is not None
     begins = [hour for part, hour in _BEGINNINGS.items() if until and TIMES[part].search(said)][-1:]
     if _is_more(TIMES["clock"].sub(" ", rest, count=1)) or not (days or clock or begins):
         return None
-    if clock is None and begins:
-        end = datetime.combine(days[0].start if days else now.date(), begins[0], now.tzinfo)
-        return end if days or end > now else end + timedelta(days=1)
-    if clock is None:
-        ahead = until and days[0].start > now.date()
-        day = days[0].start if ahead else days[0].end + timedelta(days=1)
+    if days and not (clock or begins):
+        begun = until and days[0].start > now.date()
+        day = days[0].start if begun else days[0].end + timedelta(days=1)
         return datetime.combine(day, time(), now.tzinfo)
-    hour, minute = number(clock["hour"]) or 0, clock["minute"] or "0"
-    late = TIMES["late"].search(said) is not None and hour < 12
+    again = timedelta(days=1)
+    if clock:
+        hour, minute = number(clock["hour"]) or 0, clock["minute"] or "0"
+        late = TIMES["late"].search(said) is not None and hour < 12
+        begins = [time(hour % 24, 30 if minute == "半" else number(minute) or 0)]
+        either = not late and hour < 12 and TIMES["early"].search(said) is None
+        again = timedelta(hours=12) if either else again
     day = days[0].start if days else now.date()
-    minutes = 30 if minute == "半" else number(minute) or 0
-    end = datetime.combine(day, time(hour % 24, minutes), now.tzinfo) + timedelta(hours=12 * late)
-    if not days and end <= now:
-        soon = not late and hour < 12 and TIMES["early"].search(said) is None
-        end += timedelta(hours=12 if soon and end + timedelta(hours=12) > now else 24)
+    end = datetime.combine(day, begins[0], now.tzinfo)
+    end += timedelta(hours=12) if clock and late else timedelta()
+    while end <= now and not days:
+        end += again
     return end
 
 

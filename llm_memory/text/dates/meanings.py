@@ -32,7 +32,10 @@ type Said = dict[str, str]
 _LOOK_BACK = 60
 _LEAP_YEARS_APART = 8
 _MOMENTS = frozenset({"second", "minute", "min"})
-_FEW = frozenset({"few", "several", "some"})
+_AMOUNTS: Final[dict[str, float | tuple[int, int]]] = {
+    "半": 0.5, "half a": 0.5, "half an": 0.5, "a": 1, "an": 1, "couple": 2, "couple of": 2,
+    "few": (2, 7), "several": (2, 7), "some": (2, 7),
+}  # fmt: skip
 _TWO_DIGITS = re.compile("[一二两三四五六七八九]{2}")
 _MONTH_DAYS, _YEAR_DAYS = words.UNIT_DAYS["month"], words.UNIT_DAYS["year"]
 
@@ -47,18 +50,8 @@ def meaning(match: re.Match[str], moment: Moment) -> TimeSpan | None:
         return None
     if "weekday" in said and "unit" not in said:
         return _weekday(said, moment, over=_is_over(match, moment))
-    for group, mean in _MEANINGS.items():
-        if group in said:
-            return mean(said, moment)
-    if "year_word" in said:
-        year = moment.local_day.year + words.YEAR_WORDS[said["year_word"]]
-        if "same_day" in said:
-            day = moment.local_day
-            return calendar.exactly(year, day.month, day.day, relative=True)
-        return _in_year(said, year, relative=True)
-    if "year" in said:
-        return _in_year(said, _year(said["year"], moment))
-    return _repeated(said, moment)
+    group = next((group for group in _MEANINGS if group in said), None)
+    return _MEANINGS[group](said, moment) if group else _repeated(said, moment)
 
 
 def _word(said: Said, moment: Moment) -> TimeSpan:
@@ -76,11 +69,9 @@ def _is_from_now(said: Said, match: re.Match[str]) -> bool:
         return TIMES["han_from_now"].search(before[-4:]) is not None
     if said["side"] != "in":
         return True
-    if said["unit"] in _MOMENTS and not said["count"].isdigit():
-        return False
-    return (
-        TIMES["past_tense"].search(TIMES["date_in_brackets"].sub("", before)[-_LOOK_BACK:]) is None
-    )
+    before = TIMES["date_in_brackets"].sub("", before)[-_LOOK_BACK:]
+    soon = said["unit"] in _MOMENTS and not said["count"].isdigit()
+    return not soon and TIMES["past_tense"].search(before) is None
 
 
 def _counted(said: Said, moment: Moment) -> TimeSpan:
@@ -94,36 +85,31 @@ def _counted(said: Said, moment: Moment) -> TimeSpan:
     if isinstance(count, tuple):
         first, last = sorted(sign * end * days for end in count)
         return calendar.span(moment, first, last, vague=True)
-    count += half
+    count = sign * (count + half)
     if days == 1:
-        return calendar.day(moment, round(sign * count))
-    if days < _MONTH_DAYS or (days == _MONTH_DAYS and count < 1):
-        return calendar.around(moment, round(sign * count * days))
+        return calendar.day(moment, round(count))
+    if days < _MONTH_DAYS or (days == _MONTH_DAYS and abs(count) < 1):
+        return calendar.around(moment, round(count * days))
     if days == _MONTH_DAYS or count % 1:
-        months = round(sign * count * (1 if days == _MONTH_DAYS else 12))
+        months = round(count * (1 if days == _MONTH_DAYS else 12))
         return calendar.month(*calendar.month_from(moment.local_day, months), relative=True)
-    return calendar.year(moment.local_day.year + round(sign * count), relative=True)
+    return calendar.year(moment.local_day.year + round(count), relative=True)
 
 
 def _range(said: Said, moment: Moment) -> TimeSpan:
     """``最近三天``, ``the past week``: up to today, or from today on. A few are up to seven."""
     count = _amount(said.get("count", "a"))
-    days = round((min(count[1], 7) if isinstance(count, tuple) else count)
-                 * words.UNIT_DAYS[said["unit"]])  # fmt: skip
+    many = min(count[1], 7) if isinstance(count, tuple) else count
+    days = round(many * words.UNIT_DAYS[said["unit"]])
     first, last = (0, days) if said["range"] in words.AHEAD else (-days, 0)
     return calendar.span(moment, first, last, vague=isinstance(count, tuple))
 
 
 def _amount(count: str) -> float | tuple[int, int]:
     """A number, or from how many to how many: ``两三`` is two to three."""
-    if count == "半" or count.startswith("half"):
-        return 0.5
-    if count in {"a", "an"}:
-        return 1
-    if "couple" in count:
-        return 2
-    if count.removeprefix("a ") in _FEW:
-        return 2, 7
+    fixed = _AMOUNTS.get(count) or _AMOUNTS.get(count.removeprefix("a "))
+    if fixed is not None:
+        return fixed
     if _TWO_DIGITS.fullmatch(count):
         near, far = map(_number, count)
         return (near, far) if near < far else (1, 10)
@@ -158,10 +144,10 @@ def _which(said: Said, moment: Moment) -> TimeSpan | None:
 
 def _weekday(said: Said, moment: Moment, *, over: bool) -> TimeSpan:
     """``last Wednesday``, ``Monday``, ``星期一``; ``over``: today, at a past hour."""
-    at, which = words.WEEKDAYS[said["weekday"]], said.get("which")
-    if which is None:
+    at = words.WEEKDAYS[said["weekday"]]
+    if "which" not in said:
         return calendar.bare_weekday(moment, at, over=over)
-    away = words.WHICH[which]
+    away = words.WHICH[said["which"]]
     if away < 0:
         return calendar.day(moment, (at - moment.local_day.weekday()) % 7 - 7)
     own = calendar.weekday(moment, away, at)
@@ -174,25 +160,34 @@ def _is_over(match: re.Match[str], moment: Moment) -> bool:
     found = TIMES["hour"].match(match.string, match.end())
     if found is None:
         return False
-    part = (found["part"] or found["english"] or found["half"] or "").lower()
+    ends = words.PARTS_OF_DAY.get(
+        (found["part"] or found["english"] or found["half"] or "").lower(), 24
+    )
     hour = _number(found["hour"] or found["clock"] or "0")
-    if not hour:
-        hour = words.PARTS_OF_DAY.get(part, 24)
-    elif hour < 12 and not words.PARTS_OF_DAY.get(part, 24) <= 12:
-        hour += 12
-    return hour < moment.said_at.hour
+    hour += 12 if 0 < hour < 12 < ends else 0
+    return (hour or ends) < moment.said_at.hour
 
 
-def _year(digits: str, moment: Moment) -> int:
-    """``26年`` is of the century in which it lies nearest."""
-    year = _number(digits)
-    return year if len(digits) > 2 else year + round((moment.local_day.year - year) / 100) * 100
+def _year_word(said: Said, moment: Moment) -> TimeSpan:
+    """``去年``, with what is inside it."""
+    year, today = moment.local_day.year + words.YEAR_WORDS[said["year_word"]], moment.local_day
+    if "same_day" in said:
+        return calendar.exactly(year, today.month, today.day, relative=True)
+    return _in_year(said, year, relative=True)
+
+
+def _year(said: Said, moment: Moment) -> TimeSpan:
+    """``2026年5月``; ``26年`` is of the century in which it lies nearest."""
+    year = _number(said["year"])
+    centuries = round((moment.local_day.year - year) / 100) if len(said["year"]) <= 2 else 0
+    return _in_year(said, year + 100 * centuries)
 
 
 def _in_year(said: Said, year: int, *, relative: bool = False) -> TimeSpan:
     """A year, or what is named of it."""
     if "month" in said:
-        return _in_month(said, year, _month(said["month"]), relative=relative)
+        month = words.MONTHS.get(said["month"]) or _number(said["month"])
+        return _in_month(said, year, month, relative=relative)
     if "season" in said:
         return calendar.months(year, words.SEASONS[said["season"]], 3, relative=relative)
     if "feast" in said:
@@ -215,9 +210,8 @@ def _in_month(said: Said, year: int, month: int, *, relative: bool = False) -> T
 def _repeated(said: Said, moment: Moment) -> TimeSpan | None:
     """``5月2号到5号``, ``in early May``, ``二十一号``, ``月底``, ``元旦``: of every year."""
     if said.keys() & {"month", "year_part", "feast"}:
-        year = moment.local_day.year
-        leaps = range(year - _LEAP_YEARS_APART, year + _LEAP_YEARS_APART + 1)
-        found = moment.chosen(partial(_in_year, said, own) for own in leaps)
+        years = range(-_LEAP_YEARS_APART, _LEAP_YEARS_APART + 1)
+        found = moment.chosen(partial(_in_year, said, moment.local_day.year + own) for own in years)
     elif said.keys() & {"day", "part"}:
         near = (calendar.month_from(moment.local_day, away) for away in range(-2, 3))
         found = moment.chosen(partial(_in_month, said, *own) for own in near)
@@ -227,10 +221,6 @@ def _repeated(said: Said, moment: Moment) -> TimeSpan | None:
         return found
     last = found.start.replace(day=_number(said["until"]))
     return TimeSpan(found.start, last, Precision.SPAN) if last > found.start else found
-
-
-def _month(text: str) -> int:
-    return words.MONTHS.get(text) or _number(text)
 
 
 def _number(text: str) -> int:
@@ -247,5 +237,7 @@ _MEANINGS: Final[dict[str, Callable[[Said, Moment], TimeSpan | None]]] = {
     "unit": _period,
     "which": _which,
     "end": lambda _, moment: calendar.bare_weekend(moment),
+    "year_word": _year_word,
+    "year": _year,
 }
 """The first of these groups that matched decides."""

@@ -75,8 +75,8 @@ class Moment:
 
     def hours_away(self, hours: float) -> date:
         """The local day so many true hours from now: a clock change counts as the hour it is."""
-        away = timedelta(hours=hours)
-        return (self.said_at.astimezone(UTC) + away).astimezone(self.said_at.tzinfo).date()
+        at = self.said_at.astimezone(UTC) + timedelta(hours=hours)
+        return at.astimezone(self.said_at.tzinfo).date()
 
     def chosen(self, repeated: Iterable[Callable[[], TimeSpan]]) -> TimeSpan | None:
         """Left out are those that no calendar has: 29 February of most years."""
@@ -140,9 +140,8 @@ def bare_weekday(moment: Moment, number: int, *, over: bool = False) -> TimeSpan
     """A weekday alone; today counts, unless the hour that was named is ``over``."""
     away = (number - moment.local_day.weekday()) % 7
     last = moment.towards is Towards.BACK or (moment.towards is Towards.NEAR and away > _HALF_WEEK)
-    if away:
-        return day(moment, away - 7 if last else away, relative=False)
-    return day(moment, 7 if over and moment.towards is not Towards.BACK else 0, relative=False)
+    today = 7 if over and moment.towards is not Towards.BACK else 0
+    return day(moment, (away - 7 if last else away) if away else today, relative=False)
 
 
 def bare_weekend(moment: Moment) -> TimeSpan | None:
@@ -193,8 +192,7 @@ def of_its_name(moment: Moment, away: int, in_year: Callable[[int], TimeSpan]) -
     year's (0), or the first still to begin (1)."""
     today = moment.local_day
     known = [in_year(today.year + years) for years in (-2, -1, 0, 1, 2)]
-    if away < 0:
-        return [one for one in known if one.end < today][-1]
-    if away > 0:
-        return next(one for one in known if one.start > today)
-    return next((one for one in known if one.start <= today <= one.end), known[2])
+    over, ahead = sum(one.end < today for one in known), sum(one.start > today for one in known)
+    if away:
+        return known[over - 1 if away < 0 else -ahead]
+    return known[over] if over + ahead < len(known) else known[2]
