@@ -25,90 +25,54 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 BYTES = bytes(range(256)) * 12
 CODED = base64.b64encode(BYTES).decode()
-PICTURE = f"data:image/png;base64,{CODED}"
-MAIL = base64.encodebytes(BYTES).decode()
 HIT = "1. [2026-11-21 · 妈妈 · preferences.md#m-01jd3q8z7kabcdef] 奶奶对花生过敏"
 HIDDEN = [
-    PICTURE,
-    f"base64://{CODED}",
-    f"[CQ:image,file=base64://{CODED},id=3]",
-    CODED,
-    MAIL,
-    "ab12cd34" * 40,
-    f"{OPEN}\n以下是长期记忆\n{HIT}\n{CLOSE}",
-    f"{OPEN.upper()}x{CLOSE.upper()}",
-    HIT,
+    f"data:image/png;base64,{CODED}", f"base64://{CODED}", CODED, "ab12cd34" * 40,
+    f"[CQ:image,file=base64://{CODED},id=3]", base64.encodebytes(BYTES).decode(),
+    f"{OPEN}\n以下是长期记忆\n{HIT}\n{CLOSE}", f"{OPEN.upper()}x{CLOSE.upper()}", HIT,
     "- [note · 2026-11-21 · 旅行 › 京都 · shared/a.md#n-5f0c2a9d41e87b36c0da] 住在四条",
-    "<think>他大概想问花生</think>",
-    '<thinking budget="3">\n秘密\n</thinking>',
+    "<think>他大概想问花生</think>", '<thinking budget="3">\n秘密\n</thinking>',
     '<tool_call>{"name": "core_memory_recall"}</tool_call>',
     "<tool_response>\nok 找到 1 条\n</tool_response>",
-    '<function_results id="1">ok</function_results>',
-    "```tool_output\nok 找到 1 条\n```",
-    "🔨 调用工具: core_memory_recall",
-    "📎 返回结果: ok",
-]
+    '<function_results id="1">ok</function_results>', "```tool_output\nok 找到 1 条\n```",
+    "🔨 调用工具: core_memory_recall", "📎 返回结果: ok",
+    *(f"{OPEN}\n{Texts(one).say('inject.preamble')}\n{HIT}\n{CLOSE}" for one in LANGUAGES),
+]  # fmt: skip
 PROSE = [
-    "奶奶对花生过敏，别买花生酱",
-    "I like my coffee black; no sugar.",
+    "奶奶对花生过敏，别买花生酱", "I like my coffee black; no sugar.", "```python\nprint(1)\n```",
     "看 https://example.org/a/very/long/path?with=some&query=words%20and%20more#part 这里",
-    "```python\nprint('hi')\n```",
-    "他说 <b>重要</b> 的事：1 < 2 > 0",
-    "<div>thinking 不是标签</div>",
-    "[2026-11-21] 的会改到周五 [注]",
-    "email: a.b@example.org #标签 [链接](http://a.b)",
-    "哈" * 300,
-    "第一段\n\n第二段\n- 甲\n- 乙",
-    "😀👨‍👩‍👧 和 café",
-    "base64 是什么？data: 后面跟什么？",
-    "<think> 标签怎么用" + "呢",
-]
+    "他说 <b>重要</b> 的事：1 < 2 > 0", "<div>thinking 不是标签</div>", "哈" * 300,
+    "[2026-11-21] 的会改到周五 [注]", "email: a.b@example.org #标签 [链接](http://a.b)",
+    "第一段\n\n第二段\n- 甲\n- 乙", "😀👨‍👩‍👧 和 café", "base64 是什么？data: 后面跟什么？",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
 def test_what_was_not_said_is_taken_out_and_the_words_around_it_stay(hidden: str) -> None:
-    text = f"我想问：\n{hidden}\n这个行吗"
-    kept = spoken(text)
-    assert kept.startswith("我想问：")
-    assert kept.endswith("这个行吗")
-    assert len(kept) <= len("我想问：\n\n这个行吗") + 6, kept
+    kept = spoken(f"我想问：\n{hidden}\n这个行吗")
+    assert re.fullmatch(r"我想问：\s{1,8}这个行吗", kept), kept
     assert spoken(hidden) == ""
 
 
-@pytest.mark.parametrize("prose", PROSE[:-1])
-def test_what_was_said_stays_as_it_is(prose: str) -> None:
-    assert spoken(prose) == prose
-    assert spoken(f"  {prose}\n") == prose
+@given(st.lists(st.sampled_from(PROSE), min_size=1, max_size=4))
+def test_what_was_said_stays_as_it_is(said: list[str]) -> None:
+    text = "\n".join(said)
+    assert spoken(text) == spoken(f"  {text}\n") == text
 
 
-def test_thinking_that_lost_an_end_goes_and_a_word_about_the_tag_stays() -> None:
+def test_what_lost_an_end_goes_to_the_texts_and_a_word_about_the_tag_stays() -> None:
     assert spoken("他想问花生</think>可以吃") == "可以吃"
     assert spoken("<think>他想问花生") == ""
     assert spoken("一般写成 <think> 标签") == "一般写成 <think> 标签"
-
-
-def test_recalled_text_that_was_cut_off_goes_to_its_end() -> None:
     assert spoken(f"你好 {OPEN}\n{HIT}\n2. 没有写完") == "你好"
     assert spoken(f"一般写成 <think> 标签 {OPEN} 秘密") == "一般写成 <think> 标签"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_whatever_the_language_an_injected_piece_leaves_nothing(language: str) -> None:
-    preamble = Texts(language).say("inject.preamble")
-    assert spoken(f"{OPEN}\n{preamble}\n{HIT}\n{CLOSE}") == ""
-
-
-pieces = st.one_of(
-    st.sampled_from(HIDDEN),
-    st.sampled_from(PROSE),
-    st.sampled_from(
-        [
-            "<think>", "</think>", "<tool_call>", "</tool_call>", OPEN, CLOSE, "<thi", "nk>", "\n",
-            "data:", ";base64,", "[CQ:image", "]", "```", "```tool_output\n", "#m-1]", "[", "<",
-        ]
-    ),
-    st.text(st.characters(), max_size=20),
-)  # fmt: skip
+TORN = [
+    "<think>", "</think>", "<tool_call>", "</tool_call>", OPEN, CLOSE, "<thi", "nk>", "\n",
+    "data:", ";base64,", "[CQ:image", "]", "```", "```tool_output\n", "#m-1]", "[", "<",
+]  # fmt: skip
+pieces = st.sampled_from([*HIDDEN, *PROSE, *TORN]) | st.text(st.characters(), max_size=20)
 BLOCK = re.compile(r"</?(?:scoped_memory|tool_call|tool_response)>", re.I)
 
 
@@ -116,29 +80,18 @@ BLOCK = re.compile(r"</?(?:scoped_memory|tool_call|tool_response)>", re.I)
 def test_nothing_recalled_and_no_picture_is_left_however_it_is_nested(text: str) -> None:
     kept = spoken(text)
     assert not BLOCK.search(kept)
-    assert not re.search(r"data:[^\s,]*;base64,[A-Za-z0-9+/]{4}", kept)
-    assert not re.search(r"[A-Za-z0-9+/_-]{200}", kept)
-    assert spoken(kept) == kept
-    assert kept == kept.strip()
-    assert not any(unicodedata.category(character) in ("Cs", "Cc") for character in
-                   kept.replace("\n", "").replace("\t", ""))  # fmt: skip
+    assert not re.search(r"data:[^\s,]*;base64,[A-Za-z0-9+/]{4}|[A-Za-z0-9+/_-]{200}", kept)
+    assert spoken(kept) == kept == kept.strip()
+    seen = re.sub(r"[\n\t]", "", kept)
+    assert not any(unicodedata.category(character) in ("Cs", "Cc") for character in seen)
 
 
-@given(st.lists(st.sampled_from(PROSE[:-1]), min_size=1, max_size=4))
-def test_prose_is_left_alone(said: list[str]) -> None:
-    text = "\n".join(said)
-    assert spoken(text) == text
-
-
-@given(st.text(max_size=60), st.integers(0, 3))
-def test_a_side_of_a_turn_is_never_longer_than_it_may_be(text: str, times: int) -> None:
-    long = text * (times * 100)
-    assert len(cut(long)) <= MOST_CHARS
+@given(st.text(max_size=300), st.integers(0, 3))
+def test_a_side_of_a_turn_and_a_name_are_never_longer_than_they_may_be(
+    text: str, times: int
+) -> None:
+    long = text * (times * 20)
     assert cut(long) == long or cut(long).endswith(CUT)
-
-
-@given(st.text(max_size=300))
-def test_a_name_is_one_short_line(name: str) -> None:
-    made = name_of(name)
-    assert len(made) <= MOST_NAME
-    assert len(made.splitlines()) <= 1
+    assert len(cut(long)) <= MOST_CHARS
+    assert len(name_of(text)) <= MOST_NAME
+    assert len(name_of(text).splitlines()) <= 1
