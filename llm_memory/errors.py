@@ -13,7 +13,6 @@ ScopedMemoryError
 ├── TransferFailed        a file of memories cannot be written or read
 ├── StateUnavailable      the state file cannot be read or written now
 ├── IndexUnavailable      the vector index cannot answer; recall goes on without it
-│   └── IndexFull         it takes no more, for want of disk space; what is in it can be asked
 ├── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
 ├── SaidError             what a person reads in their own language
 │   ├── HomeError         a home's settings or a project's name cannot be used
@@ -156,13 +155,6 @@ class IndexUnavailable(ScopedMemoryError):
     def __init__(self, message: str, *, code: str = "fault") -> None:
         super().__init__(message)
         self.code = code
-
-
-class IndexFull(IndexUnavailable):
-    """Too little free disk for a write. Nothing was touched; reading goes on."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, code="full")
 
 
 class EmbeddingFailed(ScopedMemoryError):

@@ -16,7 +16,6 @@ import numpy as np
 from astrbot_plugin_scoped_memory.llm_memory import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EmbeddingFailed,
-    IndexFull,
     RerankFailed,
     StateUnavailable,
     VaultWriteFailed,
@@ -264,7 +263,7 @@ _MANNERS: Final = {
     "vectors": _Manner(
         broken=IndexUnavailable("bad block"),
         held=IndexUnavailable("chroma.sqlite3 is locked", code="busy"),
-        full=IndexFull("10 MB free"),
+        full=IndexUnavailable("10 MB free", code="full"),
         filling=frozenset({"write"}),
     ),
     "embedder": _Manner(
