@@ -25,7 +25,7 @@ from ..llm_memory import (
 from ..llm_memory.errors import HomeError
 from ..llm_memory.models.soul import SoulEvolution
 from ..llm_memory.models.workflow import Workflow
-from ..llm_memory.storage.workflow_file import read_workflow
+from ..llm_memory.storage.toml_file import read_workflow
 from ..llm_memory.texts import LANGUAGES, Said
 from . import ROOT
 

@@ -18,7 +18,7 @@ from ..models.scope import ROLES_FOLDER
 from ..models.workflow import WORKFLOW, Workflow, is_role, parse_workflow
 from ..storage.directory_lock import LOCK_NAME
 from ..storage.files import is_link
-from ..storage.workflow_file import read_tables
+from ..storage.toml_file import read_tables
 from ..texts import Said, at
 from .places import PROJECT_FOLDER, expanded, is_above_user, is_folder
 

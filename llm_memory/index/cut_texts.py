@@ -14,8 +14,7 @@ from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..models.passages import Passage
 from ..runtime.cooperative import cooperative
 from ..storage.formats.schema import Schema
-from ..storage.sqlite import remove
-from ..storage.sqlite_file import SqliteFile
+from ..storage.sqlite_file import SqliteFile, remove
 from ..text.tokenizer import Tokenizer
 from .records import WordRecord, word_record
 

@@ -1,27 +1,27 @@
-"""A SQLite file of ours: one connection, one lock, translated errors, begun anew where it is
-broken."""
+"""SQLite as all files of ours use it: one way to open, one transaction, one idea of "broken"."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from ..errors import EngineClosed, ScopedMemoryError, StateUnavailable
-from .files import make_folder
-from .formats.schema import Schema, peek
-from .sqlite import (
-    all_or_nothing,
-    check,
-    checkpoint_wal,
-    connect,
-    is_broken,
-    remove,
-    set_aside,
+from .files import make_file, make_folder, move
+from .formats.schema import Schema, fault, peek
+
+_BROKEN: Final = frozenset(
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 )
+"""The last one is said of a table that is not ours: missing columns are added."""
+_ENDINGS: Final = ("-wal", "-shm", "-journal", "")
+"""The file last: SQLite would play an old log into a new file."""
+_UNREAD: Final = re.compile(r"error code=(\d+)")
 
 
 class SqliteFile:
@@ -107,9 +107,7 @@ class SqliteFile:
     def _checked(
         self, path: Path | None, source: sqlite3.Connection | None = None
     ) -> sqlite3.Connection:
-        connection = connect(
-            path, wait_seconds=self.WAIT_SECONDS, can_be_made_again=self._can_be_made_again
-        )
+        connection = _connected(path, self.WAIT_SECONDS, lasting=not self._can_be_made_again)
         try:
             if source is not None:
                 source.backup(connection)
@@ -139,9 +137,20 @@ class SqliteFile:
                 pass
 
     def checkpoint_wal(self) -> None:
-        """Leave nothing of what rows were before. Raises StateUnavailable."""
+        """Bring the log into the file and empty it: it holds what rows were before.
+
+        Waits for nobody: its callers hold locks. Raises StateUnavailable while another program
+        reads or writes the file: then the log may hold anything that it held.
+        """
         with self._lock, self._translated():
-            checkpoint_wal(self._ready())
+            connection = self._ready()
+            connection.execute("PRAGMA busy_timeout=0")
+            try:
+                ((is_busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout={int(self.WAIT_SECONDS * 1000)}")
+            if is_busy:
+                raise fault(sqlite3.SQLITE_BUSY, "another program has the file open")
 
     def rows(self, question: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All that a question finds."""
@@ -179,3 +188,67 @@ class SqliteFile:
 def sound(value: object) -> object:
     """Half a surrogate pair, as old chat programs left them, would refuse the whole row."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
+def is_broken(error: BaseException) -> bool:
+    """The file itself can never be used again. Whatever else fails (another's lock, a full disk,
+    missing rights, a disk that does not answer) says nothing about it: the file stays."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN
+
+
+def _connected(path: Path | None, wait_seconds: float, *, lasting: bool) -> sqlite3.Connection:
+    """A file, made if missing, as private as its folder; kept nowhere without a path. Transactions
+    are the caller's; any thread may use it, one at a time. ``lasting``: its commits outlive a power
+    cut. Raises sqlite3.DatabaseError."""
+    if path:
+        with contextlib.suppress(OSError):  # SQLite says what is wrong
+            make_file(path)
+    connection = sqlite3.connect(
+        path or ":memory:", timeout=wait_seconds, check_same_thread=False, isolation_level=None
+    )
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(f"PRAGMA synchronous={'FULL' if lasting else 'NORMAL'}")
+        connection.execute("PRAGMA secure_delete=ON")  # what is purged leaves no trace here
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def all_or_nothing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A transaction that holds the write lock from its beginning. What is raised inside undoes
+    it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def check(connection: sqlite3.Connection) -> None:
+    """Look through all pages. Raises sqlite3.DatabaseError: SQLITE_CORRUPT, or what the disk said
+    of a page that could not be read."""
+    for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
+        if verdict != "ok":
+            unread = _UNREAD.search(verdict)
+            raise fault(int(unread[1]) if unread else sqlite3.SQLITE_CORRUPT, verdict)
+
+
+def set_aside(path: Path) -> None:
+    """Keep a broken file for its owner, with its log. Raises OSError."""
+    moment = time.time_ns()
+    for ending in _ENDINGS:
+        found = path.with_name(path.name + ending)
+        if found.exists():
+            move(found, path.with_suffix(f".broken-{moment}{ending}"))
+
+
+def remove(path: Path) -> None:
+    """Delete a broken file with its log. Raises OSError."""
+    for ending in _ENDINGS:
+        path.with_name(path.name + ending).unlink(missing_ok=True)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from ..errors import StateUnavailable
 from ..log import logger
-from ..storage.sqlite import set_aside
-from ..storage.sqlite_file import SqliteFile
+from ..storage.sqlite_file import SqliteFile, set_aside
 from .ledger_rows import LEDGER, PUT_ENTRY, entry_of, file_of, row_of
 from .models import BUFFER_SECONDS, FileKey, KnownEntry, KnownFile, RemovedEntry
 

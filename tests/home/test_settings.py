@@ -135,7 +135,7 @@ def test_a_wrong_value_is_told_and_the_layer_before_stays(project: Path, line: s
     ("content", "place"),
     [
         (b"a = 1\nmax_tokens = = 2\n", "line 2, column 14"),
-        (b"max_tokens = ", "line 1, column 14"),
+        (b"max_tokens = ", "end of document"),
         (b'# ok\nlanguage = "\xff"\n', "line 2, column 13"),
     ],
 )

@@ -154,7 +154,6 @@ BANS: dict[str, Ban] = {
             "llm_memory/__main__.py", "llm_memory/errors.py", "llm_memory/index/embedding/service",
             "llm_memory/migration/openclaw_store.py", "llm_memory/models/workflow.py",
             "llm_memory/storage/toml_file.py",
-            "llm_memory/storage/workflow_file.py",
         ),
     ),
     "a line of the engine's log is a text of the catalogue": Ban(

@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from ...errors import FormatNewer
-from ..sqlite import fault
 
 _VERSION: Final = re.compile(r"v?\d[\w.+-]{0,39}")
 _LONGEST: Final = 64 * 1024
@@ -93,6 +92,13 @@ def peek(path: Path) -> Iterator[sqlite3.Connection]:
             shutil.copyfile(path.with_name(f"{path.name}-wal"), copy.with_name(f"{copy.name}-wal"))
         with contextlib.closing(sqlite3.connect(copy)) as connection:
             yield connection
+
+
+def fault(code: int, text: str) -> sqlite3.DatabaseError:
+    """An error as SQLite would raise it."""
+    made = sqlite3.DatabaseError(text)
+    made.sqlite_errorcode = code
+    return made
 
 
 def _written(connection: sqlite3.Connection) -> Written | None:
