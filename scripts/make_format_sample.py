@@ -43,7 +43,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (  # noqa: E402
-    INDEX_FORMAT,
     STAMP,
     VAULT_FORMAT,
 )
@@ -99,7 +98,7 @@ def folder_name() -> str:
     numbers = {
         "vault": VAULT_FORMAT,
         "state": STATE.format,
-        "index": INDEX_FORMAT,
+        "index": 1,  # of before the first release: none has a number now
         "loop": LOOP.format,
     }
     return "-".join(f"{what}-{number}" for what, number in numbers.items())

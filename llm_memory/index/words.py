@@ -22,7 +22,6 @@ from ..errors import IndexUnavailable
 from ..models.passages import Key
 from ..models.scope import ScopeFilter
 from ..runtime.cooperative import cooperative
-from ..storage.imports import import_whole
 from ..text.overlap import content
 from ..text.tokenizer import Tokenizer
 from .cut_texts import Tokens, tokens_of
@@ -328,6 +327,6 @@ def _documents(postings: Ints) -> Ints:
 
 def _need_numpy() -> None:
     try:
-        import_whole("numpy")
+        import numpy  # noqa: F401
     except ImportError as error:
         raise IndexUnavailable(f"no numpy: {error}", code="no_numpy") from error

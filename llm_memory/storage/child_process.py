@@ -17,7 +17,6 @@ _WINDOWS_FAULT: Final = 0xC0000000
 """Exit statuses from here on are exceptions that ended a process: 0xC000001D, 0xC0000005, …"""
 _NO_WINDOW: Final = 0x0800_0000
 """Windows: CREATE_NO_WINDOW. A bot without a console would open one for its child."""
-_ENDED_BY_OTHERS: Final = frozenset({"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +42,6 @@ class ChildEnd:
                 return signal.Signals(-self.status).name
             return f"signal {-self.status}"
         return f"{self.status:#x}" if self.status >= _WINDOWS_FAULT else ""
-
-    @property
-    def crashed(self) -> bool:
-        """It died of what it did, and not because somebody, or a system short of memory, ended it.
-
-        A Rust program that aborts ends by a signal, too.
-        """
-        return bool(self.death) and self.death not in _ENDED_BY_OTHERS
 
 
 type RunChild = Callable[[Sequence[str], float], ChildEnd]
@@ -100,11 +91,6 @@ class Child:
     def close(self) -> None:
         """Give it up. Waits for nothing. Idempotent."""
         self._ours.close()
-
-
-def run_child(command: Sequence[str], seconds: float) -> ChildEnd:
-    """Run one that nobody gives up. Blocks. Raises OSError if it cannot be started."""
-    return Child().run(command, seconds)
 
 
 def child_environment() -> dict[str, str]:

@@ -124,11 +124,6 @@ class DirectoryLock:
         self._file: HeldFile | None = None
 
     @property
-    def held(self) -> bool:
-        """True between acquire and release."""
-        return self._file is not None
-
-    @property
     def path(self) -> Path:
         """The directory's real path: open it under this name only."""
         return Path(os.path.realpath(self._path))

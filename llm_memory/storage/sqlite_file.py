@@ -107,13 +107,27 @@ class SqliteFile:
     def _checked(
         self, path: Path | None, source: sqlite3.Connection | None = None
     ) -> sqlite3.Connection:
-        connection = _connected(path, self.WAIT_SECONDS, lasting=not self._can_be_made_again)
+        """A file, made if missing, as private as its folder; kept nowhere without a path. Any
+        thread may use the connection, one at a time."""
+        if path:
+            with contextlib.suppress(OSError):  # SQLite says what is wrong
+                make_file(path)
+        connection = sqlite3.connect(
+            path or ":memory:",
+            timeout=self.WAIT_SECONDS,
+            check_same_thread=False,
+            isolation_level=None,  # transactions are ours
+        )
         try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            lasting = "NORMAL" if self._can_be_made_again else "FULL"
+            connection.execute(f"PRAGMA synchronous={lasting}")
+            connection.execute("PRAGMA secure_delete=ON")  # what is purged leaves no trace here
             if source is not None:
                 source.backup(connection)
-            check(connection)
+            _look_through(connection)
             # Under the write lock: another program may be about to add the same column.
-            with all_or_nothing(connection):
+            with _all_or_nothing(connection):
                 self._schema.complete(connection, self._version, exactly=self._can_be_made_again)
         except sqlite3.Error:
             connection.close()
@@ -165,7 +179,7 @@ class SqliteFile:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Several statements: all of them or none. On disk when the block is left."""
-        with self._lock, self._translated(), all_or_nothing(self._ready()) as connection:
+        with self._lock, self._translated(), _all_or_nothing(self._ready()) as connection:
             yield connection
 
     def _ready(self) -> sqlite3.Connection:
@@ -196,28 +210,8 @@ def is_broken(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BROKEN
 
 
-def _connected(path: Path | None, wait_seconds: float, *, lasting: bool) -> sqlite3.Connection:
-    """A file, made if missing, as private as its folder; kept nowhere without a path. Transactions
-    are the caller's; any thread may use it, one at a time. ``lasting``: its commits outlive a power
-    cut. Raises sqlite3.DatabaseError."""
-    if path:
-        with contextlib.suppress(OSError):  # SQLite says what is wrong
-            make_file(path)
-    connection = sqlite3.connect(
-        path or ":memory:", timeout=wait_seconds, check_same_thread=False, isolation_level=None
-    )
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute(f"PRAGMA synchronous={'FULL' if lasting else 'NORMAL'}")
-        connection.execute("PRAGMA secure_delete=ON")  # what is purged leaves no trace here
-    except sqlite3.DatabaseError:
-        connection.close()
-        raise
-    return connection
-
-
 @contextlib.contextmanager
-def all_or_nothing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def _all_or_nothing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """A transaction that holds the write lock from its beginning. What is raised inside undoes
     it."""
     connection.execute("BEGIN IMMEDIATE")
@@ -230,7 +224,7 @@ def all_or_nothing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connectio
         raise
 
 
-def check(connection: sqlite3.Connection) -> None:
+def _look_through(connection: sqlite3.Connection) -> None:
     """Look through all pages. Raises sqlite3.DatabaseError: SQLITE_CORRUPT, or what the disk said
     of a page that could not be read."""
     for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():

@@ -1,4 +1,4 @@
-"""Reads a settings file and says where it is no TOML, and a ``workflow.toml`` of a project or a bot.
+"""Reads a settings file, and a ``workflow.toml`` of a project or a bot; says where one is no TOML.
 A file may be a stranger's."""
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import (
     Child,
     ChildEnd,
-    run_child,
 )
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 
@@ -27,20 +26,20 @@ sys.stdin.read()
 pathlib.Path(sys.argv[2]).touch()
 """
 PARENT = """
-from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import run_child
-run_child((sys.executable, "-c", *sys.argv[1:]), 600)
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import Child
+Child().run((sys.executable, "-c", *sys.argv[1:]), 600)
 """
 
 
 def python(program: str, seconds: float = 60) -> ChildEnd:
-    return run_child((sys.executable, "-c", program), seconds)
+    return Child().run((sys.executable, "-c", program), seconds)
 
 
 def test_a_child_tells_how_it_ended() -> None:
     end = python("print('好'); import sys; sys.exit(3)")
     assert (end.status, end.output.strip(), end.late, end.death) == (3, "好", False, "")
     with pytest.raises(OSError, match="no-such-program"):
-        run_child(("/no-such-program",), 60)
+        Child().run(("/no-such-program",), 60)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="waits for whoever holds the pipes there")

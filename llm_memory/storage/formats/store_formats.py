@@ -1,5 +1,4 @@
-"""What of a store carries a number: ``memory/.format.json``, ``index/manifest.json``, and the
-SQLite files of ``state/``."""
+"""What of a store carries a number: ``memory/.format.json`` and the SQLite files of ``state/``."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import VaultWriteFailed
-from ...log import logger
 from ..files import replace_durably
 from ..loop_file import LOOP
 from ..state_store import STATE
@@ -39,8 +37,6 @@ MIGRATION: Final = Schema(1, _MIGRATION_TABLES)
 
 VAULT_FORMAT: Final = 1
 STAMP: Final = ".format.json"
-INDEX_FORMAT: Final = 1
-MANIFEST: Final = "manifest.json"
 _DATABASES: Final = {"state.sqlite": STATE, "migration.sqlite": MIGRATION, "loop.sqlite": LOOP}
 
 
@@ -61,8 +57,8 @@ class StoreFormats:
             schema.refuse_newer(self.data / "state" / name, self.version)
 
     def open(self) -> None:
-        """Then number the vault where a person lost the stamp, and remove the index of a later
-        version: it is a cache. Blocks. Raises FormatNewer."""
+        """Then number the vault where a person lost the stamp, and remove an index that says its
+        format, as none does now: its words would outlive a purge. Blocks. Raises FormatNewer."""
         self.check()
         stamp, index = self.vault / STAMP, self.data / "index"
         content = {"format": VAULT_FORMAT, "written_by": self.version}
@@ -71,8 +67,5 @@ class StoreFormats:
         with contextlib.suppress(OSError, VaultWriteFailed):
             if read_stamp(stamp) is None:
                 replace_durably(stamp, (json.dumps(content) + "\n").encode())
-        with contextlib.suppress(OSError):
-            found = read_stamp(index / MANIFEST)
-            if found and found[0] > INDEX_FORMAT:
-                logger.warning("index_newer", format=found[0])
-                shutil.rmtree(index, ignore_errors=True)
+        if (index / "manifest.json").exists():
+            shutil.rmtree(index, ignore_errors=True)
