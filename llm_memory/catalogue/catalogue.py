@@ -10,20 +10,19 @@ whose shelf it is on. Readers query by place; a service that changes an entry na
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
-from itertools import batched, chain, islice
+from itertools import chain, islice
 
 from ..models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
 from ..models.passages import Key, Passage, passage_id, place_name
 from ..models.scope import Scope, ScopeFilter
 from ..models.vault_layout import topic_of
-from ..runtime.cooperative import cooperative
+from ..runtime.cooperative import cooperative, unhurried
 from ..text.normalising import embedded_text, same_words
 from ..text.scripts import fold
 from .day_index import DayIndex
@@ -33,8 +32,6 @@ from .speaker_index import SpeakerIndex
 type _WordsKey = tuple[str, str, str, bool, bool]
 _SAME_EVENTS = 30
 """So many of the newest events that say the same are compared by their days."""
-_SLICE = 200
-"""Memories handled before control returns to the event loop."""
 
 
 def key_of(passage: Passage) -> Key:
@@ -72,11 +69,8 @@ class Catalogue:
     async def release(self) -> None:
         """Release everything in slices: freeing a hundred thousand at once blocks the loop."""
         left = list(self.all())
-        while left:
-            for stored in left[-_SLICE:]:
-                self.remove(stored)
-            del left[-_SLICE:]
-            await asyncio.sleep(0)
+        async for _ in unhurried(range(len(left))):
+            self.remove(left.pop())
         self._by_place.clear()
         self._on_shelves.clear()
         self._counts.clear()
@@ -199,11 +193,7 @@ class Catalogue:
 
     async def unchanged(self, found: Iterable[StoredMemory]) -> list[StoredMemory]:
         """Returns those of ``found`` that are still as they were then; compared in slices."""
-        kept: list[StoredMemory] = []
-        for some in batched(found, _SLICE):
-            kept += (stored for stored in some if self.at(key_of(stored)) is stored)
-            await asyncio.sleep(0)
-        return kept
+        return [one async for one in unhurried(found) if self.at(key_of(one)) is one]
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter

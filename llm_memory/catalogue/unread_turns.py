@@ -8,23 +8,19 @@ as soon as its turn was read, moved, given up or withdrawn.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from itertools import chain
-from typing import Final
 
 from ..models.data_models import StoredMemory
 from ..models.passages import Key, place_name
 from ..models.scope import ScopeFilter
+from ..runtime.cooperative import unhurried
 from .catalogue import key_of
 from .day_index import DayIndex
 from .recallable_memories import Follower
 from .speaker_index import SpeakerIndex
-
-_SLICE: Final = 200
-"""Turns of which the index is notified before control returns to the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +95,10 @@ class UnreadTurns:
         """Judge all turns, and notify the indexes of what is hidden or shown again since the last
         correction or pause."""
         await self._judge(self._all())
-        for number, ticket in enumerate(list(self._keys), start=1):
+        async for ticket in unhurried(list(self._keys)):
             if (key := self._keys.get(ticket)) is not None:
                 one = self._by_place[key.scope][key.memory_id]
                 self._notify(key, one, recallable=self._is_shown(one))
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
 
     def _all(self) -> list[Unread]:
         return [self._by_place[key.scope][key.memory_id] for key in self._keys.values()]

@@ -198,7 +198,6 @@ class Changes:
         left: Entries that moved to another place: their old records are dropped.
         vanished: Missing entries that are to be forgotten.
         held: Missing entries that are held, because most of their scope is missing.
-        back: Entries that were held and are present again.
         repairs: What to write, by file.
         clashes: By file, ids that its entries share with a different entry of the scope: one of the
             two gets a new id.
@@ -209,7 +208,6 @@ class Changes:
     left: tuple[KnownEntry, ...] = ()
     vanished: tuple[KnownEntry, ...] = ()
     held: tuple[KnownEntry, ...] = ()
-    back: tuple[KnownEntry, ...] = ()
     repairs: dict[FileKey, Repair] = field(default_factory=dict)
     clashes: dict[FileKey, tuple[str, ...]] = field(default_factory=dict)
     copies: dict[FileKey, Copy] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue, key_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import RecallableMemories
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.passage_text import indexed_text
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -192,14 +193,15 @@ class Bot:
         }
 
     def check(self) -> None:
-        """Catalogue, index, and what a bot that starts now would read are the same."""
+        """The catalogue is what a bot that starts now would read, and an index has its texts."""
         fresh = {
             key_of(stored): stored
             for scope in self.vault.scopes()
             for stored in self.vault.read(scope).memories
         }
         assert {key_of(stored): stored for stored in self.catalogue.all()} == fresh
-        assert self.index.records == fresh
+        told = {key: indexed_text(stored) for key, stored in self.index.records.items()}
+        assert told == {key: indexed_text(stored) for key, stored in fresh.items()}
         for scope in self.vault.scopes():
             reasons = {report.reason for report in self.vault.read(scope).broken}
             assert "duplicate_id" not in reasons

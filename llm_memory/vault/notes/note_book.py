@@ -13,6 +13,7 @@ from ...errors import VaultFileBroken
 from ...log import logger
 from ...models.passages import Key, NoteChunk, NoteSection
 from ...models.scope import SHARED, Place, ScopeFilter
+from ...runtime.cooperative import unhurried
 from ...runtime.notice_board import NoticeBoard
 from ...storage.state_store import SqliteStateStore
 from ..rules.record_marks import changed_marks, record_of
@@ -33,8 +34,6 @@ MAX_PIECES = 20_000
 """Pieces that are kept in memory, about 20 MB of them."""
 _FILES = 50
 """Files read in one thread call."""
-_SLICE = 200
-"""Pieces enqueued for the indexes before control returns to the event loop."""
 
 
 class NoteFollower(Follower[NoteChunk], Protocol):
@@ -220,9 +219,9 @@ class NoteBook:
         them from the last run would write them again. It compares then."""
         if not self.scanned:
             return
-        changes = [*((chunk, False) for chunk in gone), *((chunk, True) for chunk in new)]
-        for number, (chunk, lives) in enumerate(changes, start=1):
+        async for chunk in unhurried(gone):
             for follower in self._followers:
-                (follower.enqueue if lives else follower.enqueue_removal)(chunk)
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
+                follower.enqueue_removal(chunk)
+        async for chunk in unhurried(new):
+            for follower in self._followers:
+                follower.enqueue(chunk)

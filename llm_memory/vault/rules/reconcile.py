@@ -93,7 +93,6 @@ class _Comparison:
         self._here: dict[FileKey, dict[str, str]] = {}
         self._placed: set[tuple[str, str]] = set()
         self._left: dict[tuple[str, str, str], KnownEntry] = {}
-        self._back: list[KnownEntry] = []
         self._clashes: dict[FileKey, tuple[str, ...]] = {}
         self._copies = copies_of(seen, gone, known.entries, known.files)
 
@@ -125,7 +124,6 @@ class _Comparison:
             left=tuple(self._left.values()),
             vanished=(*forgotten, *(e for e in fresh if e.scope not in newly_held)),
             held=tuple(held + [e for e in fresh if e.scope in newly_held]),
-            back=tuple(self._back),
             repairs={key: self._repair(key) for key in keys},
             clashes=self._clashes,
             copies=self._copies,
@@ -235,8 +233,6 @@ class _Comparison:
     def _take(self, file: SeenFile, seen: SeenEntry, before: KnownEntry | None) -> None:
         self._placed.add((file.scope.name, seen.memory.memory_id))
         if before is not None:
-            if before.held:
-                self._back.append(before)
             if before.file != file.key:
                 self._left[_place_of(before)] = before
                 if self._was_copy(file) and before.memory.judgment != seen.memory.judgment:
