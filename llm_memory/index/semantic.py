@@ -23,6 +23,7 @@ from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
 from .calls import BUSY, within
+from .embedding.failures import OF_THE_TEXT
 from .embedding.ports import Embedder, Fingerprint, Vector
 from .follower import ASKING, EMBEDDING, Fault, Follower
 from .passages import Passages
@@ -35,7 +36,6 @@ WORDS_ALONE: Final = "lexical"
 MOST_BYTES: Final = 256 << 20
 CHANGED: Final = "model_changed"
 _TOO_MANY: Final = "too_many"
-_UNREADABLE: Final = "language"
 _NOT_READY: Final = "not_ready"
 _REWRITES: Final = 3
 _REWRITES_SECONDS: Final = 3600.0
@@ -288,7 +288,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         try:
             vector = await embedder.embed_query(text)
         except EmbeddingFailed as error:
-            if error.code != _UNREADABLE:  # the model is well, and words find this one
+            if error.code not in OF_THE_TEXT:  # the model is well, and words find this one
                 self._went_wrong(EMBEDDING, error)
             if error.code == CHANGED:
                 self._hand_over(error)

@@ -18,6 +18,7 @@ from math import sumprod
 from pathlib import Path
 
 from ..errors import EmbeddingFailed, VaultWriteFailed
+from ..index.embedding.failures import OF_THE_TEXT
 from ..index.embedding.ports import Embedder, Fingerprint, Vector
 from ..index.rules.common_part import apart_from, common_part
 from ..log import logger
@@ -145,9 +146,14 @@ async def _examined(embedder: Embedder, language: Language) -> Cohort:
     pairs = (await asyncio.to_thread(probes))[language]
     answers = await embedder.embed_documents([answer for _, answer in pairs])
     rows = [row for row in answers if row is not None]
-    if len(rows) < len(pairs):
+    try:
+        questions = [await embedder.embed_query(question) for question, _ in pairs]
+    except EmbeddingFailed as error:
+        if error.code not in OF_THE_TEXT:
+            raise
+        questions = []
+    if len(rows) < len(pairs) or not questions:
         return Cohort(0.0, (), 0.0)
-    questions = [await embedder.embed_query(question) for question, _ in pairs]
     return await asyncio.to_thread(_marked, questions, rows)
 
 

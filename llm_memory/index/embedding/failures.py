@@ -7,9 +7,7 @@ from typing import Final
 
 from ...errors import EmbeddingFailed
 
-OF_THE_TEXT: Final = frozenset(
-    {"rejected", "zero_vector", "not_finite", "not_numeric", "encoding_failed"}
-)
+OF_THE_TEXT: Final = frozenset({"rejected", "encoding_failed", "no_vector"})
 """Codes that tell of a text, and not of the embedder's health."""
 AT_REST: Final = frozenset({"denied", "quota"})
 """Codes that no second try changes: somebody has to pay, or to give another key."""

@@ -84,9 +84,9 @@ class GuardedEmbedder:
         self._check(space)
         try:
             return unit(answer, space.dim)
-        except EmbeddingFailed:
+        except EmbeddingFailed as error:
             await self._control(space)
-            raise
+            raise EmbeddingFailed(f"no_vector: {error}") from error
 
     async def embed_documents(self, texts: Sequence[str]) -> Rows:
         space = self._space()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import EmbeddingFailed
 from ..child.process import DIED, HANGS, Child, ChildFailed
-from ..child.program import Answer, Json
+from ..child.program import Json
 from .local.on_disk import ModelOnDisk
-from .ports import Fingerprint
+from .ports import CONTROL, Fingerprint, unit
 
 if TYPE_CHECKING:
     from .ports import Vector
@@ -23,10 +23,8 @@ PROGRAM: Final = "llm_memory.index.embedding.program"
 _AT_ONCE: Final = 2
 """Documents in a call: a query waits for no more."""
 _THREADS: Final = 4
-_LOADING_SECONDS: Final = 280.0
-"""For a model to be read from the slowest disk."""
-_EMBEDDING_SECONDS: Final = 120.0
-"""For a few texts. Past it there is no hope."""
+_SECONDS: Final = 280.0
+"""For a model to be read from the slowest disk. Past it there is no hope."""
 _LOADING: Final = re.compile(r"while loading (\S+)$")
 _LACKS_INSTRUCTIONS: Final = ("SIGILL", "0xc000001d")
 """How a process ends where a library was built for another processor: that stays so."""
@@ -57,19 +55,22 @@ class ModelEmbedder:
         model: dict[str, Json] = {"kind": "package", "deaths": self._deaths}
         if self._disk is not None:
             model |= {"kind": "model", **await self._disk.where()}
-        answer, _ = await self._ask("load", model, _LOADING_SECONDS)
-        found: Mapping[str, Any] = answer
+        (row,), found = await self._asked(model, [CONTROL], is_query=True)
+        try:
+            dim = len(unit(row, 0))
+        except EmbeddingFailed as error:
+            raise EmbeddingFailed(f"broken_{model['kind']}: {error.code}") from error
         self._model = model | {"revision": found["revision"]}
-        return Fingerprint(found["model"], found["dim"], found["revision"])
+        return Fingerprint(found["model"], dim, found["revision"])
 
     async def embed_query(self, text: str) -> Vector:
-        (vector,) = await self._embed([text], is_query=True)
+        (vector,), _ = await self._asked(self._model, [text], is_query=True)
         return vector
 
     async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
         found: list[Vector] = []
         for some in batched(texts, _AT_ONCE):
-            found += await self._embed(some, is_query=False)
+            found += (await self._asked(self._model, some, is_query=False))[0]
         return found
 
     async def close(self) -> None:
@@ -79,23 +80,21 @@ class ModelEmbedder:
         await asyncio.to_thread(self._child.close)
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    async def _embed(self, texts: Sequence[str], *, is_query: bool) -> Sequence[Vector]:
+    async def _asked(
+        self, model: Mapping[str, Json], texts: Sequence[str], *, is_query: bool
+    ) -> tuple[Sequence[Vector], Mapping[str, Any]]:
+        """Rows, and what its program says of the model."""
         import numpy as np
 
-        fields = self._model | {"texts": [*texts], "is_query": is_query}
-        _, body = await self._ask("embed", fields, _EMBEDDING_SECONDS, urgent=is_query)
-        return list(np.frombuffer(body, dtype=np.float32).reshape(len(texts), -1))
-
-    async def _ask(
-        self, what: str, fields: Mapping[str, Json], seconds: float, *, urgent: bool = False
-    ) -> Answer:
-        ask = partial(self._child.ask, what, fields, seconds=seconds, urgent=urgent)
+        fields: dict[str, Json] = {**model, "texts": [*texts], "is_query": is_query}
+        ask = partial(self._child.ask, "embed", fields, seconds=_SECONDS, urgent=is_query)
         try:
-            return await asyncio.wrap_future(self._executor.submit(ask))
+            found, body = await asyncio.wrap_future(self._executor.submit(ask))
         except ChildFailed as failed:
             raise self._translated(failed) from failed
         except RuntimeError as error:  # shut down
             raise EmbeddingFailed("closed") from error
+        return list(np.frombuffer(body, dtype=np.float32).reshape(len(texts), -1)), found
 
     def _translated(self, failed: ChildFailed) -> EmbeddingFailed:
         """Of what was loaded when the process ended, by its name."""

@@ -14,13 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ...errors import EmbeddingFailed
 from ..child.program import Answer, Fault, Handlers, loading
 from .bundled import BUNDLED
 from .local.encoders import OnnxModel, TorchModel, open_onnx
 from .local.folder import content_revision, exported_graph
 from .local.hub import Hub
-from .ports import CONTROL, unit
 
 if TYPE_CHECKING:
     from .bundled import Encode
@@ -47,30 +45,24 @@ class Models:
         self._of: object = None
         self._opened: _Opened | None = None
 
-    def load(self, fields: Fields, _: bytes) -> Answer:
-        """Raises Fault: ``no_package``, ``broken_package``, ``native``, ``no_onnxruntime``,
-        ``no_sentence_transformers`` or ``broken_model``."""
-        opened = self._open(fields)
-        try:
-            dim = len(unit(opened.encode([CONTROL], True)[0], 0))
-        except Exception as error:
-            kind = error.code if isinstance(error, EmbeddingFailed) else type(error).__name__
-            raise Fault(f"broken_{fields['kind']}", kind) from error
-        return {"model": opened.model, "revision": opened.revision, "dim": dim}, b""
-
     def embed(self, fields: Fields, _: bytes) -> Answer:
-        """Rows for ``texts``. Raises Fault as ``load`` does; ``encoding_failed``; and
-        ``model_changed`` where its files are not those that it was loaded from."""
-        import numpy as np
+        """Rows for ``texts``, of which model and in which ``revision``.
 
+        Raises Fault: ``no_package``, ``broken_package``, ``native``, ``no_onnxruntime``,
+        ``no_sentence_transformers`` or ``broken_model``; ``encoding_failed``; and ``model_changed``
+        where its files are not those of the ``revision`` that is asked for.
+        """
         opened = self._open(fields)
-        if opened.revision != fields["revision"]:
+        if fields.get("revision", opened.revision) != opened.revision:
             raise Fault("model_changed", opened.model)
         try:
             rows: Vectors = opened.encode(fields["texts"], fields["is_query"])
         except Exception as error:  # whatever a library, and a model's own code, raise
             raise Fault("encoding_failed", type(error).__name__) from error
-        return {}, np.ascontiguousarray(rows, dtype=np.float32).tobytes()
+        import numpy as np
+
+        told = {"model": opened.model, "revision": opened.revision}
+        return told, np.ascontiguousarray(rows, dtype=np.float32).tobytes()
 
     def _open(self, fields: Fields) -> _Opened:
         of = fields["kind"], fields.get("folder"), fields.get("name")
@@ -149,5 +141,4 @@ def _fetch(fields: Fields, _: bytes) -> Answer:
 
 def handlers() -> Handlers:
     """What can be asked."""
-    models = Models()
-    return {"load": models.load, "embed": models.embed, "fetch": _fetch}
+    return {"embed": Models().embed, "fetch": _fetch}

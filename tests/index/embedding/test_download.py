@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,33 +103,20 @@ def test_a_broken_connection_goes_on_where_it_stopped(
     assert hub.ranges.count(0) == 2  # the graph and the tokenizer were each begun once
 
 
-def without_room(_: HubServer, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(hub_module, "_SPARE", 1 << 60)
-
-
-def outside(hub: HubServer, patch: pytest.MonkeyPatch) -> None:
+def test_what_has_no_room_or_lies_outside_is_not_fetched(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(Fault, match="the disk is full") as caught:
+        patch.setattr(hub_module, "_SPARE", 1 << 60)
+        fetched(hub, tmp_path / "m")
+    assert caught.value.code == "download_failed"
     listing = hub.listing()
     entry = next(e for e in listing["siblings"] if e["rfilename"] == "1_Pooling/config.json")
     names = ("../x_Pooling", "/etc/1_Pooling", "a\\..\\1_Pooling", "a/./b_Pooling", "c:1_Pooling")
     listing["siblings"] = [entry | {"rfilename": f"{name}/config.json"} for name in names]
-    patch.setattr(hub, "listing", lambda: listing)
-
-
-@pytest.mark.parametrize(
-    ("harm", "said"),
-    [(without_room, "the disk is full"), (outside, "no ONNX export")],
-)
-def test_what_cannot_be_had_whole_is_given_up(
-    hub: HubServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    harm: Callable[[HubServer, pytest.MonkeyPatch], None],
-    said: str,
-) -> None:
-    harm(hub, monkeypatch)
-    with pytest.raises(Fault, match=said) as caught:
+    monkeypatch.setattr(hub, "listing", lambda: listing)
+    with pytest.raises(Fault, match="no ONNX export"):
         fetched(hub, tmp_path / "m")
-    assert caught.value.code == "download_failed"
     assert not (tmp_path / "m").exists()
     assert hub.ranges == []
 

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 TOKENIZER: Final = "tokenizer.json"
 TOTAL: Final = ".total"
@@ -26,7 +26,8 @@ _CONFIGURATION: Final = frozenset(
         *("sentence_bert_config.json", "special_tokens_map.json", "tokenizer_config.json"),
     }
 )
-_RUN_BY_US: Final = frozenset({"Transformer", "Pooling", "Normalize"})
+_OTHER_MODULE: Final = re.compile(r"\d+_(?!Transformer|Pooling|Normalize)\w+/")
+"""Of sentence-transformers', which an export does not have in it: ``2_Dense/config.json``."""
 _WEIGHTS: Final = (".safetensors", ".bin")
 _BESIDE_WEIGHTS: Final = (".json", ".txt", ".model")
 _KINDS: Final = (*_WEIGHTS, *_BESIDE_WEIGHTS, ".vocab", ".onnx", ".onnx_data", ".data")
@@ -93,24 +94,11 @@ def exported_graph(folder: Path) -> str | None:
     )
 
 
-def other_modules(modules: Any) -> bool:
-    """Whether a ``modules.json`` names what is more than a transformer, pooling and length one."""
-    if not isinstance(modules, list):
-        return False
-    kinds = {str(m.get("type", "")).rpartition(".")[2] for m in modules if isinstance(m, dict)}
-    return not kinds <= _RUN_BY_US
-
-
-def needed(names: Collection[str], modules: Any, *, torch: bool) -> list[str]:
-    """The files to fetch of those there are; none where nothing of it could be run here.
-
-    Args:
-        names: Of all files.
-        modules: The content of ``modules.json``.
-        torch: Whether sentence-transformers could read weights.
-    """
+def needed(names: Collection[str], *, torch: bool) -> list[str]:
+    """The files to fetch of those there are; none where nothing of it could be run here. ``torch``:
+    sentence-transformers could read weights."""
     graph = best_graph(names)
-    if graph and TOKENIZER in names and not (torch and other_modules(modules)):
+    if graph and TOKENIZER in names and not (torch and any(map(_OTHER_MODULE.match, names))):
         return sorted(
             name
             for name in names

@@ -3,11 +3,10 @@ program, and resumed where it was cut off."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -69,12 +68,7 @@ class Hub:
         asked = self.asked(told.sha, part)
         named = {one.rfilename: one.size or 0 for one in told.siblings or ()}
         sizes = {name: size for name, size in named.items() if not _OUTSIDE.search(f"/{name}/")}
-        modules: Any = None
-        if "modules.json" in sizes:
-            path = hf_hub_download(**asked, filename="modules.json")
-            modules = json.loads(Path(path).read_text("utf-8"))
-        torch = importlib.util.find_spec("sentence_transformers") is not None
-        files = needed(sizes, modules, torch=torch)
+        files = needed(sizes, torch=find_spec("sentence_transformers") is not None)
         if not files:
             raise Fault(
                 _FAILED,

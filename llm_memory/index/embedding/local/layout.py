@@ -14,10 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from .folder import exported_graph, other_modules
+from .folder import exported_graph
 
 _MOST_TOKENS: Final = 512
 """Models that read thousands take gigabytes for it; what a memory is about stands in these."""
+_RUN_BY_US: Final = frozenset({"Transformer", "Pooling", "Normalize"})
 _POOLINGS: Final = ("mean", "cls", "lasttoken", "max")
 """How the vectors of a text's tokens become one; named as sentence-transformers names them."""
 
@@ -82,7 +83,9 @@ def onnx_layout(folder: Path, name: str) -> ModelLayout | None:
 
 
 def _pooling(folder: Path, family: str) -> str:
-    if other_modules(_json(folder / "modules.json")):
+    modules = _json(folder / "modules.json")
+    kinds = {str(one.get("type", "")).rpartition(".")[2] for one in modules or ()}
+    if not kinds <= _RUN_BY_US:
         return ""
     pooling = _table(folder / "1_Pooling" / "config.json")
     if not pooling:

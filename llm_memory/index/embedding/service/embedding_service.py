@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -20,6 +21,13 @@ _AT_ONCE: Final = 4
 """Requests under way."""
 _LONGEST: Final = 1 << 26
 """Bytes of an answer. 64 vectors of 4,096 numbers are a tenth of it."""
+_REFUSALS: Final = {
+    **dict.fromkeys((401, 402, 403, 407), "denied"),
+    **dict.fromkeys((404, 405, 410), "not_found"),
+    **dict.fromkeys((400, 413, 422), "rejected"),
+    **dict.fromkeys((301, 302, 303, 307, 308), "redirected"),
+    429: "busy",
+}
 
 
 class EmbeddingService:
@@ -103,24 +111,12 @@ class EmbeddingService:
                 size += len(piece)
                 if size > _LONGEST:
                     raise EmbeddingFailed("not_an_answer: an answer without an end")
-        said = f"HTTP {answer.status_code}, {self._url.partition('?')[0]}"
-        match answer.status_code:
-            case 200:
-                return b"".join(pieces)
-            case 401 | 402 | 403 | 407:
-                raise EmbeddingFailed(f"denied: {said}")
-            case 404 | 405 | 410:
-                raise EmbeddingFailed(f"not_found: {said}")
-            case 400 | 413 | 422:
-                raise EmbeddingFailed(f"rejected: {said}")
-            case 429 if b"quota" in b"".join(pieces):
-                raise EmbeddingFailed(f"quota: {said}")
-            case 429:
-                raise EmbeddingFailed(f"busy: {said}")
-            case 301 | 302 | 303 | 307 | 308:
-                raise EmbeddingFailed(f"redirected: {said} leads elsewhere")
-            case _:
-                raise EmbeddingFailed(f"unavailable: {said}")
+        if answer.status_code == HTTPStatus.OK:
+            return b"".join(pieces)
+        code = _REFUSALS.get(answer.status_code, "unavailable")
+        if code == "busy" and b"quota" in b"".join(pieces):
+            code = "quota"
+        raise EmbeddingFailed(f"{code}: HTTP {answer.status_code}, {self._url.partition('?')[0]}")
 
 
 def _kind(error: BaseException) -> str:
