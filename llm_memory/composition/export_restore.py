@@ -17,8 +17,7 @@ from ..service.paths import EnginePaths, local_now
 from ..storage.directory_lock import DirectoryLock
 from ..storage.files import scratch_folder
 from ..storage.formats.store_formats import StoreFormats
-from ..storage.state_store import ForgetfulState, SqliteStateStore
-from ..storage.state_tables import SoulHeads
+from ..storage.state_store import ForgetfulState, SoulHeads, SqliteStateStore
 from ..transfer.line_files import named_in, write_lines
 from ..transfer.rules.format import counted, line_of
 from ..transfer.store_reader import StoreReader

@@ -17,7 +17,7 @@ from ..errors import TransferFailed
 from ..models.vault_layout import SCOPES
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import shielded
-from ..storage.disk_space import RESERVE, free_bytes
+from ..storage.files import RESERVE, free_bytes
 from ..transfer.line_files import TransferFolders
 from ..transfer.store_reader import MAX_FILE
 from ..transfer.store_transfer import heads

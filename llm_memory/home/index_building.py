@@ -15,8 +15,7 @@ from ..models.conversation import ConversationId
 from ..models.settings import Pace
 from ..models.status import EngineStatus
 from ..service.paths import EnginePaths
-from ..storage.files import is_link
-from ..storage.retry import when_free
+from ..storage.files import is_link, when_free
 from ..texts import Said, at
 from .embedder_choice import missing_package
 from .owned_store import OwnedStore

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ..storage.disk_space import RESERVE, free_bytes
-from ..storage.files import make_folder
+from ..storage.files import RESERVE, free_bytes, make_folder
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _TRIES: Final = 3

@@ -23,8 +23,7 @@ from ..index.embedding.ports import Embedder, Fingerprint, Vector
 from ..index.rules.common_part import apart_from, common_part
 from ..log import logger
 from ..models.settings import Pace
-from ..storage.files import make_folder, replace_durably
-from ..storage.retry import when_free
+from ..storage.files import make_folder, replace_durably, when_free
 from ..text.scripts import Language
 
 EXAMINATION = 6

@@ -21,8 +21,7 @@ from ..models.data_models import Memory
 from ..models.deeds import CORRECTIONS, NO_TIME, Deed, DeedKind, Requester
 from ..runtime.cooperative import cooperative, unhurried
 from ..runtime.identifiers import Clock, make_id
-from ..storage.state_store import SqliteStateStore
-from ..storage.state_tables import DeedTable
+from ..storage.state_store import DeedTable, SqliteStateStore
 from ..text.normalising import same_words
 from .corrected_texts import CorrectedTexts
 from .rules.corrected import Removed, marks_of

@@ -74,8 +74,7 @@ from ..soul.style_counts import SqliteStyleCounts
 from ..storage.directory_lock import DirectoryLock
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
-from ..storage.state_store import ForgetfulState, SqliteStateStore
-from ..storage.state_tables import SoulHeads
+from ..storage.state_store import ForgetfulState, SoulHeads, SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..sync.follower import VaultFollower
 from ..sync.reconciler import Reconciler

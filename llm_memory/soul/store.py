@@ -29,7 +29,7 @@ from ..models.soul import OWNER, SEEDED_BY, Finding, SoulDenied, SoulEvent, Soul
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, Stamp, is_link, stamp_of
-from ..storage.state_tables import SoulHead, SoulHeads
+from ..storage.state_store import SoulHead, SoulHeads
 from ..vault.pages import MAX_PAGE, Page, PagesOnDisk
 
 FORMAT: Final = 1

@@ -18,8 +18,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from .files import ChangedMeanwhile, append_synced, make_folder, opener
-from .retry import when_free
+from .files import ChangedMeanwhile, append_synced, make_folder, opener, when_free
 
 TRIES: Final = 20
 _PAUSE: Final = 0.05

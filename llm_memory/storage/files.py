@@ -10,14 +10,41 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from ..errors import VaultWriteFailed
-from .retry import when_free
+
+IS_WINDOWS = os.name == "nt"
+"""Tests set it: only then is anything tried again."""
+
+PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.3)
+"""Seconds between two tries, about one in all."""
+
+
+def when_free[R](step: Callable[[], R]) -> R:
+    """What ``step`` gives. Windows refuses to replace, remove or open a file that another program
+    has open; a virus scanner, a backup or a program that keeps folders in step lets go of it after
+    some milliseconds. So there the step is tried again for a second; elsewhere the same error means
+    missing rights. Blocks. Raises OSError: whatever ``step`` raised last."""
+    for pause in PAUSES if IS_WINDOWS else ():
+        try:
+            return step()
+        except PermissionError:
+            time.sleep(pause)
+    return step()
+
+
+RESERVE: Final = 64 << 20
+"""Bytes that stay free: the vault, AstrBot and the system want to write, too."""
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes that we may still write on the disk of ``path``. Raises OSError."""
+    return shutil.disk_usage(path).free
 
 
 def append_durably(path: Path, payload: bytes) -> None:
@@ -116,8 +143,6 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 _TEMPORARY: Final = re.compile(r"\.[0-9a-f]{16}[a-z0-9_]{0,8}\.tmp", re.ASCII)
-_STALE_SECONDS: Final = 600
-"""A temporary file that was not written to for so long belongs to a process that was killed."""
 
 
 def is_link(path: Path) -> bool:
@@ -136,18 +161,6 @@ def temporary_beside(path: Path) -> Path:
 def is_temporary(name: str) -> bool:
     """True for the name of a file that ``replace_durably`` writes, and of a ``scratch_folder``."""
     return _TEMPORARY.fullmatch(name) is not None
-
-
-def remove_stale(paths: Iterable[Path]) -> None:
-    """Delete those temporary files and folders that a killed process left; what is in use is
-    younger. Never raises: what cannot be deleted stays."""
-    for path in paths:
-        with contextlib.suppress(OSError):
-            if is_temporary(path.name) and time.time() - path.lstat().st_mtime > _STALE_SECONDS:
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    when_free(path.unlink)
 
 
 def scratch_folder(folder: Path) -> TemporaryDirectory[str]:

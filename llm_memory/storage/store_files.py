@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from ..models.vault_layout import CARRIED, ENDINGS
 from ..runtime.cooperative import cooperative
-from .files import is_temporary, remove_stale
+from .files import is_temporary, when_free
 
 _DATABASES: Final = (".sqlite", ".sqlite3")
 _NOBODYS: Final = ("-shm", "dictionary.bin")
 """How files end that hold no statement: locks and numbers of pages; words of a dictionary."""
 _OWN: Final = ("state", "index", "backups")
 """The folders of the data folder in which nothing is a person's."""
+_STALE_SECONDS: Final = 600
+"""A temporary file that was not written to for so long belongs to a process that was killed."""
 _PIECE: Final = 1 << 18
 """Bytes that are looked at at a time."""
 _OVERLAP: Final = 1 << 16
@@ -37,10 +43,16 @@ class StoreFiles:
         self._held: dict[tuple[int, int], BinaryIO] = {}
 
     def remove_stale(self) -> None:
-        """Delete the temporary files that a killed process left. Never raises."""
+        """Delete the temporary files and folders that a killed process left. Never raises: what
+        cannot be deleted stays."""
         for top in (self._data, self._memory):
             for folder, folders, names in os.walk(top):
-                remove_stale(Path(folder, name) for name in (*folders, *names))
+                for path in (Path(folder, one) for one in (*folders, *names) if is_temporary(one)):
+                    with contextlib.suppress(OSError):
+                        if time.time() - path.lstat().st_mtime > _STALE_SECONDS:
+                            when_free(
+                                partial(shutil.rmtree, path) if path.is_dir() else path.unlink
+                            )
 
     def search(self, is_held: Callable[[Iterable[bytes]], bool]) -> list[str]:
         """Search each file, given in pieces that overlap. Returns the paths of those that hold it,

@@ -16,8 +16,7 @@ from typing import Final
 from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
 from ..models.scope import ROOT_NOTES, SHARED, Place, Scope
 from ..models.vault_layout import ARCHIVE, folded, is_recalled
-from ..storage.files import Stamp, is_link, make_folder, stamp_of
-from ..storage.retry import when_free
+from ..storage.files import Stamp, is_link, make_folder, stamp_of, when_free
 from .folder_walk import Listing, Stamps, archived, list_files, stamps
 from .markdown.entry import ID_PATTERN
 from .markdown.topic_file import Entry, TopicFile, parse_file

@@ -23,8 +23,8 @@ from ..storage.files import (
     append_durably,
     replace_durably,
     stamp_of,
+    when_free,
 )
-from ..storage.retry import when_free
 from .ledger import SqliteLedger
 from .markdown.entry import render
 from .markdown.topic_file import Entry, RunningDigest, TopicFile, behind, digest, parse_file

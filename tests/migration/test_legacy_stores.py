@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import Foreign
-from astrbot_plugin_scoped_memory.llm_memory.storage import disk_space
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     ANGEL,
@@ -338,7 +338,7 @@ def test_there_must_be_room_for_a_copy_before_it_is_begun_and_while_it_is_made(
     no_room = shutil._ntuple_diskusage(1, 1, 0)
     with run.stores.scratch(keep=True) as scratch:
         for owner, name, instead in (
-            (disk_space.shutil, "disk_usage", lambda _: no_room),
+            (files.shutil, "disk_usage", lambda _: no_room),
             (legacy_copy.shutil, "copyfile", full),
         ):
             with monkeypatch.context() as patched, pytest.raises(StoreUnreadable) as failed:

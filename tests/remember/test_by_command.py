@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     absent,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
-from astrbot_plugin_scoped_memory.llm_memory.storage.state_tables import DeedTable
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import DeedTable
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.storage import files, retry
-from astrbot_plugin_scoped_memory.llm_memory.storage.retry import PAUSES, when_free
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.storage.files import PAUSES, when_free
 
 pytestmark = pytest.mark.unit
 
@@ -41,8 +41,8 @@ class Held:
 def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether we are told that this is Windows; nobody waits in either case."""
     is_windows = request.param == "windows"
-    monkeypatch.setattr(retry, "IS_WINDOWS", is_windows)
-    monkeypatch.setattr(retry, "PAUSES", tuple(0.0 for _ in PAUSES))
+    monkeypatch.setattr(files, "IS_WINDOWS", is_windows)
+    monkeypatch.setattr(files, "PAUSES", tuple(0.0 for _ in PAUSES))
     return is_windows
 
 

@@ -28,8 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import SoulEvaluati
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
 from astrbot_plugin_scoped_memory.llm_memory.soul.souls import Refuse, Souls
 from astrbot_plugin_scoped_memory.llm_memory.soul.store import SoulStore
-from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
-from astrbot_plugin_scoped_memory.llm_memory.storage.state_tables import SoulHeads
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SoulHeads, SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.texts import Said
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import person

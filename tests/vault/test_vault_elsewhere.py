@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.vault_layout import folded
-from astrbot_plugin_scoped_memory.llm_memory.storage import retry
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_tree
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
@@ -151,7 +151,7 @@ class TestFoldedCase:
 def test_no_patience_is_spent_on_files_while_the_bot_starts(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retry, "IS_WINDOWS", True)
+    monkeypatch.setattr(files, "IS_WINDOWS", True)
     tree.add(memory(1))
     tries = 0
 
