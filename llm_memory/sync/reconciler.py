@@ -26,6 +26,9 @@ from .file_reports import FileReports
 from .known_files import KnownVaultFiles
 from .write_debounce import WriteDebounce
 
+_AGAIN_SECONDS = 1.0
+"""Until the next round where one left something: a program may write to a file all the time."""
+
 type _Known = dict[FileKey, KnownFile]
 type _Answers = dict[FoundFile, SeenFile | FileReport | KnownFile]
 
@@ -73,7 +76,7 @@ class Reconciler:
     @property
     def next_due(self) -> float | None:
         """Returns the seconds until the next deferred file is due; None if none waits."""
-        return 0.0 if self._applier.again else self._debounce.next_due
+        return _AGAIN_SECONDS if self._applier.again else self._debounce.next_due
 
     def concerns(self, paths: Collection[str]) -> bool:
         """Returns whether a round would find anything in these changed paths: False for the bot's

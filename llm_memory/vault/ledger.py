@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from itertools import batched
 from pathlib import Path
 
 from ..errors import StateUnavailable
@@ -13,6 +14,8 @@ from ..storage.sqlite_file import SqliteFile, set_aside
 from .ledger_rows import LEDGER, PUT_ENTRY, entry_of, file_of, row_of
 from .models import BUFFER_SECONDS, FileKey, KnownEntry, KnownFile, RemovedEntry
 
+_FILES = "SELECT scope, path, digest, plain, timeless FROM file"
+_ENTRIES = "SELECT * FROM entry"
 _AT_ONCE = 500
 """Values in one question: SQLite takes some thousand at most."""
 
@@ -62,22 +65,16 @@ class SqliteLedger(SqliteFile):
 
     def files(self) -> dict[FileKey, KnownFile]:
         """Returns all files."""
-        rows = self.rows("SELECT scope, path, digest, plain, timeless FROM file")
-        return {(row[0], row[1]): file_of(row) for row in rows}
+        return {(row[0], row[1]): file_of(row) for row in self.rows(_FILES)}
 
     def file(self, key: FileKey) -> KnownFile | None:
         """Returns one file."""
-        rows = self.rows(
-            "SELECT scope, path, digest, plain, timeless FROM file WHERE scope = ? AND path = ?",
-            key,
-        )
+        rows = self.rows(f"{_FILES} WHERE scope = ? AND path = ?", key)
         return file_of(rows[0]) if rows else None
 
     def entry(self, scope: str, memory_id: str) -> KnownEntry | None:
         """Returns one entry."""
-        found = self.rows(
-            "SELECT * FROM entry WHERE scope = ? AND memory_id = ?", (scope, memory_id)
-        )
+        found = self.rows(f"{_ENTRIES} WHERE scope = ? AND memory_id = ?", (scope, memory_id))
         return entry_of(found[0]) if found else None
 
     def entries_in(
@@ -86,24 +83,21 @@ class SqliteLedger(SqliteFile):
         """Returns the entries of some files, without those of some ids."""
         found: list[KnownEntry] = []
         for key in keys:
-            rows = self.rows("SELECT * FROM entry WHERE scope = ? AND path = ?", key)
+            rows = self.rows(f"{_ENTRIES} WHERE scope = ? AND path = ?", key)
             found += (entry_of(row) for row in rows if row[1] not in but)
         return found
 
     def entries_named(self, memory_ids: Collection[str]) -> list[KnownEntry]:
         """Returns all entries with these ids, in any scope."""
-        names = list(memory_ids)
         found: list[KnownEntry] = []
-        for start in range(0, len(names), _AT_ONCE):
-            some = tuple(names[start : start + _AT_ONCE])
+        for some in batched(memory_ids, _AT_ONCE):
             marks = ", ".join("?" * len(some))
-            rows = self.rows(f"SELECT * FROM entry WHERE memory_id IN ({marks})", some)  # noqa: S608
-            found += map(entry_of, rows)
+            found += map(entry_of, self.rows(f"{_ENTRIES} WHERE memory_id IN ({marks})", some))
         return found
 
     def held(self) -> list[KnownEntry]:
         """Returns the entries that are gone with most of their scope."""
-        return [entry_of(row) for row in self.rows("SELECT * FROM entry WHERE held = 1")]
+        return [entry_of(row) for row in self.rows(f"{_ENTRIES} WHERE held = 1")]
 
     def counts(self) -> dict[str, int]:
         """Returns how many entries each scope had."""
@@ -129,10 +123,7 @@ class SqliteLedger(SqliteFile):
                 "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?)",
                 [(f.scope, f.path, f.digest, f.plain, f.timeless) for f in files],
             )
-            many(
-                PUT_ENTRY,
-                [row_of(entry) for entry in entries],
-            )
+            many(PUT_ENTRY, [row_of(entry) for entry in entries])
             many(
                 "DELETE FROM departed WHERE scope = ? AND memory_id = ?",
                 [(entry.scope, entry.memory_id) for entry in entries],

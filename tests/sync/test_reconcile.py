@@ -365,7 +365,7 @@ async def test_a_file_that_the_bot_writes_to_meanwhile_is_left_to_the_next_round
         with monkeypatch.context() as patch:
             patch.setattr(bot.vault, "see", late)
             await bot.look()
-        assert bot.reconciler.next_due == 0.0
+        assert bot.reconciler.next_due == 1.0
         assert bot.texts() == sorted([PEANUTS, TEA])
         await bot.look()
         assert bot.reconciler.next_due is None
