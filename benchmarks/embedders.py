@@ -14,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import (
     PROGRAM,
     ModelEmbedder,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 
 if TYPE_CHECKING:
     from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
@@ -30,4 +31,6 @@ def embedder_named(which: str, scratch: Path) -> Embedder:
     """``bundled``, or a model's folder or name; ``scratch`` is an empty folder for its use."""
     disk = ModelOnDisk(which, scratch, mirror=None, program=lambda: Child(PROGRAM))
     inner = ModelEmbedder(Child(PROGRAM), None if which == "bundled" else disk)
-    return GuardedEmbedder(inner, query_seconds=600.0, write_seconds=600.0)
+    return GuardedEmbedder(
+        inner, EngineSettings(embed_query_seconds=600.0, embed_write_seconds=600.0)
+    )

@@ -21,8 +21,6 @@ from ..storage.child_process import python_program
 from ..storage.state_store import SqliteStateStore
 from .paths import EnginePaths
 
-_LOADING_SECONDS = 300.0
-
 
 def make_vector_store(
     paths: EnginePaths, settings: EngineSettings, state: SqliteStateStore
@@ -39,7 +37,7 @@ def bundled_embedder(settings: EngineSettings) -> Embedder | None:
     """None where this Python can start no other: the package may end the process it lives in."""
     if not python_program(Path(PROGRAM)):
         return None
-    return _guarded(ModelEmbedder(Child(PROGRAM)), settings)
+    return GuardedEmbedder(ModelEmbedder(Child(PROGRAM)), settings)
 
 
 def legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
@@ -65,20 +63,9 @@ def local_embedder(paths: EnginePaths, name: str, *, settings: EngineSettings) -
         mirror=settings.model_mirror,
         program=partial(Child, PROGRAM),
     )
-    return _guarded(ModelEmbedder(Child(PROGRAM), disk), settings)
+    return GuardedEmbedder(ModelEmbedder(Child(PROGRAM), disk), settings)
 
 
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
     """An embedding service, of the host or at an address."""
-    return _guarded(ProviderEmbedder(raw), settings, settings.embed_write_seconds)
-
-
-def _guarded(inner: Embedder, settings: EngineSettings, load: float = _LOADING_SECONDS) -> Embedder:
-    query, write = settings.embed_query_seconds, settings.embed_write_seconds
-    return GuardedEmbedder(
-        inner,
-        query_seconds=query,
-        write_seconds=write,
-        prepare_seconds=load,
-        pace=settings.pace,
-    )
+    return GuardedEmbedder(ProviderEmbedder(raw), settings, settings.embed_write_seconds)

@@ -115,9 +115,7 @@ class FaultyBot:
         self.embedder, plain = FakeEmbedder(), Tokenizer(use_jieba=False)
         self._checked = GuardedEmbedder(
             faulty("embedder", self.embedder),  # type: ignore[arg-type]  # as all parts here
-            query_seconds=SETTINGS.embed_query_seconds,
-            write_seconds=SETTINGS.embed_write_seconds,
-            pace=SETTINGS.pace,
+            SETTINGS,
         )
         self.engine: Engine = build_engine(
             paths,

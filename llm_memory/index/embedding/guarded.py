@@ -9,7 +9,7 @@ from itertools import batched
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import EmbeddingFailed
-from ...models.settings import Pace
+from ...models.settings import EngineSettings
 from .failures import AT_REST, OF_THE_TEXT, OUTAGES, failure_of
 from .ports import CONTROL, Embedder, Fingerprint, unit
 
@@ -39,26 +39,16 @@ class GuardedEmbedder:
 
     Args:
         inner: Trusted with nothing.
-        query_seconds: After this long a query fails.
-        write_seconds: The same for a batch of documents.
-        prepare_seconds: The same for loading.
-        pace: How long others wait before they try again.
+        settings: After how long a query and a batch of documents fail, and the pace of retries.
+        prepare_seconds: After this long loading fails.
     """
 
     def __init__(
-        self,
-        inner: Embedder,
-        *,
-        query_seconds: float,
-        write_seconds: float,
-        prepare_seconds: float = 300.0,
-        pace: Pace = Pace(),  # noqa: B008  (a value)
+        self, inner: Embedder, settings: EngineSettings, prepare_seconds: float = 300.0
     ) -> None:
         self._inner = inner
-        self._query_seconds = query_seconds
-        self._write_seconds = write_seconds
+        self._settings = settings
         self._prepare_seconds = prepare_seconds
-        self._pace = pace
         self._fingerprint: Fingerprint | None = None
         self._texts = _TEXTS
         self._running: set[asyncio.Task[Any]] = set()
@@ -80,7 +70,9 @@ class GuardedEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         space, sent = self._space(), _sendable(text)
-        answer = await self._asked(lambda: self._inner.embed_query(sent), self._query_seconds)
+        answer = await self._asked(
+            lambda: self._inner.embed_query(sent), self._settings.embed_query_seconds
+        )
         self._check(space)
         try:
             return unit(answer, space.dim)
@@ -120,7 +112,9 @@ class GuardedEmbedder:
         """Of one call; None where it does not take these texts, or not so many."""
         call = self._inner.embed_documents
         try:
-            answer: object = await self._asked(lambda: call(texts), self._write_seconds)
+            answer: object = await self._asked(
+                lambda: call(texts), self._settings.embed_write_seconds
+            )
         except EmbeddingFailed as error:
             if error.code not in OF_THE_TEXT:
                 raise
@@ -143,7 +137,9 @@ class GuardedEmbedder:
 
     async def _control(self, space: Fingerprint) -> None:
         """Raises EmbeddingFailed where the embedder is at fault, and not what it was given."""
-        answer = await self._asked(lambda: self._inner.embed_query(CONTROL), self._write_seconds)
+        answer = await self._asked(
+            lambda: self._inner.embed_query(CONTROL), self._settings.embed_write_seconds
+        )
         vector = unit(answer, 0)
         if len(vector) != space.dim:
             raise EmbeddingFailed(f"model_changed: {len(vector)} numbers instead of {space.dim}")
@@ -180,9 +176,10 @@ class GuardedEmbedder:
             self._outage, self._failures = None, 0
             return
         self._failures += 1
-        waits = self._pace.retry(self._failures - 2) if self._failures > 1 else 0.0
+        pace = self._settings.pace
+        waits = pace.retry(self._failures - 2) if self._failures > 1 else 0.0
         if error.code in AT_REST:
-            waits = self._pace.retry_seconds[-1]
+            waits = pace.retry_seconds[-1]
         self._outage = self._outage or error
         self._rests_until = asyncio.get_running_loop().time() + _REST * waits
 

@@ -130,8 +130,8 @@ def _announce(module: str, fields: Fields) -> None:
 
 
 def _what(error: Exception) -> str:
-    lacks = isinstance(error, ModuleNotFoundError) and error.name
-    return str(lacks) if lacks else type(error).__name__
+    """The module that is not there, or the kind of error."""
+    return str(getattr(error, "name", None) or type(error).__name__)
 
 
 def _fetch(fields: Fields, _: bytes) -> Answer:

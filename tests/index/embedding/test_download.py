@@ -188,8 +188,8 @@ def test_the_owners_mirror_goes_first_and_sees_no_token(
         with pytest.raises(Fault, match=found):
             Hub("owner/tiny", mirror)
         return
-    asked = Hub("owner/tiny", mirror).asked("c", Path("/m"))
-    assert (asked["endpoint"], asked["token"]) == found
+    asked = Hub("owner/tiny", mirror)
+    assert (asked.endpoint, asked.token) == found
 
 
 def test_a_token_is_shown_to_the_hub_and_to_nobody_it_sends_us_to(

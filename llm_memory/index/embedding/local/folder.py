@@ -20,12 +20,6 @@ _GRAPHS: Final = ("model_quantized.onnx", "model.onnx", "model_int8.onnx", "mode
 """What one would choose for a CPU, the best first: eight bits are as good and a quarter as long."""
 _LAST_GRAPHS: Final = ("fp16", "O4", "q4", "bnb4")
 """Made for other machines, or too coarse."""
-_CONFIGURATION: Final = frozenset(
-    {
-        *("config.json", "config_sentence_transformers.json", "modules.json", TOKENIZER),
-        *("sentence_bert_config.json", "special_tokens_map.json", "tokenizer_config.json"),
-    }
-)
 _OTHER_MODULE: Final = re.compile(r"\d+_(?!Transformer|Pooling|Normalize)\w+/")
 """Of sentence-transformers', which an export does not have in it: ``2_Dense/config.json``."""
 _WEIGHTS: Final = (".safetensors", ".bin")
@@ -102,7 +96,7 @@ def needed(names: Collection[str], *, torch: bool) -> list[str]:
         return sorted(
             name
             for name in names
-            if name in _CONFIGURATION
+            if (name.endswith(".json") and "/" not in name)
             or name.endswith("_Pooling/config.json")
             or name == graph
             or name.startswith((f"{graph}_", f"{graph}."))  # weights that lie beside it

@@ -36,10 +36,10 @@ class Hub:
 
     def __init__(self, name: str, mirror: str) -> None:
         self._name = name
-        self._endpoint = mirror or os.environ.get("HF_ENDPOINT") or _HUB
-        self._token = False if mirror else os.environ.get("HF_TOKEN") or False
-        if urlsplit(self._endpoint).scheme not in {"http", "https"}:
-            raise Fault(_FAILED, f"not the address of a hub: {self._endpoint}")
+        self.endpoint = mirror or os.environ.get("HF_ENDPOINT") or _HUB
+        self.token = False if mirror else os.environ.get("HF_TOKEN") or False
+        if urlsplit(self.endpoint).scheme not in {"http", "https"}:
+            raise Fault(_FAILED, f"not the address of a hub: {self.endpoint}")
         # Read at its import. Its own protocol goes to servers that no mirror has.
         os.environ |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
 
@@ -54,7 +54,7 @@ class Hub:
             raise
         except Exception as error:  # by its first line: the rest quotes headers and paths
             said = f"{type(error).__name__}: {(str(error).strip() or '?').splitlines()[0][:150]}"
-            raise Fault(_FAILED, f"{said} ({self._endpoint})") from error
+            raise Fault(_FAILED, f"{said} ({self.endpoint})") from error
         (part / TOTAL).unlink()
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
@@ -63,9 +63,9 @@ class Hub:
     def _fetch(self, part: Path) -> None:
         from huggingface_hub import HfApi, hf_hub_download
 
-        api = HfApi(endpoint=self._endpoint, token=self._token)
+        api = HfApi(endpoint=self.endpoint, token=self.token)
         told = api.model_info(self._name, files_metadata=True)
-        asked = self.asked(told.sha, part)
+        place: dict[str, Any] = {"repo_id": self._name, "revision": told.sha, "local_dir": part}
         named = {one.rfilename: one.size or 0 for one in told.siblings or ()}
         sizes = {name: size for name, size in named.items() if not _OUTSIDE.search(f"/{name}/")}
         files = needed(sizes, torch=find_spec("sentence_transformers") is not None)
@@ -81,14 +81,4 @@ class Hub:
             raise Fault(_FAILED, f"the disk is full: {(total - there) / 1e6:.0f} MB are needed")
         (part / TOTAL).write_text(str(total))
         for name in files:
-            hf_hub_download(**asked, filename=name)
-
-    def asked(self, commit: str | None, part: Path) -> dict[str, Any]:
-        """What the library is told with each file."""
-        return {
-            "repo_id": self._name,
-            "revision": commit,
-            "local_dir": part,
-            "endpoint": self._endpoint,
-            "token": self._token,
-        }
+            hf_hub_download(filename=name, endpoint=self.endpoint, token=self.token, **place)

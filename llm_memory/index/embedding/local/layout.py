@@ -62,32 +62,31 @@ def onnx_layout(folder: Path, name: str) -> ModelLayout | None:
     graph = exported_graph(folder)
     if graph is None:
         return None
-    config = _table(folder / "config.json")
+    config = _json(folder / "config.json")
     family = f"{Path(name).name} {config.get('_name_or_path', '')}"
-    sentences = _table(folder / "config_sentence_transformers.json")
-    reading = _table(folder / "sentence_bert_config.json")
-    prompts, default = sentences.get("prompts"), sentences.get("default_prompt_name")
+    sentences = _json(folder / "config_sentence_transformers.json")
+    reading = _json(folder / "sentence_bert_config.json")
     limits = (
         reading.get("max_seq_length"),
-        _table(folder / "tokenizer_config.json").get("model_max_length"),
+        _json(folder / "tokenizer_config.json").get("model_max_length"),
         config.get("max_position_embeddings"),
     )
     return ModelLayout(
         folder,
         graph,
         _pooling(folder, family),
-        prompts_of(prompts if isinstance(prompts, dict) else {}, default, family),
+        prompts_of(sentences.get("prompts") or {}, sentences.get("default_prompt_name"), family),
         min([_MOST_TOKENS, *(int(n) for n in limits if isinstance(n, int | float) and n > 0)]),
         bool(reading.get("do_lower_case")),
     )
 
 
 def _pooling(folder: Path, family: str) -> str:
-    modules = _json(folder / "modules.json")
-    kinds = {str(one.get("type", "")).rpartition(".")[2] for one in modules or ()}
+    modules = _json(folder / "modules.json")  # a list
+    kinds = {str(one.get("type", "")).rpartition(".")[2] for one in modules}
     if not kinds <= _RUN_BY_US:
         return ""
-    pooling = _table(folder / "1_Pooling" / "config.json")
+    pooling = _json(folder / "1_Pooling" / "config.json")
     if not pooling:
         return _of_family(family, "pooling") or "mean"
     old = [mode for name, mode in _known()["old_poolings"].items() if pooling.get(name)]
@@ -125,18 +124,10 @@ def _of_family(name: str, what: str) -> str:
 
 
 @cache
-def _known() -> Mapping[str, Any]:
-    return _table(Path(__file__).with_name("families.json"))
-
-
-def _table(path: Path) -> Mapping[str, Any]:
-    content = _json(path)
-    return content if isinstance(content, dict) else {}
+def _known() -> Any:
+    return _json(Path(__file__).with_name("families.json"))
 
 
 def _json(path: Path) -> Any:
-    """None where there is no such file."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
+    """A table, empty where there is no such file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -1,4 +1,1 @@
-"""An embedding service at an address, for programs that no host application brings one.
-
-Entry: ``EmbeddingService``.
-"""
+"""An embedding service at an address, for programs that no host application brings one."""
