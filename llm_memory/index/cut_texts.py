@@ -93,7 +93,7 @@ class CutTexts:
     def get(self, kind: str, keys: Iterable[TextKey]) -> dict[TextKey, Tokens]:
         """Those of ``kind``, which names what cut them."""
         found: dict[TextKey, Tokens] = {}
-        with suppress(*_MISSES):
+        with suppress(*_MISSES, ValueError):  # or damaged
             rows = self._file.rows(_FIND, (json.dumps([*keys]), kind))
             for place, content_hash, tokens in cooperative(rows):
                 text, context = json.loads(tokens)
@@ -106,10 +106,10 @@ class CutTexts:
         with suppress(*_MISSES):
             self._file.write("INSERT OR REPLACE INTO cut VALUES (?, ?, ?, ?)", rows)
 
-    def forget(self, place: str, hashes: Collection[str]) -> None:
+    def forget(self, keys: Collection[TextKey]) -> None:
         """They are no memory's words any more."""
         with suppress(*_MISSES):
-            self._file.write(_FORGET, [(place, content_hash) for content_hash in hashes])
+            self._file.write(_FORGET, [*keys])
 
     def keep_only(self, living: Collection[TextKey]) -> None:
         """Leave no byte of any other on the disk; where that cannot be, nothing at all. ``living``

@@ -1,17 +1,18 @@
 """Keeps an index in memory equal to what lives, behind the bot, whatever becomes of it.
 
 What is new or changed ``waits``, and what is gone ``leaves``, until a batch of it was derived (cut
-into words, embedded) and put into the index, or taken out. At its start an index is compared with
-all that lives; from then on it is told.
+into words, embedded) and put into the index, or taken out. An index that was opened is compared
+with all that lives; from then on it is told.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain, islice
 from typing import ClassVar, Final
 
@@ -30,12 +31,12 @@ _CALL_SECONDS: Final = 60.0
 """Of one call to a disk, a server or a program: then the owner is told that it hangs."""
 _CLOSING_SECONDS: Final = 10.0
 _SEARCHES: Final = 3
-_OFTEN: Final = 3.0
-"""Faults with nothing that went well between them, after which the owner is told."""
-_SLOWLY: Final = 0.15
-"""How much of a fault a slow answer is: the machine may be busy for a moment."""
+_OFTEN: Final = 20
+"""The owner is told of faults that weigh so much, with nothing that went well between them: the
+third one, a call that hangs, or many slow answers, for a machine may be busy for a moment."""
+_FAULT: Final = 7
 _LEAVING: Final = 1000
-OPENING, WRITING, ASKING, EMBEDDING = "opening", "writing", "asking", "embedding"
+FOLLOWING, ASKING, EMBEDDING = "following", "asking", "embedding"
 type Fault = IndexUnavailable | EmbeddingFailed
 
 
@@ -68,13 +69,16 @@ class Follower[D](ABC):
         self._leaving: dict[Key, Passage | None] = {}
         self._parked: dict[Key, Passage] = {}
         self._living = 0
-        self._faults: dict[tuple[str, str], float] = {}
+        self._faults: Counter[tuple[str, str]] = Counter()
         self._fault: Fault | None = None
-        self._doubtful = False
+        self._doubt: object | None = None
         self._changed = asyncio.Event()
         self._writing = asyncio.Lock()
-        self._work, self._asks = Calls(), ThreadPoolExecutor(_SEARCHES, "scoped-memory-ask")
+        self._calls = Calls()
+        self._asks = ThreadPoolExecutor(_SEARCHES, "scoped-memory-ask")
         self.state: IndexState = "waiting"
+        self.label = ""
+        """What the owner calls it."""
         for source in passages.sources:
             source.follow_with(self)
 
@@ -105,14 +109,6 @@ class Follower[D](ABC):
         """Take out ``keys``, and keep nothing of ``passages``. Raises IndexUnavailable: it is tried
         again."""
 
-    async def _idle(self) -> None:  # noqa: B027  (most have nothing to do)
-        """It holds all that lives."""
-
-    @property
-    def label(self) -> str:
-        """What the owner calls it."""
-        return ""
-
     @property
     def backlog(self) -> int:
         """How many are acknowledged, but not in the index yet."""
@@ -126,7 +122,7 @@ class Follower[D](ABC):
     @property
     def in_step(self) -> bool:
         """Whether it holds just what lives, but for what cannot be derived: ``backlog``."""
-        busy = self._waiting or self._leaving or self._doubtful or self._faults
+        busy = self._waiting or self._leaving or self._doubt or self._faults
         return self.state == "ready" and not busy
 
     def lacks(self, key: Key) -> bool:
@@ -154,41 +150,52 @@ class Follower[D](ABC):
 
     def recheck(self) -> None:
         """Compare with what lives soon: much of it was read only now."""
-        self._doubtful = True
-        self._changed.set()
-
-    def _hand_over(self, fault: Fault) -> None:
-        """A question met what only the task can mend."""
-        self._fault = fault
+        self._doubt = object()
         self._changed.set()
 
     async def follow(self) -> None:
-        """Open, compare, then follow until cancelled. Faults are retried."""
+        """Open, compare, then take in and out, until cancelled. Faults are retried."""
+        self.state = "waiting"
         failures = 0
-        try:
-            while True:
-                fault, self._fault = self._fault, None
-                try:
-                    await self._open(fault)
-                    await self._compare()
-                    self.state = "building"
-                    self._went_well(OPENING)
-                    failures = 0
-                    await self._keep_up()
-                except (IndexUnavailable, EmbeddingFailed) as error:
-                    logger.debug("an index cannot be used for now: {}", error)
+        while True:
+            self._changed.clear()
+            try:
+                await self._step()
+                failures = 0
+                self._went_well(FOLLOWING)
+            except (IndexUnavailable, EmbeddingFailed) as error:
+                logger.debug("an index cannot be followed for now: {}", error)
+                if self.state not in ("building", "ready") or error.code in self.anew:
                     self.state = "waiting" if isinstance(error, EmbeddingFailed) else "off"
-                    self._went_wrong(OPENING, error)
-                    await asyncio.sleep(self._pace.retry(failures))
-                    failures += 1
-        except Exception:
-            self.state = "off"  # nothing follows what lives now
-            raise
+                self._went_wrong(FOLLOWING, error)
+                await asyncio.sleep(self._pace.retry(failures))
+                failures += 1
+
+    async def _step(self) -> None:
+        if self._fault is not None or self.state not in ("building", "ready"):
+            fault, self._fault = self._fault, None
+            self.state = "waiting"
+            await self._open(fault)
+            self._doubt, self.state = object(), "building"
+        if self._doubt:
+            await self._compare()
+        if 2 * len(self._waiting) <= self._living:
+            self.state = "ready"
+        if self._leaving:
+            await self._take_out(dict(islice(self._leaving.items(), _LEAVING)))
+        elif self._waiting:
+            await self._take_in(dict(islice(self._waiting.items(), self._batch)))
+            await asyncio.sleep(self._pace.pause_seconds)
+        else:
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """It holds all that lives."""
+        await self._changed.wait()
 
     async def _compare(self) -> None:
         """Put on the list whatever differs between what lives and the index."""
-        self._doubtful = True
-        self._changed.clear()
+        doubt = self._doubt
         self._parked.clear()
         held = await self._do(self._hashes)
         living = list(self._passages.all())  # a copy: others write while we pause
@@ -200,7 +207,7 @@ class Follower[D](ABC):
         async for passage in unhurried(new):
             if self._passages.get(key_of(passage)) is passage:
                 self._waiting.setdefault(key_of(passage), passage)
-        self._doubtful = False
+        self._doubt = None if self._doubt is doubt else self._doubt
 
     def _differences(
         self, living: Sequence[Passage], held: dict[Key, str]
@@ -209,55 +216,22 @@ class Follower[D](ABC):
         in ``held`` what does not live. Blocks."""
         stale, new = set[Key](), list[Passage]()
         for passage in cooperative(living):
-            key = key_of(passage)
-            known = held.pop(key, None)
+            known = held.pop(key_of(passage), None)
             if known is None or known != self._hash(passage):
                 new.append(passage)
-                stale |= {key} if known else set()
+                stale |= {key_of(passage)} if known else set()
         return stale, new
 
-    async def _keep_up(self) -> None:
-        failures = 0
-        while True:
-            self._changed.clear()
-            if self._fault is not None:
-                raise self._fault
-            if self._doubtful:
-                await self._compare()
-            if self.state == "building" and 2 * len(self._waiting) <= self._living:
-                self.state = "ready"
-            if not (self._waiting or self._leaving):
-                await self._idle()
-                await self._changed.wait()
-                continue
-            began = time.monotonic()
-            try:
-                await self._write()
-            except (IndexUnavailable, EmbeddingFailed) as error:
-                if error.code in self.anew:
-                    raise
-                self._went_wrong(WRITING, error)
-                await asyncio.sleep(self._pace.retry(failures))
-                failures += 1
-            else:
-                failures = 0
-                self._went_well(WRITING)
-                # Thousands at once: half of the time is for the bot.
-                await asyncio.sleep(min(time.monotonic() - began, self._pace.pause_seconds))
+    async def _take_out(self, leaving: Mapping[Key, Passage | None]) -> None:
+        async with self._writing:
+            # What lives and does not wait is in the index as it is now.
+            gone = [key for key in leaving if self.lacks(key) or self._passages.get(key) is None]
+            await self._drop(gone, [passage for passage in leaving.values() if passage])
+            for key, former in leaving.items():
+                if self._leaving[key] is former:
+                    del self._leaving[key]
 
-    async def _write(self) -> None:
-        """A batch: what leaves before what comes, so that nothing old answers meanwhile."""
-        if self._leaving:
-            leaving = dict(islice(self._leaving.items(), _LEAVING))
-            async with self._writing:
-                # What lives and does not wait is in the index as it is now.
-                gone = [k for k in leaving if k in self._waiting or self._passages.get(k) is None]
-                await self._drop(gone, [passage for passage in leaving.values() if passage])
-                for key, former in leaving.items():
-                    if self._leaving[key] is former:
-                        del self._leaving[key]
-            return
-        entries = dict(islice(self._waiting.items(), self._batch))
+    async def _take_in(self, entries: Mapping[Key, Passage]) -> None:
         derived = dict(zip(entries, await self._derive([*entries.values()]), strict=True))
         async with self._writing:
             current = {k: row for k, row in derived.items() if self._waiting.get(k) is entries[k]}
@@ -277,28 +251,30 @@ class Follower[D](ABC):
 
     async def _do[**P, T](self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One call of the owner's, in a thread. Raises IndexUnavailable, also where it hangs."""
-        return await self._work.run(_CALL_SECONDS, call, *args, **kwargs)
+        return await self._calls.run(_CALL_SECONDS, call, *args, **kwargs)
 
     def _went_wrong(self, doing: str, error: Fault) -> None:
+        if doing != FOLLOWING and error.code in self.anew:  # only the task can mend it
+            self._fault = error
+            self._changed.set()
         kind = "embedder" if isinstance(error, EmbeddingFailed) else error.code
-        code, weight = self.codes.get(kind, self.codes[""]), 1.0
+        code, weight = self.codes.get(kind, self.codes[""]), _FAULT
         if error.code == SLOW:
-            weight = _SLOWLY if doing == ASKING else _OFTEN
-        faults = self._faults[doing, code] = self._faults.get((doing, code), 0.0) + weight
-        if faults >= _OFTEN:
+            weight = 1 if doing == ASKING else _OFTEN
+        self._faults[doing, code] += weight
+        if self._faults[doing, code] >= _OFTEN:
             params = {"cause": error.code, "detail": str(error), "embedder": self.label}
             self._notices.post(Notice(code, params=params))
 
     def _went_well(self, doing: str) -> None:
-        self._faults = {which: n for which, n in self._faults.items() if which[0] != doing}
-        for code in {*self.codes.values()}.difference(code for _, code in self._faults):
-            self._notices.clear(code)
+        for code in self.codes.values():
+            del self._faults[doing, code]
+            if not any(code == other for _, other in self._faults):
+                self._notices.clear(code)
 
     async def close(self) -> None:
         """Give back what it holds, in time; what hangs is left to itself. ``follow`` has ended."""
         self.state = "off"
         self._asks.shutdown(wait=False, cancel_futures=True)
-        try:
+        with suppress(IndexUnavailable):
             await Calls().run(_CLOSING_SECONDS, self._close)
-        except IndexUnavailable as error:
-            logger.debug("closing an index failed: {}", error)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import ClassVar, Final
 
 from ..catalogue.catalogue import key_of
 from ..catalogue.rules.passage_text import asks_text, embedded_passage
 from ..errors import EmbeddingFailed, IndexUnavailable
-from ..log import logger
-from ..models.passages import Key, Passage, place_name
+from ..models.passages import Key, Passage
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.status import Notice
@@ -24,7 +24,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
 from .calls import BUSY, within
 from .embedding.failures import OF_THE_TEXT
-from .embedding.ports import Embedder, Fingerprint, Vector
+from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .follower import ASKING, EMBEDDING, Fault, Follower
 from .passages import Passages
 from .ports import BROKEN, PAGE, IndexRecord, Neighbours, Page, VectorStore
@@ -32,7 +32,7 @@ from .rules.common_part import apart_from
 from .vectors import VectorArrays
 
 WORDS_ALONE: Final = "lexical"
-"""The label where there is no embedder: what the setting calls it."""
+"""The label and the state where there is no embedder: what the setting calls it."""
 MOST_BYTES: Final = 256 << 20
 CHANGED: Final = "model_changed"
 _TOO_MANY: Final = "too_many"
@@ -44,8 +44,6 @@ _RECENT: Final = 256
 """Texts whose vectors are kept for a moment: a draft is compared first, then stored."""
 _NO_DIRECTION: Final = 1e-3
 """The length of a sum of vectors that says nothing."""
-type _Text = tuple[str, str]
-"""A place, and the hash of a text that was said there."""
 
 
 class Semantic(Follower[tuple[IndexRecord, Vector]]):
@@ -61,7 +59,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         "rebuilt": "index_rebuilt",
         "embedder": "embedder_failing",
     }
-    anew = frozenset({CHANGED, _TOO_MANY})
+    anew = frozenset({CHANGED, _TOO_MANY, BROKEN})
 
     def __init__(
         self,
@@ -74,26 +72,20 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         super().__init__(passages, notices, pace, batch=pace.batch, close=store.close)
         self._store = store
         self._arrays = VectorArrays()
-        self._stored: dict[Key, str] | None = None
-        """The hashes of what the store alone holds, where it is too much for arrays."""
+        self._held: dict[Key, str] = {}
+        self._asks_store = False
+        """What is held is too much for arrays."""
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._prepared = asyncio.Event()
-        self._recent: OrderedDict[_Text, Vector] = OrderedDict()
+        self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rewritten: deque[float] = deque(maxlen=_REWRITES)
         self.most_bytes = MOST_BYTES
 
     @property
-    def label(self) -> str:
-        """The embedder's name for the status, empty while none is chosen."""
-        if self._embedder is None:
-            return WORDS_ALONE if self.words_alone else ""
-        return self._embedder.label
-
-    @property
     def words_alone(self) -> bool:
         """Whether it was decided to do without vectors."""
-        return self.state == "lexical"
+        return self.state == WORDS_ALONE
 
     async def prepared(self, known: Fingerprint | None = None) -> Fingerprint:
         """Wait for the space that vectors lie in, if it is another than the one ``known``."""
@@ -107,80 +99,85 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             super().enqueue(passage)
 
     async def run(self, embedder: Embedder | None) -> None:
-        """Follow what lives by an embedder until cancelled; None: do without vectors."""
+        """Follow what lives by an embedder until cancelled; None: do without vectors. What an
+        earlier model left waits for its return then, until something of it is forgotten or edited:
+        it goes as a whole, for nobody looks into it."""
         self._embedder, self._fingerprint = embedder, None
         self._recent.clear()
-        self.state = "waiting"
-        if embedder is None:
-            await self._do_without()
-        else:
+        if embedder is not None:
+            self.label = embedder.label
             await self.follow()
-
-    async def _do_without(self) -> None:
-        """What an earlier model left waits for its return, until something of it is forgotten: it
-        goes as a whole then, for nobody looks into it."""
-        self.state = "lexical"
-        self._arrays, self._stored = VectorArrays(), None
+        self.label = self.state = WORDS_ALONE
+        self._forget()
         self._waiting.clear()
         self._parked.clear()
-        failures = 0
         while True:
             self._changed.clear()
-            if not self._leaving:
-                await self._changed.wait()
-                continue
             try:
-                await self._do(self._store.drop, None)
-            except IndexUnavailable as error:
-                logger.warning("old_vectors_kept", error=error)
-                await asyncio.sleep(self._pace.retry(failures))
-                failures += 1
-            else:
-                self._leaving.clear()
+                if self._leaving:
+                    await self._do(self._store.drop, None)
+                    self._leaving.clear()
+                await self._changed.wait()
+            except IndexUnavailable:
+                await asyncio.sleep(self._pace.retry(sys.maxsize))
 
     async def _open(self, fault: Fault | None) -> None:
         assert self._embedder is not None  # noqa: S101  (else nothing is followed)
         fingerprint = await self._embedder.prepare()
         if fingerprint != self._fingerprint:  # no vector of another model answers
-            self._fingerprint, self._arrays, self._stored = fingerprint, VectorArrays(), None
+            self._fingerprint = fingerprint
+            self._forget()
         self._prepared.set()
         self._prepared = asyncio.Event()
+        if fault is not None and fault.code == BROKEN:
+            await self._begin_anew(fault)
+        else:
+            await self._keep(self._load)
+
+    def _forget(self) -> None:
+        """Fresh arrays: what is still under way for another model goes into the old ones."""
+        self._arrays, self._held, self._asks_store = VectorArrays(), {}, False
+
+    async def _load(self) -> None:
+        self._forget()
+        pages = self._pages()
+        while page := await self._do(lambda: next(pages, None)):
+            records, rows = page
+            self._asks_store = rows is None
+            await self._hold(records, rows)
+
+    async def _hold(self, records: Sequence[IndexRecord], rows: Vectors | None) -> None:
+        if rows is not None and not self._asks_store:
+            await self._do(self._arrays.put, records, rows)
+        self._held.update((record.key, record.content_hash) for record in records)
+
+    def _pages(self, most: int | None = None) -> Iterator[Page]:
+        """What the store holds. Blocks."""
+        assert self._fingerprint is not None  # noqa: S101  (the embedder was prepared)
+        return self._store.load(
+            self._fingerprint,
+            self.most_bytes // (4 * self._fingerprint.dim) if most is None else most,
+        )
+
+    async def _keep(self, call: Callable[[], Awaitable[None]]) -> None:
+        """What the store is told: one that is broken is begun anew, with all that is held."""
         try:
-            if isinstance(fault, IndexUnavailable):
-                raise fault
-            await self._load()
+            await call()
         except IndexUnavailable as error:
             if error.code != BROKEN:
                 raise
             await self._begin_anew(error)
 
-    async def _load(self) -> None:
-        """Fresh arrays: what is still under way for another model goes into the old ones."""
-        arrays, stored, pages = VectorArrays(), dict[Key, str](), self._pages()
-
-        def take_page() -> bool:
-            for records, rows in pages:
-                if rows is None:
-                    stored.update((record.key, record.content_hash) for record in records)
-                else:
-                    arrays.put(records, rows)
-                return True
-            return False
-
-        while await self._do(take_page):
-            pass
-        self._arrays, self._stored = arrays, stored or None
-
-    async def _begin_anew(self, broken: IndexUnavailable) -> None:
+    async def _begin_anew(self, broken: Fault) -> None:
         """A store that is of no use as it lies is written anew from what is in memory; the rest is
         embedded again. Raises IndexUnavailable."""
         now = asyncio.get_running_loop().time()
         if len(self._rewritten) == _REWRITES and now - self._rewritten[0] < _REWRITES_SECONDS:
-            raise broken
+            raise IndexUnavailable(str(broken))
         self._rewritten.append(now)
-        self._notices.post(Notice("index_rebuilt", params={"cause": str(broken)}))
-        if self._stored is not None:
-            self._stored = None
+        self._notices.post(Notice("index_rebuilt"))
+        if self._asks_store:
+            self._forget()
             self.recheck()
         await self._write_anew(self._arrays.pages(PAGE))
 
@@ -190,18 +187,10 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         await self._do(self._store.drop, None)
         await self._do(lambda: list(self._pages()))
         while page := await self._do(lambda: next(held, None)):
-            records, rows = page
-            assert rows is not None  # noqa: S101
-            await self._do(self._store.write, records, rows)
-
-    def _pages(self, most: int | None = None) -> Iterator[Page]:
-        """What the store holds. Blocks."""
-        assert self._fingerprint is not None  # noqa: S101  (the embedder was prepared)
-        least = self.most_bytes // (4 * self._fingerprint.dim)
-        return self._store.load(self._fingerprint, least if most is None else most)
+            await self._do(self._store.write, *page)
 
     def _hashes(self) -> dict[Key, str]:
-        return self._arrays.hashes() if self._stored is None else self._stored.copy()
+        return self._held.copy()
 
     def _hash(self, passage: Passage) -> str:
         return content_hash(f"{embedded_passage(passage)}\n{asks_text(passage)}")
@@ -213,10 +202,10 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         Questions that the embedder cannot take are left out."""
         import numpy as np
 
-        known = await self._embedded(passages)
+        known = await self._embedded([*map(embedded_passage, passages), *map(asks_text, passages)])
         rows: list[tuple[IndexRecord, Vector] | None] = []
         for passage in passages:
-            row, asks = known.get(_said(passage)), known.get(_asked(passage))
+            row, asks = known.get(embedded_passage(passage)), known.get(asks_text(passage))
             record = IndexRecord(key_of(passage), self._hash(passage))
             if row is not None and asks is not None:
                 length = np.linalg.norm(joined := row + asks)
@@ -225,54 +214,36 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             rows.append(None if row is None else (record, row))
         return rows
 
-    async def _embedded(self, passages: Iterable[Passage]) -> dict[_Text, Vector]:
-        """Of texts and questions, those that can be embedded. Raises EmbeddingFailed."""
+    async def _embedded(self, texts: Iterable[str]) -> dict[str, Vector]:
+        """Those that can be embedded. Raises EmbeddingFailed."""
         assert self._embedder is not None  # noqa: S101
-        texts = {_said(passage): embedded_passage(passage) for passage in passages}
-        texts |= {_asked(passage): asks for passage in passages if (asks := asks_text(passage))}
-        known = {text: self._recent[text] for text in texts if text in self._recent}
-        missing = {text: words for text, words in texts.items() if text not in known}
+        named = {content_hash(text): text for text in texts if text}
+        missing = [one for one in named if one not in self._recent]
         if missing:
-            rows = await self._embedder.embed_documents(list(missing.values()))
-            fresh = zip(missing, rows, strict=True)
-            self._recent |= (new := {text: row for text, row in fresh if row is not None})
-            while len(self._recent) > _RECENT:
-                self._recent.popitem(last=False)
-            known |= new
+            rows = await self._embedder.embed_documents([named[one] for one in missing])
+            new = zip(missing, rows, strict=True)
+            self._recent |= {one: row for one, row in new if row is not None}
+        known = {text: self._recent[one] for one, text in named.items() if one in self._recent}
+        while len(self._recent) > _RECENT:
+            self._recent.popitem(last=False)
         return known
 
     async def _put(self, rows: Sequence[tuple[IndexRecord, Vector]]) -> None:
         import numpy as np
 
         records, vectors = [record for record, _ in rows], np.stack([row for _, row in rows])
-        if self._stored is None:
-            await self._do(self._arrays.put, records, vectors)
-        await self._keep(lambda: self._store.write(records, vectors))
-        if self._stored is not None:
-            self._stored.update((record.key, record.content_hash) for record in records)
-        elif self._arrays.nbytes > self.most_bytes:
+        await self._hold(records, vectors)
+        await self._keep(partial(self._do, self._store.write, records, vectors))
+        if self._arrays.nbytes > self.most_bytes:
             raise IndexUnavailable("too many vectors for memory", code=_TOO_MANY)
 
     async def _drop(self, keys: Sequence[Key], passages: Sequence[Passage]) -> None:
-        for passage in passages:
-            self._recent.pop(_said(passage), None)
-            self._recent.pop(_asked(passage), None)
         await self._do(self._arrays.drop, keys)
-        await self._keep(lambda: self._store.drop(keys))
-        stored = self._stored or {}
+        await self._keep(partial(self._do, self._store.drop, keys))
         for key in keys:
-            stored.pop(key, None)
+            self._held.pop(key, None)
 
-    async def _keep(self, call: Callable[[], None]) -> None:
-        """What the store is told: one that is broken is begun anew, with all that is held."""
-        try:
-            await self._do(call)
-        except IndexUnavailable as error:
-            if error.code != BROKEN:
-                raise
-            await self._begin_anew(error)
-
-    def _check(self) -> Embedder:
+    def _ready(self) -> Embedder:
         if self.state != "ready" or self._embedder is None:
             raise IndexUnavailable(f"index is {self.state}", code=_NOT_READY)
         return self._embedder
@@ -284,14 +255,12 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             IndexUnavailable: the index is not ready, so that the vector would be of no use.
             EmbeddingFailed: none for this text now.
         """
-        embedder, space = self._check(), self._fingerprint
+        embedder, space = self._ready(), self._fingerprint
         try:
             vector = await embedder.embed_query(text)
         except EmbeddingFailed as error:
             if error.code not in OF_THE_TEXT:  # the model is well, and words find this one
                 self._went_wrong(EMBEDDING, error)
-            if error.code == CHANGED:
-                self._hand_over(error)
             raise
         self._went_well(EMBEDDING)
         if self._fingerprint is not space:
@@ -308,35 +277,35 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
 
     async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The visible neighbours of a vector. Raises IndexUnavailable."""
-        self._check()
-        ask = self._arrays.nearest if self._stored is None else self._store.query
+        self._ready()
+        ask = self._store.query if self._asks_store else self._arrays.nearest
         try:
-            async with within(self._pace.query_seconds):
-                found = await asyncio.get_running_loop().run_in_executor(
-                    self._asks, ask, vector, scope_filter, k
-                )
+            found = await self._ask(partial(ask, vector, scope_filter, k))
         except IndexUnavailable as error:
             self._went_wrong(ASKING, error)
-            if error.code == BROKEN:
-                self._hand_over(error)
             raise
         self._went_well(ASKING)
         return found
 
+    async def _ask[T](self, call: Callable[[], T]) -> T:
+        async with within(self._pace.query_seconds):
+            return await asyncio.get_running_loop().run_in_executor(self._asks, call)
+
     async def vectors(self, passages: Sequence[Passage]) -> list[Vector]:
         """Of what is stored, or about to be: what the texts alone say. Raises IndexUnavailable,
         EmbeddingFailed."""
-        self._check()
+        self._ready()
         held = [key for passage in passages if not self.lacks(key := key_of(passage))]
-        async with within(self._pace.query_seconds):
-            known = await asyncio.get_running_loop().run_in_executor(
-                self._asks, self._arrays.plain, held
-            )
-        fresh = await self._embedded([one for one in passages if key_of(one) not in known])
-        rows = [known.get(key_of(one), fresh.get(_said(one))) for one in passages]
-        if any(row is None for row in rows):
-            raise EmbeddingFailed("no_vector: a text that has none")
-        return [row for row in rows if row is not None]
+        known = await self._ask(partial(self._arrays.plain, held))
+        texts = {
+            key: embedded_passage(one) for one in passages if (key := key_of(one)) not in known
+        }
+        fresh = await self._embedded(texts.values())
+        try:
+            known |= {key: fresh[text] for key, text in texts.items()}
+        except KeyError as error:
+            raise EmbeddingFailed("no_vector: a text that has none") from error
+        return [known[key_of(one)] for one in passages]
 
     async def clear_traces(self) -> None:
         """Write the store anew: a record that was deleted leaves its id and its vector in its files
@@ -347,9 +316,9 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         if self.leaving or self.state != "ready":
             raise IndexUnavailable(f"index is {self.state}", code=BUSY)
         async with self._writing:
-            pages = self._arrays.pages(PAGE)
-            if self._stored is not None:  # for a moment all of it is in memory
-                pages = iter(await self._do(lambda: list(self._pages(sys.maxsize))))
+            pages: Iterable[Page] = self._arrays.pages(PAGE)
+            if self._asks_store:  # for a moment all of it is in memory
+                pages = await self._do(lambda: list(self._pages(sys.maxsize)))
             await self._write_anew(pages)
 
     async def close(self) -> None:
@@ -357,11 +326,3 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         await super().close()
         if self._embedder is not None:
             await self._embedder.close()
-
-
-def _said(passage: Passage) -> _Text:
-    return place_name(passage), content_hash(embedded_passage(passage))
-
-
-def _asked(passage: Passage) -> _Text:
-    return place_name(passage), content_hash(asks_text(passage))

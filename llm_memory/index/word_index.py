@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import ClassVar, Final
@@ -18,13 +17,13 @@ from ..runtime.cooperative import cooperative
 from ..runtime.notice_board import NoticeBoard
 from ..text.tokenizer import Tokenizer
 from .calls import BUSY, within
-from .cut_texts import CutTexts, TextKey, Tokens, cut
+from .cut_texts import CutTexts, Tokens, cut, text_key
 from .follower import ASKING, Fault, Follower
 from .passages import Passages
 from .records import WordMatches, WordQuery, WordRecord, word_record
 from .words import Words
 
-_BATCH: Final = 500
+_BATCH: Final = 1000
 _TAKEN_IN: Final = 100
 """Passages that wait and take part in a search: each is cut into words first, which takes a third
 of a millisecond."""
@@ -60,7 +59,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         try:
             async with within(self._pace.query_seconds):
                 if self._waiting:
-                    await asyncio.shield(asyncio.ensure_future(self._take_in()))
+                    await asyncio.shield(asyncio.ensure_future(self._take_newest()))
                 found = await asyncio.get_running_loop().run_in_executor(self._asks, search)
         except IndexUnavailable as error:
             self._went_wrong(ASKING, error)
@@ -68,19 +67,29 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         self._went_well(ASKING)
         return found
 
-    async def _take_in(self) -> None:
+    async def _take_newest(self) -> None:
         """Waits for no disk. They are cut anew at the next start."""
         async with self._writing:
             newest = dict(islice(reversed(self._waiting.items()), _TAKEN_IN))
-            passages = [*newest.values()]
-            await asyncio.get_running_loop().run_in_executor(
-                self._asks, lambda: self._words.put(cut(passages, self._tokenizer, None))
-            )
+            rows = partial(cut, [*newest.values()], self._tokenizer, None)
+            put = self._words.put
+            await asyncio.get_running_loop().run_in_executor(self._asks, lambda: put(rows()))
             for key, passage in newest.items():
                 self._written(key, passage)
 
     async def _open(self, fault: Fault | None) -> None:
         await self._do(self._cut_texts.open)
+
+    async def _rest(self) -> None:
+        """Forgets, once, the words of what changed while nothing followed."""
+        if self._passages.are_whole and not self._is_tidy:
+            self._is_tidy = True
+            await self._do(self._forget_others)
+        await super()._rest()
+
+    def _forget_others(self) -> None:
+        held = cooperative(self._words.hashes().items())
+        self._cut_texts.keep_only({(key.scope, content_hash) for key, content_hash in held})
 
     def _hashes(self) -> dict[Key, str]:
         return self._words.hashes()
@@ -89,13 +98,14 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         return word_record(passage).content_hash
 
     async def _derive(self, passages: Sequence[Passage]) -> Sequence[tuple[WordRecord, Tokens]]:
-        unread = [one for one in passages if self._passages.is_unread(one)]
-        kept = [one for one in passages if not self._passages.is_unread(one)]
+        """What is not read yet is on disk in its queue alone."""
+        unread = {key_of(one) for one in passages if self._passages.is_unread(one)}
+        kept = [one for one in passages if key_of(one) not in unread]
         rows = await self._do(cut, kept, self._tokenizer, self._cut_texts)
-        # What is not read yet is on disk in its queue alone.
-        rows += await self._do(cut, unread, self._tokenizer, None)
-        cut_now = {record.key: (record, tokens) for record, tokens in rows}
-        return [cut_now[key_of(one)] for one in passages]
+        others = [one for one in passages if key_of(one) in unread]
+        rows += await self._do(cut, others, self._tokenizer, None)
+        found = {row[0].key: row for row in rows}
+        return [found[key_of(one)] for one in passages]
 
     async def _put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         await self._do(self._words.put, rows)
@@ -105,19 +115,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         await self._do(self._forget, passages)
 
     def _forget(self, passages: Sequence[Passage]) -> None:
-        for place, content_hash in map(_text_key, cooperative(passages)):
-            self._cut_texts.forget(place, [content_hash])
-
-    async def _idle(self) -> None:
-        """Forget, once, the words of what was changed while nothing followed."""
-        if self._passages.are_whole and not self._is_tidy:
-            self._is_tidy = True
-            with suppress(IndexUnavailable):
-                await self._do(self._forget_others)
-
-    def _forget_others(self) -> None:
-        held = cooperative(self._words.hashes().items())
-        self._cut_texts.keep_only({(key.scope, content_hash) for key, content_hash in held})
+        self._cut_texts.forget({text_key(word_record(one)) for one in cooperative(passages)})
 
     async def clear_traces(self) -> None:
         """Leave nothing on disk but the words of what lives. Raises IndexUnavailable: some may be
@@ -125,8 +123,3 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         if self.leaving:
             raise IndexUnavailable(f"{self.leaving} to be forgotten", code=BUSY)
         await self._do(self._forget_others)
-
-
-def _text_key(passage: Passage) -> TextKey:
-    record = word_record(passage)
-    return record.key.scope, record.content_hash

@@ -59,9 +59,9 @@ def calls(text: str) -> Iterator[tuple[ast.Call, str]]:
 def ails() -> set[str]:
     """What the index, and what it is made of, may report."""
     found = re.findall(r'code(?:: str)? ?= ?"([a-z_]+)"', text := source("llm_memory/index"))
-    named = "busy|garbage|partial|crashed|died|faulty|hangs|slow|stuck|foreign_collection|fault"
-    constant = rf'^[A-Z]+: Final = "({named}|missing|server_[a-z]+)"$'
-    return {*found, *re.findall(constant, text, re.MULTILINE), "full", "missing"}
+    constant = r'^_?[A-Z_]+: Final = "(busy|slow|not_ready|broken|closed|server|no_child)"$'
+    outside = {"fault", "full", "missing", "in_use", "unreadable"}  # what Chroma's program tells
+    return {*found, *re.findall(constant, text, re.MULTILINE), *outside}
 
 
 def file_reasons() -> set[str]:

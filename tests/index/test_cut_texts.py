@@ -129,7 +129,7 @@ def test_a_broken_file_is_begun_anew(path: Path, harm: bytes) -> None:
 
 def by_forgetting(cache: CutTexts) -> None:
     place, content_hash = row_of(ONE)
-    cache.forget(place, [content_hash])
+    cache.forget({(place, content_hash)})
 
 
 @pytest.mark.parametrize("is_forgotten", [True, False])

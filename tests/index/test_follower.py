@@ -380,7 +380,7 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
     house.load(stored(1), stored(2, EDITED))
     async with house.following(embedder):
         await house.settled()
-        await until_true(lambda: most is None or house.vectors._stored is not None)
+        await until_true(lambda: most is None or house.vectors._asks_store)
         house.living.drop(stored(2, EDITED))
         await house.settled()
         calls, house.store.told = embedder.calls, []
