@@ -117,8 +117,8 @@ def digest(file: BufferedIOBase) -> bytes:
     greatest = np.zeros(len(known), dtype=np.int32)
     np.maximum.at(greatest, places, np.concatenate(values).astype(np.int32))
     tops = (known >> np.uint64(_TOP)).searchsorted(np.arange((1 << 64 - _TOP) + 1))
-    tables = (known, tops.astype(np.uint32), greatest)
-    return _HEAD.pack(sum(counts), len(known)) + b"".join(table.tobytes() for table in tables)
+    head, starting = _HEAD.pack(sum(counts), len(known)), tops.astype(np.uint32)
+    return b"".join([head, known.tobytes(), starting.tobytes(), greatest.tobytes()])
 
 
 def load_words(file: BufferedIOBase, cache: Path | None) -> WordCounts:

@@ -15,6 +15,7 @@ _IRREGULAR = {
     form: stem for stem, *forms in map(str.split, lines_of("irregular")) for form in forms
 }
 
+_END = re.compile(r"(?<=...)(?:(?<!e)e|(?<![aeiouy])(?P<y>y))$")
 _PLURAL = re.compile(r"(?:(?<=..)(?P<y>ies)|(?<=ss|sh|ch|zz)es|(?<=x)es|(?<=...)(?<![sui])s)$")
 
 
@@ -51,8 +52,4 @@ def _undoubled(base: str) -> str:
 
 def _final(word: str) -> str:
     """``bake`` and ``baking``, ``allergy`` and ``allergies``, meet in one key."""
-    if len(word) > 3 and word.endswith("e") and not word.endswith("ee"):
-        return word[:-1]
-    if len(word) > 3 and word.endswith("y") and word[-2] not in _VOWELS:
-        return word[:-1] + "i"
-    return word
+    return _END.sub(lambda ending: "i" if ending["y"] else "", word)

@@ -45,8 +45,8 @@ def han_number(text: str) -> int | None:
     count, more = han_number(before or "一"), han_number(rest or "零")
     if count is None or more is None or more >= size:
         return None
-    is_short = rest == behind and rest in _HAN_VALUES
-    return (count or 1) * size + more * (size // 10 if is_short else 1)
+    more *= size // 10 if rest == behind and rest in _HAN_VALUES else 1
+    return (count or 1) * size + more
 
 
 def number(text: str) -> int | None:

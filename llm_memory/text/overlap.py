@@ -25,7 +25,7 @@ def content(text: str) -> frozenset[str]:
     """Returns a text's Han characters and beginnings of words, without the small ones."""
     folded = fold(text)
     wide = {one for one in WIDE.findall(folded) if one not in _SMALL}
-    words = (word for word in _narrow(folded) if word not in _SMALL)
+    words = (word for word in NARROW.findall(WIDE.sub(" ", folded)) if word not in _SMALL)
     return frozenset(wide | {word[:_SHORT_STEM] for word in words})
 
 
@@ -69,7 +69,7 @@ def pieces(query: str) -> dict[str, int]:
     for run in _RUN.findall(folded):
         found.update(dict.fromkeys(run, _SINGLE))
         found.update({run[i : i + 2]: _PAIR for i in range(len(run) - 1)})
-    for word in _narrow(folded):
+    for word in NARROW.findall(WIDE.sub(" ", folded)):
         found[word if word.isdecimal() else word[:_LONG_STEM]] = _PAIR
     return found
 
@@ -87,7 +87,3 @@ def _whole(word: str) -> str:
     after = rf"(?:['’]?s|es)?(?![-'’_]?(?!\d){SPACED}|{SPACED})" if last else ""
     after = r"(?![.,]?\d)" if word[-1:].isdecimal() else after
     return f"{before}{re.escape(word)}{after}"
-
-
-def _narrow(folded: str) -> list[str]:
-    return NARROW.findall(WIDE.sub(" ", folded))

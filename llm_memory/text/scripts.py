@@ -121,9 +121,8 @@ def runs(normalised: str) -> Iterator[Run]:
 def language_of(text: str) -> Language | None:
     """By Han characters against Latin words; None for a text with neither."""
     han, latin = len(HAN.findall(text)), len(_LATIN_WORD.findall(text))
-    if not han and not latin:
-        return None
-    return Language.CHINESE if han >= latin else Language.ENGLISH
+    known = Language.CHINESE if han >= latin else Language.ENGLISH
+    return known if han or latin else None
 
 
 def letters(text: str) -> list[str]:

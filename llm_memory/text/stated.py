@@ -88,8 +88,9 @@ def _parted(clause: str) -> list[tuple[str, Mood]]:
         return [(clause, "stated")]
     if not HAN.search(clause):
         kind = "own_thing" if PATTERNS["whether"].match(clause) else "own"
-        own = PATTERNS[kind].search(clause)
-        return [(clause, "asked"), *([(own[0], "stated")] if own else [])]
+        own: list[tuple[str, Mood]]
+        own = [(one[0], "stated") for one in PATTERNS[kind].finditer(clause)]
+        return [(clause, "asked"), *own[:1]]
     begins = PATTERNS["from_here"].search(clause)
     first = begins.start() if begins else 0
     told: Mood = "stated" if _says("tells", clause[:first]) else "asked"

@@ -23,8 +23,8 @@ def third_person(text: str, who: str) -> str:
     if known or not found or PATTERNS["left"].search(plain):
         return text
     forms = {form for own in found for form, word in own.groupdict().items() if word}
-    rest = PATTERNS["first_person"].sub("", plain)
-    if PATTERNS["any_first_person"].search(rest) or ("i" in forms and forms & {"my", "mine", "me"}):
+    others = PATTERNS["any_first_person"].search(PATTERNS["first_person"].sub("", plain))
+    if others or ("i" in forms and forms & {"my", "mine", "me"}):
         return text
     joined = PATTERNS["and"].search(plain) is not None
     parts, end = [], 0

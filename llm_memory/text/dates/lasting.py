@@ -29,16 +29,15 @@ def end_of(text: str, now: datetime) -> datetime | None:
 
 def _after(said: str, now: datetime) -> datetime | None:
     found = list(TIMES["lasting"].finditer(said))
-    if not found or _is_more(TIMES["lasting"].sub(" ", said)):
+    if not found or TIMES["lasting_beside"].sub("", TIMES["lasting"].sub(" ", said)):
         return None
     hours = 0.0
     for match in found:
         count = match["count"]
         amount = COUNTED_PARTS.get(count) or number(count)
-        amount = float(count) if amount is None else amount
-        hours += (amount + 0.5 * bool(match["half"] or match["more"])) * LASTING_HOURS[
-            match["unit"]
-        ]
+        half = 0.5 * bool(match["half"] or match["more"])
+        many = (float(count) if amount is None else amount) + half
+        hours += many * LASTING_HOURS[match["unit"]]
     return now + timedelta(hours=hours)
 
 
@@ -48,26 +47,23 @@ def _at(said: str, now: datetime) -> datetime | None:
     rest = said[: days[0].first] + said[days[0].last :] if days else said
     clock, until = TIMES["clock"].search(rest), TIMES["until"].search(said) is not None
     begins = [hour for part, hour in _BEGINNINGS.items() if until and TIMES[part].search(said)][-1:]
-    if _is_more(TIMES["clock"].sub(" ", rest, count=1)) or not (days or clock or begins):
+    more = TIMES["lasting_beside"].sub("", TIMES["clock"].sub(" ", rest, count=1))
+    if more or not (days or clock or begins):
         return None
     if days and not (clock or begins):
         begun = until and days[0].start > now.date()
         day = days[0].start if begun else days[0].end + timedelta(days=1)
         return datetime.combine(day, time(), now.tzinfo)
     again = timedelta(days=1)
+    hour = number(clock["hour"]) or 0 if clock else 24
+    late = hour < 12 and TIMES["late"].search(said) is not None
     if clock:
-        hour, minute = number(clock["hour"]) or 0, clock["minute"] or "0"
-        late = TIMES["late"].search(said) is not None and hour < 12
+        minute = clock["minute"] or "0"
         begins = [time(hour % 24, 30 if minute == "半" else number(minute) or 0)]
         either = not late and hour < 12 and TIMES["early"].search(said) is None
         again = timedelta(hours=12) if either else again
     day = days[0].start if days else now.date()
-    end = datetime.combine(day, begins[0], now.tzinfo)
-    end += timedelta(hours=12) if clock and late else timedelta()
+    end = datetime.combine(day, begins[0], now.tzinfo) + timedelta(hours=12 * late)
     while end <= now and not days:
         end += again
     return end
-
-
-def _is_more(rest: str) -> bool:
-    return bool(TIMES["lasting_beside"].sub("", rest))

@@ -193,6 +193,5 @@ def of_its_name(moment: Moment, away: int, in_year: Callable[[int], TimeSpan]) -
     today = moment.local_day
     known = [in_year(today.year + years) for years in (-2, -1, 0, 1, 2)]
     over, ahead = sum(one.end < today for one in known), sum(one.start > today for one in known)
-    if away:
-        return known[over - 1 if away < 0 else -ahead]
-    return known[over] if over + ahead < len(known) else known[2]
+    now = over if over + ahead < len(known) else 2
+    return known[over - 1 if away < 0 else -ahead if away else now]
