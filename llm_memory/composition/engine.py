@@ -25,8 +25,7 @@ from ..models.loop import LoopStatus
 from ..models.scope import folder_of
 from ..models.status import EngineStatus, Notice
 from ..models.transfer import End
-from ..runtime.gc_freeze import long_lived
-from ..runtime.lifecycle import Supervisor, shielded
+from ..runtime.lifecycle import Supervisor, long_lived, shielded
 from ..service.parts import Parts
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.store_formats import StoreFormats

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -200,16 +199,16 @@ class SqliteStateStore(SqliteFile):
     def installation(self) -> str:
         """Returns a random id of this installation, made once: 32 hexadecimal digits.
 
-        Raises StateUnavailable where it could not be kept: it would be another one next time.
+        Raises StateUnavailable where nothing is kept: it would be another one next time.
         """
-        found = self.rows("SELECT value FROM meta WHERE name = 'installation'")
-        if found:
-            return str(found[0][0])
         if not self._is_kept:
             raise StateUnavailable("kept in memory only", str(self._path))
-        made = "INSERT OR IGNORE INTO meta VALUES ('installation', ?)"
-        self.rows(made, (uuid.uuid4().hex,))
-        return self.installation()
+        return self.made_once("installation")[:32]
+
+    def made_once(self, name: str) -> str:
+        """Returns what stands under a name: 64 random hexadecimal digits, made when first asked."""
+        self.rows("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, secrets.token_hex(32)))
+        return str(self.rows("SELECT value FROM meta WHERE name = ?", (name,))[0][0])
 
     def _column(self, query: str) -> frozenset[str]:
         return frozenset(str(row[0]) for row in self.rows(query))
@@ -273,15 +272,11 @@ class DeedTable:
 
     def key(self) -> bytes:
         """Returns the key of the marks, made once."""
-        made = "INSERT OR IGNORE INTO meta VALUES ('correction_key', ?)"
-        self._state.rows(made, (secrets.token_hex(32),))
-        ((key,),) = self._state.rows("SELECT value FROM meta WHERE name = 'correction_key'")
-        return bytes.fromhex(key)
+        return bytes.fromhex(self._state.made_once("correction_key"))
 
 
 def _row(deed: Deed) -> tuple[object, ...]:
-    values = [getattr(deed, name) for name in _FIELDS]
-    return tuple(sound(_stored(value)) for value in values)
+    return tuple(sound(_stored(getattr(deed, name))) for name in _FIELDS)
 
 
 def _stored(value: object) -> object:

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import long_lived
+from astrbot_plugin_scoped_memory.llm_memory.runtime.lifecycle import long_lived
 
 pytestmark = pytest.mark.unit
 
