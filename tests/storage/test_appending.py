@@ -6,18 +6,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from io import FileIO
+from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-from unittest import mock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.storage import appending, files
@@ -195,91 +191,71 @@ def test_a_failed_append_is_cut_off_only_where_the_end_is_still_ours(
 
 
 class Person:
-    """Saves a text, whole, or a line at its end, at given moments of an append. ``lines`` are what
+    """Saves a text at two moments of an append, and has it saved by the end. ``lines`` are what
     was saved last."""
 
-    def __init__(self, path: Path, saves: dict[int, tuple[str, bytes]]) -> None:
-        self.path = path
-        self.saves = dict(saves)
+    def __init__(self, path: Path, way: str, text: bytes, first: int, second: int) -> None:
+        self.path, self.way, self.text = path, way, text
+        self.moments = {first, second}
         self.lines = path.read_bytes().splitlines(keepends=True)
         self.moment = 0
-        self._half: bytes | None = None
+        self.is_half = False
 
     def tick(self) -> None:
         """One moment passes."""
         self.moment += 1
-        if self._half is not None:  # the editor had emptied the file
+        if self.is_half:  # the editor had emptied the file
             with self.path.open("r+b") as file:
-                file.write(self._half)
-            self.lines, self._half = self._half.splitlines(keepends=True), None
-        way, text = self.saves.pop(self.moment, ("", b""))
-        if way == "line":
+                file.write(self.text)
+            self.is_half = False
+        elif self.moment in self.moments and self.way == "line":
             with self.path.open("ab") as file:
-                file.write(text)
-            self.lines.append(text)
-        elif way == "in two steps":
-            self.path.write_bytes(b"")
-            self.lines, self._half = [], text
-        elif way:
-            saved = self.path.with_name("4913") if way == "rename" else self.path
-            saved.write_bytes(text)
+                file.write(b"one more\n")
+            self.lines.append(b"one more\n")
+        elif self.moment in self.moments:
+            saved = self.path.with_name("4913") if self.way == "rename" else self.path
+            self.is_half = self.way == "in two steps"
+            saved.write_bytes(b"" if self.is_half else self.text)
             saved.replace(self.path)
-            self.lines = text.splitlines(keepends=True)
+            self.lines = self.text.splitlines(keepends=True)
 
 
-@contextmanager
-def watched(person: Person) -> Iterator[None]:
-    """Time passes for the person before and after each thing that an append does to the disk."""
+def around(person: Person, step: Callable[..., Any]) -> Callable[..., Any]:
+    """Time passes for the person before and after a thing that an append does to the disk."""
 
-    def around(step: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*arguments: Any, **more: Any) -> Any:
+    def timed(*arguments: Any, **more: Any) -> Any:
+        person.tick()
+        try:
+            return step(*arguments, **more)
+        finally:
             person.tick()
-            try:
-                return step(*arguments, **more)
-            finally:
-                person.tick()
 
-        return timed
-
-    names = ("_refuse_unplain", "_opened", "append_synced", "_between")
-    steps = {name: around(getattr(appending, name)) for name in names}
-    with mock.patch.multiple(appending, _PAUSE=0, **steps):
-        yield
+    return timed
 
 
-TEXTS = st.sampled_from(
-    [
-        b"# D\n",
-        b"# D\n\nmine\n",
-        b"# D\r\n\r\nmine\r\n",
-        BOM + "# 决定\n\n我写的\n".encode(),
-        "# 决定\n没有换行".encode(),
-        b"# D\n\n## D-0006 before\n> x\n\n" + b"long " * 60 + b"\n",
-    ]
+@pytest.mark.parametrize(
+    "text", [b"# D\r\n\r\nmine\r\n", BOM + "# 决定\n没有换行".encode(), b"long " * 60]
 )
-WHOLE = st.tuples(st.sampled_from(["rename", "in place", "in two steps"]), TEXTS)
-LINE = st.tuples(st.just("line"), st.sampled_from([b"one more\n", b"no end", b"\n"]))
-SAVES = st.dictionaries(st.integers(1, 24), WHOLE | LINE, max_size=6)
-
-
-@given(start=TEXTS, saves=SAVES)
+@pytest.mark.parametrize("way", ["rename", "in place", "in two steps", "line"])
 def test_whatever_people_save_meanwhile_stays_byte_for_byte(
-    start: bytes, saves: dict[int, tuple[str, bytes]]
+    path: Path, way: str, text: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "DECISIONS.md"
-        put(path, start)
-        person = Person(path, saves)
-        with watched(person):
-            try:
-                append_and_verify(path, record)
-            except NotAppended as error:
-                assert error.code is AppendFault.BUSY
-            person.tick()
+    steps = ("_refuse_unplain", "_opened", "append_synced", "_between")
+    real = {name: getattr(appending, name) for name in steps}
+    monkeypatch.setattr(appending, "_PAUSE", 0)
+    for first, second in product(range(1, 16), (2, 5, 99)):
+        put(path, b"# D\nbefore\n")
+        person = Person(path, way, text, first, first + second)
+        for name in steps:
+            monkeypatch.setattr(appending, name, around(person, real[name]))
+        with suppress(NotAppended):
+            append_and_verify(path, record)
+        person.moments.clear()
+        person.tick()
         rest = path.read_bytes()
-    for line in person.lines:  # nothing but ours between them
-        assert line in rest
-        rest = rest[rest.find(line) + len(line) :]
+        for line in person.lines:  # nothing but ours between them
+            assert line in rest
+            rest = rest[rest.find(line) + len(line) :]
 
 
 def test_what_an_old_buffer_overwrote_is_appended_again_and_told_of_in_the_end(
@@ -302,17 +278,3 @@ def test_what_an_old_buffer_overwrote_is_appended_again_and_told_of_in_the_end(
         append_and_verify(path, record, tries=3)
     assert refusal.value.code is AppendFault.BUSY
     assert path.read_bytes() == b"# D\nfrom an old buffer\n"
-
-
-def test_several_threads_append_one_after_the_other(path: Path) -> None:
-    """Each sees what the others have written: no two of them take the same number."""
-
-    def next_number(content: bytes) -> bytes:
-        return f"## D-{content.count(b'## D-') + 1}\n".encode()
-
-    put(path, b"# D\n")
-    with ThreadPoolExecutor(6) as threads:
-        for _ in range(24):
-            threads.submit(append_and_verify, path, next_number)
-    headings = [line for line in path.read_bytes().splitlines() if line.startswith(b"## ")]
-    assert headings == [f"## D-{number}".encode() for number in range(1, 25)]
