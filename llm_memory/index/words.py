@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, batched, chain
+from itertools import accumulate, batched, chain, groupby
 from math import inf
+from operator import attrgetter
 from typing import Final
 
 from ..errors import IndexUnavailable
@@ -59,6 +59,7 @@ _LEAST_AROUND: Final = 16
 _AROUND_WORK: Final = 200_000
 """Terms of the talk before a question, times documents: so many are looked up, and 16 in any case.
 They only order what is found, and what each costs grows with the store."""
+_SCOPE: Final = attrgetter("scope")
 _WITHOUT_DICTIONARY: Final = Tokenizer(use_jieba=False)
 
 
@@ -88,20 +89,6 @@ class _Part:
         share = self.place.follows(session, np.flatnonzero(text + around), self)
         previous = preceding(session, at)
         return Documents(text, text + around, session, previous, np.full(len(text), share))
-
-    def rewritten(self, added: Ints, gone: Collection[int]) -> tuple[Ints, ...]:
-        """The blocks without what some documents had, and then with other postings."""
-        import numpy as np
-
-        away = np.array([*gone], dtype=np.int64)
-        blocks = list(self.blocks)
-        for at in np.unique(np.append(away, _documents(added)) // _BLOCK).tolist():
-            blocks += [added[:0]] * (at + 1 - len(blocks))
-            kept, own = blocks[at], added[_documents(added) // _BLOCK == at]
-            if len(away):
-                kept = kept[~np.isin(_documents(kept), away)]
-            blocks[at] = np.insert(kept, kept.searchsorted(own), own)
-        return tuple(blocks)
 
 
 class _Place:
@@ -178,7 +165,18 @@ class _Place:
         self._changes += len(gone)
 
     def _change(self, columns: Floats, added: Ints, gone: Collection[int]) -> None:
-        self.part = _Part(self, tuple(self._ids), columns, self.part.rewritten(added, gone))
+        """Take out the postings of some documents, and then put others in."""
+        import numpy as np
+
+        away = np.array([*gone], dtype=np.int64)
+        blocks = list(self.part.blocks)
+        for at in np.unique(np.append(away, _documents(added)) // _BLOCK).tolist():
+            blocks += [added[:0]] * (at + 1 - len(blocks))
+            kept, own = blocks[at], added[_documents(added) // _BLOCK == at]
+            if len(away):
+                kept = kept[~np.isin(_documents(kept), away)]
+            blocks[at] = np.insert(kept, kept.searchsorted(own), own)
+        self.part = _Part(self, tuple(self._ids), columns, tuple(blocks))
 
     def follows(self, session: Ints, living: Ints, part: _Part) -> float:
         """How far neighbours have to do with each other, as it was measured not long ago."""
@@ -210,10 +208,6 @@ class Words:
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
 
-    def __len__(self) -> int:
-        with self._lock:
-            return sum(len(place.numbers) for place in self._places.values())
-
     def hashes(self) -> dict[Key, str]:
         """Content hashes of all records."""
         with self._lock:
@@ -224,23 +218,19 @@ class Words:
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         """Add or replace; of equal keys the last wins."""
         _need_numpy()
-        by_place: dict[str, list[tuple[WordRecord, Tokens]]] = defaultdict(list)
-        for row in {record.key: (record, tokens) for record, tokens in rows}.values():
-            by_place[row[0].key.scope].append(row)
-        for name, own in by_place.items():
-            for some in cooperative(batched(own, _AT_ONCE)):
+        latest = {record.key: (record, tokens) for record, tokens in rows}
+        for name, keys in groupby(sorted(latest, key=_SCOPE), _SCOPE):
+            for some in cooperative(batched(keys, _AT_ONCE)):
                 with self._lock:
-                    self._places.setdefault(name, _Place(name)).put(some)
+                    place = self._places.setdefault(name, _Place(name))
+                    place.put([latest[key] for key in some])
 
     def drop(self, keys: Collection[Key]) -> None:
         """Unknown keys are ignored."""
-        by_place: dict[str, set[str]] = defaultdict(set)
-        for key in keys:
-            by_place[key.scope].add(key.memory_id)
-        for name, ids in by_place.items():
+        for name, own in groupby(sorted(keys, key=_SCOPE), _SCOPE):
             with self._lock:
                 if (place := self._places.get(name)) is not None:
-                    place.drop(ids)
+                    place.drop([key.memory_id for key in own])
                     if not place.numbers:  # its words go with it
                         del self._places[name]
 
@@ -284,8 +274,7 @@ class Words:
 def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
     """How much of the question each record speaks of, 0 to 1: see ``WordMatch``. For a few that no
     index tells of; without a dictionary, and roughly without numpy. Blocks."""
-    tokenizer = _WITHOUT_DICTIONARY
-    question = Question.read(tokenizer, replace(query, around=""))
+    question = Question.read(_WITHOUT_DICTIONARY, replace(query, around=""))
     if not question.terms or not records:
         return [0.0] * len(records)
     try:
@@ -295,7 +284,7 @@ def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
         return [len(wanted & content(one.text)) / max(len(wanted), 1) for one in records]
     place = _Place("")
     named = [replace(one, key=Key("", str(at))) for at, one in enumerate(records)]
-    place.put([(one, tokens_of(one, tokenizer)) for one in cooperative(named)])
+    place.put([(one, tokens_of(one, _WITHOUT_DICTIONARY)) for one in cooperative(named)])
     tokens = _found([(0, place.part)], question.terms)
     every = np.arange(len(records))
     return question.covered(place.part.documents, tokens, every, carried=query.carried)
