@@ -30,7 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import Markdow
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-DEVICES = "con prn aux nul conin$ conout$ clock$ com0 com1 com9 com¹ com³ lpt0 lpt2 lpt²".split()  # noqa: SIM905
 HAN = [chr(code) for code in range(0x4E00, 0x9FFF + 1)]
 ALIKE = "public-x 家 家人 家人- 家人2 a A archive _ --".split()  # noqa: SIM905
 spelt = st.one_of(
@@ -64,17 +63,6 @@ def test_names_stay_apart_on_disk_and_a_folder_keeps_its_own(
             content = vault.read(scope)
             assert [stored.memory.judgment for stored in content.memories] == [scope.name]
             assert content.broken == ()
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_no_scope_is_called_like_a_device_of_windows(device: str) -> None:
-    written = [device, device.upper(), device.capitalize()]
-    names = (*written, f"{device}.txt", f"{device}.", f"{device} ", f"{device}:", f" {device}")
-    for derived in (False, True):
-        for name in names:
-            with pytest.raises(InvalidScope):
-                Scope.parse(name, derived=derived)
-        Scope.parse(f"{device.strip('$¹²³')}-x", derived=derived)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])

@@ -1,4 +1,5 @@
-"""What words say of days, by ``tests/data/texts.tsv``; and how long something is to last."""
+"""What words say of days, by ``tests/data/texts.tsv``; how long something is to last; and that what
+is stored can be read in a month: relative words get their date behind them."""
 
 from __future__ import annotations
 
@@ -11,6 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import (
+    resolve_dates,
+    without_weekday_dates,
+)
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import (
     Precision,
     TimeSpan,
@@ -27,6 +32,8 @@ SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 11, 18, 20, 30, tzinfo=SHANGHAI)
 """A Wednesday."""
 SATURDAY = datetime(2026, 11, 28, 15, 0, tzinfo=SHANGHAI)
+SAID = datetime(2026, 11, 21, 18, 22, tzinfo=SHANGHAI)
+"""Another Saturday."""
 
 
 def written(span: TimeSpan) -> str:
@@ -99,6 +106,7 @@ def test_where_the_calendar_ends_nothing_is_raised(text: str, now: datetime) -> 
 PIECES = """
 今天 昨 天 前 后 大 上 下 周 三 末 个 月 底 初 年 去 明 五 十 二 2 5 号 日 的 到 每 半 几 两 最近
 零 2026 - / . in ago last next the May 2nd week day days Monday every of on 3 past few a ' s , 。
+明天 上周 下周 5月 （ ） ( ) 2026-05-02 ` “ ” " 《 》 read wrote
 """.split()  # noqa: SIM905
 sentences = st.one_of(
     st.text(max_size=60),
@@ -127,13 +135,19 @@ def test_a_long_text_is_read_to_its_end() -> None:
     assert (len(spans), spans[-1].words) == (2_002, "the last week")
 
 
+PAGE = (Path(__file__).parents[3] / "docs" / "time-expressions.md").read_text(encoding="utf-8")
+
+
 def test_each_row_of_the_page_for_owners_is_true() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "time-expressions.md").read_text(encoding="utf-8")
-    found = re.findall(r"^\| ([^|]+) \| ([0-9-]{10})(?: 到 ([0-9-]{10}))? \|$", page, re.MULTILINE)
-    assert len(found) >= 20
+    asked = r"^\| ([^|]+) \| ([0-9-]{10})(?: 到 ([0-9-]{10}))? \|$"
+    found = re.findall(asked, PAGE, re.MULTILINE)
     for words, start, end in found:
         (span,) = find_times(words, NOW, towards(words))
         assert (span.words, str(span.start), str(span.end)) == (words, start, end or start)
+    table = PAGE.split("| 记成 |\n| --- | --- |\n")[1].split("\n\n")[0]
+    stored = re.findall(r"^\| (.+) \| (.+) \|$", table, re.MULTILINE)
+    assert len(found) >= 20 and len(stored) >= 12
+    assert [resolve_dates(said, SAID) for said, _ in stored] == [told for _, told in stored]
 
 
 @pytest.mark.parametrize(("minutes", "said"), rows("lasting"))
@@ -143,3 +157,52 @@ def test_lengths_and_ends_are_understood_and_what_is_no_time_to_come_is_none(
     for one in said.split("|"):
         end = SATURDAY + timedelta(minutes=int(minutes)) if minutes else None
         assert end_of(one, SATURDAY) == end, one
+
+
+@pytest.mark.parametrize(("said", "stored"), rows("resolved"))
+def test_words_that_say_how_far_from_now_get_their_date_and_no_others(
+    said: str, stored: str
+) -> None:
+    assert resolve_dates(said, SAID) == stored
+
+
+def test_the_day_is_the_one_of_the_speakers_zone() -> None:
+    late = datetime(2026, 11, 21, 17, tzinfo=UTC)
+    assert resolve_dates("明天", late) == "明天（2026-11-22）"
+    assert resolve_dates("明天", late.astimezone(SHANGHAI)) == "明天（2026-11-23）"
+
+
+@given(sentences, moments, moments)
+def test_resolving_again_changes_nothing_whenever(
+    text: str, now: datetime, later: datetime
+) -> None:
+    once = resolve_dates(text, now)
+    assert resolve_dates(once, later) == once
+
+
+ADDED = re.compile("（[0-9][0-9～ 年前后-]*）| [(](?:around )?[0-9][0-9to -]*[)]")
+
+
+@given(sentences.filter(lambda text: not ADDED.search(text)), moments, st.booleans())
+def test_but_for_the_dates_the_sentence_stays(text: str, now: datetime, weekdays: bool) -> None:
+    assert ADDED.sub("", resolve_dates(text, now, weekdays=weekdays)) == text
+
+
+@pytest.mark.parametrize(("said", "stored"), rows("once"))
+def test_the_weekday_of_one_event_is_the_coming_one(said: str, stored: str) -> None:
+    assert resolve_dates(said, SAID, weekdays=True) == stored
+    assert resolve_dates(stored, SAID + timedelta(days=9), weekdays=True) == stored
+    if resolve_dates(said, SAID) == said:
+        assert without_weekday_dates(stored) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "stored"), [*rows("beside"), *((said, said) for (said,) in rows("again"))]
+)
+def test_what_has_its_date_comes_every_week_or_is_over_gets_none(said: str, stored: str) -> None:
+    assert resolve_dates(said, SAID, weekdays=True) == stored
+
+
+def test_other_dates_stay() -> None:
+    for text in ("明天（2026-11-22）去医院", "生日（1990-01-02）", "next week (2026-11-23)"):
+        assert without_weekday_dates(text) == text
