@@ -37,8 +37,6 @@ _ENVIRONMENT: Final = {
     "MALLOC_ARENA_MAX": "1",  # Linux's malloc keeps a heap for each thread (docs/dev/speed.md)
     # Threads that contend for a core cost tenfold.
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"),
-    "NO_PROXY": "*",  # a server is a neighbour: a proxy would see vectors and headers
-    "no_proxy": "*",
 }
 
 
@@ -57,6 +55,7 @@ class Child:
         *,
         idle_seconds: float | None = None,
         or_here: bool = False,
+        environment: dict[str, str] | None = None,
     ) -> None:
         """
         Args:
@@ -64,10 +63,12 @@ class Child:
             arguments: Of ``handlers``. Everybody on the machine can read them.
             idle_seconds: So long unasked, it ends; None leaves it running.
             or_here: Where this Python can start no other, the handlers run in this very process.
+            environment: Set in its process beside the bot's own.
         """
         self._module, self._arguments = module, [*arguments]
         self._idle_seconds = idle_seconds
         self._or_here = or_here
+        self._environment = environment or {}
         self._changing = threading.Lock()
         self._life: _Life | None = None
         self._handlers: Handlers | None = None
@@ -120,7 +121,7 @@ class Child:
             if not command:
                 raise ChildFailed(NO_CHILD, "this Python starts no other")
             try:
-                self._life = _Life(command)
+                self._life = _Life(command, _ENVIRONMENT | self._environment)
             except (OSError, ValueError, RuntimeError) as error:
                 raise ChildFailed(DIED, f"not started: {error}") from error
         return self._life
@@ -153,13 +154,13 @@ class _Left(Exception):
 class _Life:
     """From a start of the program to its end."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
         """Raises OSError if it cannot be started."""
         self._popen = subprocess.Popen(  # noqa: S603 - our own program
             [*command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=child_environment() | _ENVIRONMENT,
+            env=child_environment() | environment,
             creationflags=quiet_flags(),
         )
         self.pid = self._popen.pid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import batched
 from pathlib import Path
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 SERVER: Final = "server"
 PROGRAM: Final = "llm_memory.index.chroma.program"
+_NO_PROXY: Final = {"NO_PROXY": "*", "no_proxy": "*"}
+"""A server is a neighbour: a proxy would see vectors and headers."""
 _IDLE_SECONDS: Final = 60.0
 _FOLDER_SECONDS: Final = 120.0
 """Without a sign from the program: a thousand records on the slowest disk."""
@@ -52,7 +55,9 @@ class ChromaConnection:
         self._where = where
         self._seconds = seconds
         self.has_folder = "folder" in where
-        self._program = Child(PROGRAM, idle_seconds=_IDLE_SECONDS, or_here=True)
+        self._program = Child(
+            PROGRAM, idle_seconds=_IDLE_SECONDS, or_here=True, environment=_NO_PROXY
+        )
 
     @classmethod
     def in_folder(cls, folder: Path, seconds: float = _FOLDER_SECONDS) -> ChromaConnection:
@@ -78,7 +83,8 @@ class ChromaConnection:
 
     def remove(self) -> None:
         """The folder. Raises IndexUnavailable."""
-        self._ask("remove")
+        if os.path.lexists(str(self._where["folder"])):
+            self._ask("remove")
 
     def _ask(self, what: str, body: bytes = b"", told: Mapping[str, Json] | None = None) -> Answer:
         if self._where.get("url") == "":

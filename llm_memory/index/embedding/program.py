@@ -7,7 +7,6 @@ Each question names the model, so that a process which was started anew opens it
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -135,7 +134,6 @@ def _what(error: Exception) -> str:
 
 
 def _fetch(fields: Fields, _: bytes) -> Answer:
-    os.environ |= dict.fromkeys(("NO_PROXY", "no_proxy"), str(fields["no_proxy"]))
     return Hub(fields["name"], fields["mirror"]).fetch(Path(fields["folder"])), b""
 
 

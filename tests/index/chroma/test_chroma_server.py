@@ -23,7 +23,6 @@ from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import (
     Reply,
     ServerProcess,
     pretending,
-    server,  # noqa: F401  (a fixture)
     standing_before,
 )
 
@@ -31,10 +30,11 @@ pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
 
 SPACE = Fingerprint("test", 3, "7")
 SECRET = "geheim-4711"
+type StoreAt = Callable[..., ChromaStore]
 
 
 @pytest.fixture
-def store_at() -> Iterator[Callable[..., ChromaStore]]:
+def store_at() -> Iterator[StoreAt]:
     """Stores of installations of their own, unless one is named."""
     made: list[ChromaStore] = []
 
@@ -52,7 +52,7 @@ def store_at() -> Iterator[Callable[..., ChromaStore]]:
 
 
 @pytest.fixture
-def client(server: ServerProcess) -> Iterator[Any]:  # noqa: F811
+def client(server: ServerProcess) -> Iterator[Any]:
     """Somebody else's client."""
     import chromadb
 
@@ -79,8 +79,7 @@ def refused(call: Callable[[], object]) -> None:
 
 
 def test_two_installations_on_one_server_never_meet(
-    server: ServerProcess,  # noqa: F811
-    store_at: Callable[..., ChromaStore],
+    server: ServerProcess, store_at: StoreAt
 ) -> None:
     one, two = store_at(server.url), store_at(server.url)
     assert (count(one), count(two)) == (0, 0)
@@ -102,10 +101,7 @@ FOREIGN: dict[str, Callable[[str], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_somebody_elses_collection_under_our_name_is_not_touched(
-    server: ServerProcess,  # noqa: F811
-    client: Any,
-    store_at: Callable[..., ChromaStore],
-    kind: str,
+    server: ServerProcess, client: Any, store_at: StoreAt, kind: str
 ) -> None:
     owner = uuid.uuid4().hex
     store, name = store_at(server.url, owner=owner), collection_name(SPACE, owner)
@@ -126,9 +122,7 @@ def test_somebody_elses_collection_under_our_name_is_not_touched(
 
 
 def test_a_server_that_went_and_came_back_has_what_it_had(
-    server: ServerProcess,  # noqa: F811
-    client: Any,
-    store_at: Callable[..., ChromaStore],
+    server: ServerProcess, client: Any, store_at: StoreAt
 ) -> None:
     for number in range(120):  # more than a page of others' collections
         client.get_or_create_collection(f"crowd-{number}", embedding_function=None)
@@ -163,9 +157,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_what_is_no_chroma_of_our_time_is_done_without(
-    store_at: Callable[..., ChromaStore], kind: str
-) -> None:
+def test_what_is_no_chroma_of_our_time_is_done_without(store_at: StoreAt, kind: str) -> None:
     with pretending(STRANGE[kind]) as url:
         store = store_at(url, {"X-Key": SECRET}, seconds=8.0)
         refused(lambda: count(store))
@@ -179,8 +171,7 @@ def asks_for_the_header(request: BaseHTTPRequestHandler) -> Reply | None:
 
 
 def test_headers_open_the_door_of_a_proxy_and_stay_out_of_every_text(
-    server: ServerProcess,  # noqa: F811
-    store_at: Callable[..., ChromaStore],
+    server: ServerProcess, store_at: StoreAt
 ) -> None:
     speaking = threading.Event()
 
@@ -201,9 +192,7 @@ def test_headers_open_the_door_of_a_proxy_and_stay_out_of_every_text(
 
 
 def test_the_environment_puts_no_proxy_and_no_setting_between_us(
-    server: ServerProcess,  # noqa: F811
-    store_at: Callable[..., ChromaStore],
-    monkeypatch: pytest.MonkeyPatch,
+    server: ServerProcess, store_at: StoreAt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nowhere = f"http://127.0.0.1:{free_port()}"
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
@@ -215,8 +204,7 @@ def test_the_environment_puts_no_proxy_and_no_setting_between_us(
 
 
 def test_without_an_address_or_an_owner_nothing_is_asked(
-    server: ServerProcess,  # noqa: F811
-    store_at: Callable[..., ChromaStore],
+    server: ServerProcess, store_at: StoreAt
 ) -> None:
     def unknown() -> str:
         raise StateUnavailable("locked")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -89,8 +88,6 @@ class ModelOnDisk:
             "name": self._name,
             "folder": str(fetched_folder(self._name, self._fetched)),
             "mirror": mirror,
-            # A program of ours is told of no proxy, for Chroma's sake: here the owner's words hold.
-            "no_proxy": os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
         }
         program = self._program()
         try:
