@@ -110,6 +110,11 @@ class Follower[D](ABC):
         again."""
 
     @property
+    def is_open(self) -> bool:
+        """Whether it can be asked, as far as it has come."""
+        return self.state in ("building", "ready")
+
+    @property
     def backlog(self) -> int:
         """How many are acknowledged, but not in the index yet."""
         return len(self._waiting) + len(self._parked)
@@ -165,19 +170,20 @@ class Follower[D](ABC):
                 self._went_well(FOLLOWING)
             except (IndexUnavailable, EmbeddingFailed) as error:
                 logger.debug("an index cannot be followed for now: {}", error)
-                if self.state not in ("building", "ready") or error.code in self.anew:
+                if not self.is_open or error.code in self.anew:
                     self.state = "waiting" if isinstance(error, EmbeddingFailed) else "off"
                 self._went_wrong(FOLLOWING, error)
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
 
     async def _step(self) -> None:
-        if self._fault is not None or self.state not in ("building", "ready"):
+        if self._fault is not None or not self.is_open:
             fault, self._fault = self._fault, None
             self.state = "waiting"
             await self._open(fault)
-            self._doubt, self.state = object(), "building"
-        if self._doubt:
+            await self._compare()
+            self.state = "building"
+        elif self._doubt:
             await self._compare()
         if 2 * len(self._waiting) <= self._living:
             self.state = "ready"

@@ -3,7 +3,7 @@ what an index is kept equal to, and the last word on what exists, whatever an in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from itertools import chain
@@ -11,9 +11,11 @@ from itertools import chain
 from ..catalogue.catalogue import Catalogue, key_of
 from ..catalogue.rules.pointers import is_note_id
 from ..catalogue.unread_turns import UnreadTurns
-from ..models.data_models import StoredMemory, Topic
+from ..models.data_models import StoredMemory
 from ..models.passages import Key, NoteChunk, Passage
 from ..models.scope import ScopeFilter
+from ..text.normalising import embedded_text
+from ..text.scripts import fold
 from ..vault.notes.note_book import NoteBook
 from .pending_records import PendingRecords
 
@@ -79,12 +81,6 @@ class Passages:
         """The ids of what was stored of a turn that is not read yet."""
         return self._unread.copied(key_of(passage))
 
-    def of_topics(
-        self, topics: Collection[Topic], scope_filter: ScopeFilter
-    ) -> Iterator[StoredMemory]:
-        """The visible memories in the files of topics; see the catalogue."""
-        return self._catalogue.of_topics(topics, scope_filter)
-
     def of_days(
         self,
         first: date,
@@ -106,5 +102,5 @@ class Passages:
         """What it says, ready to be looked through for words."""
         if isinstance(passage, NoteChunk):
             return self._notes.folded(passage)
-        known = self._catalogue.folded(passage) or self._pending.folded(passage)
-        return known or self._unread.folded(passage)
+        known = self._catalogue.folded(passage) or self._unread.folded(passage)
+        return known or fold(embedded_text(passage.memory))

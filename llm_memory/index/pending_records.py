@@ -8,6 +8,7 @@ no scope then belongs to none.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import chain
 
@@ -16,8 +17,6 @@ from ..catalogue.recallable_memories import Follower
 from ..models.data_models import StoredMemory
 from ..models.passages import Key
 from ..models.scope import ScopeFilter
-from ..text.normalising import embedded_text
-from ..text.scripts import fold
 
 type Look = Callable[[str, ScopeFilter], Awaitable[None]]
 """Has what could answer a question added, if that takes no time to speak of."""
@@ -31,27 +30,19 @@ class PendingRecords:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._by_scope: dict[str, dict[str, StoredMemory]] = {}
+        self._by_scope: defaultdict[str, dict[str, StoredMemory]] = defaultdict(dict)
         self._followers: list[Follower[StoredMemory]] = []
-        self._look: Look | None = None
+        self.look: Look | None = None
+        """Whom to ask for what was not read yet; None once all of it was."""
 
     def follow_with(self, follower: Follower[StoredMemory]) -> None:
         """It is told of what waits."""
         self._followers.append(follower)
 
-    def look_ahead_with(self, look: Look | None) -> None:
-        """Whom to ask for what was not read yet; None once all of it was."""
-        self._look = look
-
-    @property
-    def looks_ahead(self) -> bool:
-        """Not all was read yet."""
-        return self._look is not None
-
     async def ahead(self, query: str, scope_filter: ScopeFilter) -> None:
         """Before a recall asks anything."""
-        if self._look is not None:
-            await self._look(query, scope_filter)
+        if self.look is not None:
+            await self.look(query, scope_filter)
 
     def __len__(self) -> int:
         """How many there are, in all scopes."""
@@ -62,7 +53,7 @@ class PendingRecords:
         scopes = tuple(self._catalogue.counts())
         for stored in waiting:
             memory_id = stored.memory.memory_id
-            known = self._by_scope.setdefault(stored.scope.name, {})
+            known = self._by_scope[stored.scope.name]
             # In whatever scope: an id is made of its scope, so a person has moved it there.
             if memory_id in known or any(self._catalogue.get(Key(s, memory_id)) for s in scopes):
                 continue
@@ -73,7 +64,7 @@ class PendingRecords:
     def drop(self, keys: Iterable[Key]) -> None:
         """They are recalled no more, unless they live by now."""
         for key in keys:
-            stored = self._by_scope.get(key.scope, {}).pop(key.memory_id, None)
+            stored = self._by_scope[key.scope].pop(key.memory_id, None)
             if stored is not None:
                 for follower in self._followers:
                     follower.enqueue_removal(stored)
@@ -84,7 +75,7 @@ class PendingRecords:
 
     def enqueue(self, stored: StoredMemory) -> None:
         """A memory is new or was changed: it waits no more, if it did."""
-        self._by_scope.get(stored.scope.name, {}).pop(stored.memory.memory_id, None)
+        self._by_scope[stored.scope.name].pop(stored.memory.memory_id, None)
 
     def enqueue_removal(self, stored: StoredMemory) -> None:
         """A memory is gone: none of those that wait."""
@@ -106,9 +97,3 @@ class PendingRecords:
     def all(self) -> Iterator[StoredMemory]:
         """Every one of every scope: for an index, never for a reader."""
         return chain.from_iterable(map(dict.values, self._by_scope.values()))
-
-    def folded(self, stored: StoredMemory) -> str:
-        """What it says, ready to be looked through for words; empty if it does not wait."""
-        known = self._by_scope.get(stored.scope.name, {})
-        waits = stored.memory.memory_id in known
-        return fold(embedded_text(stored.memory)) if waits else ""

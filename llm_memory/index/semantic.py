@@ -187,7 +187,9 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         await self._do(self._store.drop, None)
         await self._do(lambda: list(self._pages()))
         while page := await self._do(lambda: next(held, None)):
-            await self._do(self._store.write, *page)
+            records, rows = page
+            if rows is not None:
+                await self._do(self._store.write, records, rows)
 
     def _hashes(self) -> dict[Key, str]:
         return self._held.copy()

@@ -53,7 +53,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
     async def search(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
         """What shares words with the query; what was acknowledged last is taken in first, however
         long the rest takes. Raises IndexUnavailable."""
-        if self.state not in ("ready", "building"):
+        if not self.is_open:
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
         search = partial(self._words.search, query, scope_filter, k)
         try:

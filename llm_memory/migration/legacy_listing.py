@@ -123,7 +123,7 @@ class LegacyListing:
         self.forget()
         self._settled = settled
         await self._intake.look_at_archives()
-        self._pending.look_ahead_with(self._ahead)
+        self._pending.look = self._ahead
         try:
             read = await self._read_all(show=True)
             recallable = self._intake.recallable()
@@ -133,25 +133,25 @@ class LegacyListing:
             self.memories = made.memories
             self._pending.drop(await self._call(self._unplanned, read))
         finally:
-            self._pending.look_ahead_with(None)
+            self._pending.look = None
         return wanted
 
     def forget(self) -> None:
         """Drop the list, and what is recalled of it."""
         self.listed, self.memories = {}, {}
-        self._pending.look_ahead_with(None)
+        self._pending.look = None
         self._pending.clear()
 
     def go_on_looking(self, settled: frozenset[str]) -> None:
         """After the walk: what was written there since is recalled from there."""
         self._settled = settled
-        self._pending.look_ahead_with(self._ahead)
+        self._pending.look = self._ahead
 
     @property
     def mode_on(self) -> bool:
         """Records that state no scope are recalled now, as public ones."""
         return self._mode is not MigrationMode.OFF and (
-            self._pending.looks_ahead or bool(len(self._pending))
+            self._pending.look is not None or bool(len(self._pending))
         )
 
     async def _read_all(self, *, show: bool) -> list[Read]:
@@ -241,7 +241,7 @@ class LegacyListing:
         try:
             found = await self._call(self._collection.search, words, scope_filter, _AHEAD_RECORDS)
             read = await self._call(self._judged, found)
-            if self._pending.looks_ahead:
+            if self._pending.look is not None:
                 await self._show(read)
         except (IndexUnavailable, StateUnavailable, EngineClosed) as error:
             logger.debug("the earlier collection cannot be queried for now: {}", error)

@@ -20,7 +20,7 @@ from pathlib import Path
 from ..errors import EmbeddingFailed, VaultWriteFailed
 from ..index.embedding.failures import OF_THE_TEXT
 from ..index.embedding.ports import Embedder, Fingerprint, Vector
-from ..index.rules.common_part import apart_from, common_part
+from ..index.rules.common_part import apart_from
 from ..log import logger
 from ..models.settings import Pace
 from ..storage.files import make_folder, replace_durably, when_free
@@ -161,7 +161,7 @@ def _marked(questions: Sequence[Vector], told: Sequence[Vector]) -> Cohort:
     is that of each question's similarities to the answers of the others, around their own mean."""
     import numpy as np
 
-    common, answers = common_part(np.stack(questions)).tolist(), np.stack(told)
+    common, answers = np.stack(questions).mean(axis=0).tolist(), np.stack(told)
     rows = np.stack([answers @ apart_from(vector, common) for vector in questions]).astype(float)
     is_own = np.eye(len(answers), dtype=bool)
     others = rows[~is_own].reshape(len(answers), -1)

@@ -103,7 +103,7 @@ class WholeAnswers:
         return self._heaviest(ask, read, names)
 
     def _files(self, ask: Ask, topic: Topic) -> list[StoredMemory]:
-        return [*islice(self._passages.of_topics({topic}, ask.request.scope_filter), _READ)]
+        return [*islice(self._catalogue.of_topics({topic}, ask.request.scope_filter), _READ)]
 
     def _heaviest(
         self,

@@ -250,7 +250,7 @@ async def running(
         "watcher": watcher or FakeWatcher(missing="no test told of any"),
         "store": store or MemoryStore(),
         "tokenizer": Tokenizer(use_jieba=False),
-        **({"words": words} if words else {}),
+        **({} if words is None else {"words": words}),
         "trust": trust or FixedTrust(),
         "bundled": None,
         "local": FakeEmbedder,

@@ -20,16 +20,6 @@ _NO_DIRECTION = 1e-3
 """The length of a vector that is left of a question and says nothing."""
 
 
-def common_part(questions: Floats) -> Floats:
-    """What is taken from each of them and of their like, shape ``(dim,)``.
-
-    Args:
-        questions: Unit rows, shape ``(n, dim)``, ``n`` at least 1.
-    """
-    part: Floats = questions.mean(axis=0)
-    return part
-
-
 def apart_from(vector: Floats, common: Sequence[float] | Floats) -> Floats:
     """The unit vector of what is left of a question's, shape ``(dim,)``; itself where nothing is,
     or ``common`` is empty or of another embedder."""

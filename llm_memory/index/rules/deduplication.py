@@ -10,31 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ...catalogue.rules.event_day import is_another_event
 from ...models.data_models import Memory, MemoryKind, Source, StoredMemory
 from ...text.statements import Statement, agree, extends, statement
 
 
-@dataclass(frozen=True, slots=True)
-class MergeThresholds:
-    """Cosine similarities of an embedder from which on a neighbour is worth a closer look.
-
-    Attributes:
-        reinforce: From here on the two may be one statement in other words.
-        replace: From here on the new one may be the old one, told again with more.
-    """
+class MergeThresholds(NamedTuple):
+    """Similarities from which on a neighbour is worth a closer look: the two may be one statement
+    in other words; the new one may be the old one, told again with more."""
 
     reinforce: float
     replace: float
 
-    def __post_init__(self) -> None:
-        if not 0.0 < self.replace <= self.reinforce <= 1.0:
-            raise ValueError(f"not 0 < replace <= reinforce <= 1: {self}")
-
 
 CAUTIOUS = MergeThresholds(reinforce=0.92, replace=0.85)
-"""For a model without measured thresholds."""
+"""For cosine similarities, whatever the model."""
 
 ANY = MergeThresholds(reinforce=1e-6, replace=1e-6)
 """For neighbours that were proposed by their words: the guards look at each of them."""
