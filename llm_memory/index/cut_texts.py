@@ -112,19 +112,23 @@ class CutTexts:
             self._file.write(_FORGET, [*keys])
 
     def keep_only(self, living: Collection[TextKey]) -> None:
-        """Leave no byte of any other on the disk; where that cannot be, nothing at all. ``living``
-        is looked into for each. Raises IndexUnavailable."""
+        """Leave no byte of any other on the disk. ``living`` is looked into for each. Raises
+        IndexUnavailable: the file is as it was, or nearly so."""
         try:
             known = cooperative(self._file.rows("SELECT place, hash FROM cut"))
             self._file.write(_FORGET, [row for row in known if row not in living])
             self._file.checkpoint_wal()
-        except _MISSES:
-            self._file.close()
-            try:
-                remove(self._path)
-            except OSError as error:
-                raise IndexUnavailable(str(error), code="busy") from error
-            self.open()
+        except _MISSES as error:
+            raise IndexUnavailable(str(error), code="busy") from error
+
+    def begin_anew(self) -> None:
+        """Leave nothing at all. Raises IndexUnavailable."""
+        self._file.close()
+        try:
+            remove(self._path)
+        except OSError as error:
+            raise IndexUnavailable(str(error), code="busy") from error
+        self.open()
 
     def close(self) -> None:
         """Idempotent. A cache that is closed knows nothing."""

@@ -49,6 +49,8 @@ class Follower[D](ABC):
     fails any more."""
     anew: ClassVar[frozenset[str]] = frozenset()
     """Faults after which it is opened again."""
+    may_wait: ClassVar = 0.5
+    """The share of what lives that it may lack to be ready."""
 
     def __init__(
         self,
@@ -185,7 +187,7 @@ class Follower[D](ABC):
             self.state = "building"
         elif self._doubt:
             await self._compare()
-        if 2 * len(self._waiting) <= self._living:
+        if len(self._waiting) <= self._living * self.may_wait:
             self.state = "ready"
         if self._leaving:
             await self._take_out(dict(islice(self._leaving.items(), _LEAVING)))

@@ -34,6 +34,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
     ready as soon as the dictionary is loaded."""
 
     codes: ClassVar = {"": "lexical_off"}
+    may_wait: ClassVar = 0.0
 
     def __init__(
         self,
@@ -122,4 +123,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         left."""
         if self.leaving:
             raise IndexUnavailable(f"{self.leaving} to be forgotten", code=BUSY)
-        await self._do(self._forget_others)
+        try:
+            await self._do(self._forget_others)
+        except IndexUnavailable:  # another program holds the file, say
+            await self._do(self._cut_texts.begin_anew)

@@ -391,6 +391,13 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
         assert await house.by_meaning(SAID) == [key_of(stored(1))]
 
 
+async def test_words_are_ready_when_all_of_them_are_held(house: House) -> None:
+    house.load(*(stored(number, f"第{number}本书在架上") for number in range(1200)))
+    async with house.following():
+        await until_true(lambda: house.words.state == "ready")
+        assert house.words.backlog == 0
+
+
 async def test_words_of_what_went_while_nothing_followed_are_forgotten(house: House) -> None:
     house.load(stored(1), stored(2, EDITED))
     async with house.following():
