@@ -209,7 +209,7 @@ def test_the_texts_of_the_help_are_there_and_none_of_a_home_is_left_over() -> No
     assert len(helped) > 100
     assert [code for code in helped if code not in chinese or fields(chinese[code])] == []
     services = source("llm_memory/index/embedding/service")
-    failed = re.findall(r'(?:Failed\(f?"|, "|\d: ")([a-z_]+)[:"]', services)
+    failed = re.findall(r'(?:Failed\(f?"|[,=] "|\d: ")([a-z_]+)[:"]', services)
     asked = helped | {code for _, code, _ in _said()} | {key.code for key in KEYS.values()}
     asked |= {f"service_fault.{code}" for code in failed}
     for name in ("cli", "home"):

@@ -10,7 +10,7 @@ import pickle
 import socket
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,14 @@ from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import 
 )
 
 pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    """A new one, which answers well until a test says otherwise."""
+    with serving() as running:
+        yield running
+
 
 RESTLESS = EngineSettings(pace=Pace(retry_seconds=(0.0,)))
 
