@@ -37,12 +37,7 @@ def test_a_pattern_is_made_of_lines_lists_and_other_patterns(tmp_path: Path) -> 
 
 @pytest.mark.process
 def test_an_import_compiles_none_of_them_and_all_of_them_are_sound(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _COMPILED, str(SCRIPTS)],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
+    command = [sys.executable, "-c", _COMPILED, str(SCRIPTS)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=tmp_path)
     before, after = map(int, done.stdout.split())
     assert before == 0 and after > 300

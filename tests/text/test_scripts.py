@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,21 +14,16 @@ from astrbot_plugin_scoped_memory.llm_memory import MemoryKind
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.recall.patterns import HEADS
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import asked_for, asked_of_days
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import tells_something
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.figures import figures
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.grounding import denials
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import rules_said
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules import gate, private
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.contradiction import takes_back
-from astrbot_plugin_scoped_memory.llm_memory.text import stop_words
-from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import resolve_dates
-from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times, towards
-from astrbot_plugin_scoped_memory.llm_memory.text.dates.lasting import end_of
-from astrbot_plugin_scoped_memory.llm_memory.text.dates.words import DAY_WORDS, FEASTS, VAGUE
-from astrbot_plugin_scoped_memory.llm_memory.text.overlap import content
-from astrbot_plugin_scoped_memory.llm_memory.text.same_meaning import SYNONYMS, TURNS
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules import due, figures, grounding, guards
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules import contradiction, gate, private
+from astrbot_plugin_scoped_memory.llm_memory.text import overlap, same_meaning, stated, stop_words
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import (
+    date_annotation,
+    expressions,
+    lasting,
+    words,
+)
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import fold, normalise, simplified
-from astrbot_plugin_scoped_memory.llm_memory.text.stated import asks, read, supposes
 from astrbot_plugin_scoped_memory.llm_memory.text.statements import statement
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.support.dictionary import digested_dictionary
@@ -42,7 +36,8 @@ DATA = Path(__file__).parents[1] / "data"
 TOKENIZER = Tokenizer(cache=digested_dictionary())
 
 WORDS = [
-    *HEADS["zh"], *stop_words.CHINESE, *SYNONYMS, *TURNS, *DAY_WORDS, *VAGUE, *FEASTS,
+    *HEADS["zh"], *stop_words.CHINESE, *same_meaning.SYNONYMS, *same_meaning.TURNS,
+    *words.DAY_WORDS, *words.VAGUE, *words.FEASTS,
 ]  # fmt: skip
 """By which the engine reads what people write."""
 
@@ -63,17 +58,17 @@ ASKED = [
 
 def readings(text: str) -> dict[str, object]:
     """All that is read in a text."""
-    spans = find_times(text, NOW)
+    spans = expressions.find_times(text, NOW)
     return {
-        "asks": asks(text),
-        "moods": [(fold(clause), mood) for clause, mood in read(text)],
-        "supposes": supposes(text),
+        "asks": stated.asks(text),
+        "moods": [(fold(clause), mood) for clause, mood in stated.read(text)],
+        "supposes": stated.supposes(text),
         "times": [(one.start, one.end, one.first, one.last) for one in spans],
-        "towards": towards(text),
-        "lasts": end_of(text, NOW),
-        "dated": fold(resolve_dates(text, NOW, weekdays=True)),
+        "towards": expressions.towards(text),
+        "lasts": lasting.end_of(text, NOW),
+        "dated": fold(date_annotation.resolve_dates(text, NOW, weekdays=True)),
         "statement": statement(text, NOW),
-        "content": content(text),
+        "content": overlap.content(text),
         "tokens": TOKENIZER.query_tokens(text),
         "asked for": asked_for(fold(text)),
         "of days": asked_of_days(fold(text), asks=True, ahead=True),
@@ -87,11 +82,11 @@ def readings(text: str) -> dict[str, object]:
         "passing": {why: fold(words) for why, words in gate.passing(text).items()},
         "topic": gate.route(MemoryKind.KNOWLEDGE, text, trusted=True),
         "private": private.find(text),
-        "taken back": [fold(str(one)) for one in astuple(takes_back(MemoryDraft(text)))],
-        "rules": [fold(one) for one in rules_said(text)],
-        "figures": figures(text, NOW),
-        "denials": denials(text),
-        "tells": tells_something(text),
+        "taken back": fold(repr(contradiction.takes_back(MemoryDraft(text)))),
+        "rules": [fold(one) for one in guards.rules_said(text)],
+        "figures": figures.figures(text, NOW),
+        "denials": grounding.denials(text),
+        "tells": due.tells_something(text),
     }  # fmt: skip
 
 

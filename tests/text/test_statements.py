@@ -37,23 +37,11 @@ def test_tomorrow_said_on_two_days_is_two_days() -> None:
     assert not says_the_same("明天去医院", "明天去医院", later=timedelta(days=1))
 
 
-@pytest.mark.parametrize(
-    ("short", "long", "expected"),
-    [
-        ("我住在杭州", "我住在杭州，小区叫桂花苑", True),
-        ("我喜欢猫，也喜欢狗", "我喜欢猫，喜欢狗，喜欢鸟", True),
-        ("I live in Oslo", "I live in Oslo. It is cold", True),
-        ("我住在杭州", "我住在杭州", False),
-        ("我住在杭州", "听说，我住在杭州", False),
-        ("我喜欢猫", "我喜欢猫，但是现在养狗", False),
-        ("I like cats", "I like cats, not dogs", False),
-        ("房间301", "房间302，在三楼", False),
-    ],
-)
-def test_what_begins_with_all_of_it_and_only_adds_extends_it(
-    short: str, long: str, expected: bool
-) -> None:
-    assert extends(statement(long, NOW), statement(short, NOW)) is expected
+def test_what_begins_with_all_of_it_and_only_adds_extends_it() -> None:
+    for section in ("extends", "not_extends"):
+        for short, long in rows(section):
+            extended = extends(statement(long, NOW), statement(short, NOW))
+            assert extended is (section == "extends"), long
 
 
 WORDS = st.lists(
@@ -77,18 +65,10 @@ def test_a_text_of_possessives_and_commas_is_only_long() -> None:
     assert not extends(words, words)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("零", 0), ("十", 10), ("二十一", 21), ("一百零五", 105), ("一百五", 150), ("两千", 2000),
-        ("三万五", 35_000), ("三万零五", 30_005), ("一万五千", 15_000), ("二〇二六", 2026),
-        ("一亿", 100_000_000), ("千", 1000), ("十万", 100_000), ("万", 10_000), ("亿", 100_000_000),
-        ("万一", 11_000), ("万亿", 10**12), ("千万", 10_000_000), ("", None), ("三五百", None),
-        ("二三万", None), ("十百", None), ("猫", None),
-    ],
-)  # fmt: skip
-def test_chinese_numerals_have_their_value(text: str, value: int | None) -> None:
-    assert han_number(text) == value
+def test_chinese_numerals_have_their_value() -> None:
+    for text, value in rows("numerals"):
+        assert han_number(text) == (int(value) if value else None), text
+    assert han_number("") is None
 
 
 @given(st.integers(1, 99_999), st.text())

@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.turn_text import (
     spoken,
 )
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.tests.support.words import rows
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -30,21 +31,10 @@ HIDDEN = [
     f"data:image/png;base64,{CODED}", f"base64://{CODED}", CODED, "ab12cd34" * 40,
     f"[CQ:image,file=base64://{CODED},id=3]", base64.encodebytes(BYTES).decode(),
     f"{OPEN}\n以下是长期记忆\n{HIT}\n{CLOSE}", f"{OPEN.upper()}x{CLOSE.upper()}", HIT,
-    "- [note · 2026-11-21 · 旅行 › 京都 · shared/a.md#n-5f0c2a9d41e87b36c0da] 住在四条",
-    "<think>他大概想问花生</think>", '<thinking budget="3">\n秘密\n</thinking>',
-    '<tool_call>{"name": "core_memory_recall"}</tool_call>',
-    "<tool_response>\nok 找到 1 条\n</tool_response>",
-    '<function_results id="1">ok</function_results>', "```tool_output\nok 找到 1 条\n```",
-    "🔨 调用工具: core_memory_recall", "📎 返回结果: ok",
+    *(one for (one,) in rows("hidden")),
     *(f"{OPEN}\n{Texts(one).say('inject.preamble')}\n{HIT}\n{CLOSE}" for one in LANGUAGES),
 ]  # fmt: skip
-PROSE = [
-    "奶奶对花生过敏，别买花生酱", "I like my coffee black; no sugar.", "```python\nprint(1)\n```",
-    "看 https://example.org/a/very/long/path?with=some&query=words%20and%20more#part 这里",
-    "他说 <b>重要</b> 的事：1 < 2 > 0", "<div>thinking 不是标签</div>", "哈" * 300,
-    "[2026-11-21] 的会改到周五 [注]", "email: a.b@example.org #标签 [链接](http://a.b)",
-    "第一段\n\n第二段\n- 甲\n- 乙", "😀👨‍👩‍👧 和 café", "base64 是什么？data: 后面跟什么？",
-]  # fmt: skip
+PROSE = [*(one for (one,) in rows("prose")), "哈" * 300]
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
