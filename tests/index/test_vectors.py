@@ -3,7 +3,6 @@ than they must be."""
 
 from __future__ import annotations
 
-import threading
 import tracemalloc
 from collections.abc import Sequence
 
@@ -137,27 +136,3 @@ def test_ten_thousand_vectors_take_little_more_than_their_numbers() -> None:
         tracemalloc.stop()
     assert arrays.nbytes == 10_000 * 384 * 4
     assert taken <= 20e6
-
-
-def test_searches_stay_right_while_others_write() -> None:
-    arrays, over = VectorArrays(), threading.Event()
-    arrays.put(records("家", 50), unit(0, 50))
-    wrong: list[object] = []
-
-    def write() -> None:
-        while not over.is_set():
-            for record in records("公司", 40):
-                arrays.put([record], unit(5))
-            arrays.drop([record.key for record in records("公司", 40)])
-
-    writers = [threading.Thread(target=write) for _ in range(3)]
-    for one in writers:
-        one.start()
-    for n in range(300):
-        found = arrays.nearest(unit(0, 50)[n % 50], FAMILY, 3).found
-        if len(found) != 3 or found[0].key != Key("家", f"m-{n % 50}"):
-            wrong.append(found)
-    over.set()
-    for one in writers:
-        one.join(30)
-    assert not wrong

@@ -52,12 +52,12 @@ def _prefix(owner: str) -> str:
 def turn_of(collection: Mapping[str, Json], owner: str) -> int | None:
     """When it was loaded last: its ``turn`` grows with each embedder. None for one that is not ours
     by its name **and** by the ``owner`` in its metadata."""
-    about = collection["metadata"]
-    if not isinstance(about, dict) or about.get("owner") != owner or collection["space"] != SPACE:
+    name, about = str(collection["name"]), collection["metadata"]
+    known = about if isinstance(about, dict) else {}
+    if not name.startswith(_prefix(owner)) or collection["space"] != SPACE:
         return None
-    turn = about.get("turn")
-    named = str(collection["name"]).startswith(_prefix(owner))
-    return turn if named and isinstance(turn, int) else None
+    turn = known.get("turn")
+    return None if known.get("owner", "") != owner else turn if isinstance(turn, int) else 0
 
 
 def record_id(key: Key) -> str:

@@ -137,17 +137,12 @@ def test_one_that_gives_no_sign_is_ended(make: Make, tmp_path: Path, held: bool)
     assert child.ask("echo", {}, b"x", seconds=30)[1] == b"x"
 
 
-def test_unasked_it_is_closed_in_order_and_begun_again(make: Make, told: Path) -> None:
+def test_unasked_or_told_to_it_closes_in_order(make: Make, told: Path) -> None:
     child = make(idle_seconds=0.3)
     first = child.ask("echo", {}, seconds=30)[0]["pid"]
-    wait_until(lambda: child.pid is None)
-    wait_until(lambda: told.exists() and told.read_text() == "closed")
+    wait_until(lambda: child.pid is None and told.exists() and told.read_text() == "closed")
     assert child.ask("echo", {}, seconds=30)[0]["pid"] != first
-
-
-def test_what_was_closed_answers_no_more(make: Make, told: Path) -> None:
-    child = make()
-    child.ask("echo", {}, seconds=30)
+    told.unlink()
     for _ in range(2):
         child.close()
     assert told.read_text() == "closed"

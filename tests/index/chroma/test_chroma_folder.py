@@ -19,11 +19,13 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.child.program import Json
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.records import collection_name
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import BROKEN, IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.tests.support.harming import fill_with_garbage, held, truncate
+from astrbot_plugin_scoped_memory.tests.support.harming import fill_with_garbage, truncate
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
 
@@ -142,18 +144,6 @@ def test_what_was_damaged_is_told_or_written_anew(
     assert max(path.stat().st_size for path in folder.rglob("*")) < 64 << 20
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
-def test_another_programs_lock_is_left_behind(store: ChromaStore, folder: Path) -> None:
-    store._chroma._seconds = 3.0
-    with held(folder / "chroma.sqlite3"):
-        with pytest.raises(IndexUnavailable) as failed:
-            sound(store)
-        assert failed.value.code == BROKEN
-        store.drop(None)
-        write(store, range(30))
-        assert len(sound(store)) == 30
-
-
 def test_a_program_that_is_killed_while_it_writes_costs_what_it_was_writing(
     store: ChromaStore,
 ) -> None:
@@ -175,6 +165,16 @@ def _kill(store: ChromaStore) -> None:
     pid = store._chroma._program.pid
     assert pid is not None
     os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def test_what_an_earlier_version_kept_is_made_anew(store: ChromaStore) -> None:
+    chroma, name = store._chroma, collection_name(SPACE)
+    assert len(sound(store)) == COUNT
+    chroma.call(name, "modify", metadata={"dim": SPACE.dim})
+    old: Json = {"memory_scope": "家", "has_scope": 1, "content_hash": "h7-0"}
+    chroma.call(name, "delete", ids=["家/m-7"])
+    chroma.call(name, "add", vectors([7]).tobytes(), ids=["家/m-7"], metadatas=[old])
+    assert len(sound(store)) == COUNT - 1
 
 
 def test_one_process_has_the_folder(store: ChromaStore, folder: Path) -> None:

@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     PUBLIC,
     SHARED,
-    Place,
     Scope,
     ScopeFilter,
 )
@@ -55,25 +54,6 @@ def test_every_key_comes_back_from_its_id(memory_id: str, scope: str) -> None:
 def test_a_key_that_could_be_taken_for_another_is_refused(key: Key) -> None:
     with pytest.raises(ValueError, match="no key"):
         record_id(key)
-
-
-@pytest.mark.parametrize(
-    ("scope_filter", "expected"),
-    [
-        (ScopeFilter.reading_as(PUBLIC), "public"),
-        (ScopeFilter.reading_as(FAMILY), {"$in": ["家", "public"]}),
-        (ScopeFilter((FAMILY, FAMILY)), "家"),
-        (ScopeFilter((PUBLIC,), everything=True), {"$ne": "quarantine"}),
-        (
-            ScopeFilter.reading_as(FAMILY, shelves=(SHARED, Place.of_role("猫娘"))),
-            {"$in": ["家", "public", "@shared", "@role:猫娘"]},
-        ),
-    ],
-)
-def test_a_filter_asks_for_its_scopes_and_shelves_alone(
-    scope_filter: ScopeFilter, expected: object
-) -> None:
-    assert scope_where(scope_filter) == {"memory_scope": expected}
 
 
 class Impostor(Scope):
