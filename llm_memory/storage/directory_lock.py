@@ -15,12 +15,13 @@ import secrets
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Final
 
 from ..errors import DirectoryInUse
 from .files import OTHERS, PRIVATE, make_folder
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 LOCK_NAME: Final = "owner.lock"
 type Words = dict[str, str | int]
@@ -40,7 +41,7 @@ class HeldFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = FileLock(path, timeout=_SECONDS, mode=_OWN_FILE, thread_local=False)
+        self._lock: BaseFileLock | None = None
         self.token = ""
         """What proves to ``is_held_with`` that the caller holds the file; empty while not held."""
 
@@ -50,12 +51,11 @@ class HeldFile:
 
         Raises OSError: there can be no such file, or its disk knows no locks.
         """
-        if self.token:
+        if self._lock is not None:
             return True
         make_folder(self._path.parent)
-        try:
-            self._lock.acquire(poll_interval=_SECONDS / 3)
-        except Timeout:
+        self._lock = _taken(self._path)
+        if self._lock is None:
             return False
         self.token = secrets.token_urlsafe(32)
         line = json.dumps({**words, _TOKEN: self.token}, ensure_ascii=False, sort_keys=True)
@@ -67,11 +67,24 @@ class HeldFile:
 
     def release(self) -> None:
         """Give the file back. Idempotent. The lock file may stay: removing it would race."""
-        if self.token:
+        if self._lock is not None:
             self.token = ""
             with contextlib.suppress(OSError):
                 _beside(self._path).unlink()
             self._lock.release()
+            self._lock = None
+
+
+def _taken(path: Path) -> BaseFileLock | None:
+    """A lock file that is held from now on, in whatever thread; None where another holds it."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=_SECONDS, mode=_OWN_FILE, thread_local=False)
+    try:
+        lock.acquire(poll_interval=_SECONDS / 3)
+    except Timeout:
+        return None
+    return lock
 
 
 def holder(path: Path) -> Words | None:
@@ -80,10 +93,8 @@ def holder(path: Path) -> Words | None:
     with _looking:
         if not path.exists():
             return None
-        look = FileLock(path, timeout=_SECONDS)
-        try:
-            look.acquire(poll_interval=_SECONDS / 3)
-        except Timeout:
+        look = _taken(path)
+        if look is None:
             return _words(path)
         look.release()
         return None
