@@ -86,7 +86,7 @@ def test_rebuild_discards_the_caches_and_nothing_else(
     (index / "left-over").mkdir()
     (index / "left-over" / "file").write_bytes(b"x")
     (index / "link").symlink_to(outside, target_is_directory=True)
-    (index / "embeddings.sqlite-kept").write_bytes(b"paid")
+    (index / "chroma.kept").write_bytes(b"paid")
     pages = {path: path.read_bytes() for path in (home / "memory").rglob("*.md")}
     capsys.readouterr()
     code, _ = told(capsys, "--rebuild")
@@ -94,7 +94,7 @@ def test_rebuild_discards_the_caches_and_nothing_else(
     assert not (index / "left-over").exists()
     assert not (index / "link").is_symlink()
     assert (outside / "mine.txt").read_text("utf-8") == "kept"
-    assert (index / "embeddings.sqlite-kept").read_bytes() == b"paid"
+    assert (index / "chroma.kept").read_bytes() == b"paid"
     assert {path: path.read_bytes() for path in pages} == pages
     index.rename(outside / "index")
     index.symlink_to(outside / "index", target_is_directory=True)
