@@ -169,17 +169,24 @@ def _is_phone(match: re.Match[str]) -> bool:
 
 def _is_own(match: re.Match[str]) -> bool:
     """True unless the words around it call the number something else, it is an amount, or a name in
-    an address."""
-    ahead, text, end = _before(match, 60), match.string, match.end()
+    an address. One in an international form or with its area code is taken for nothing else by a
+    mere word beside it."""
+    number, text, end = match[0], match.string, match.end()
+    ahead = _before(match, 40)
     if GATE["money_before"].search(ahead) or GATE["not_own_behind"].match(text, end):
         return False
     named = GATE["beside_it"].sub("", ahead)
     if GATE["phone_named"].search(named):
         return True
-    behind = GATE["said_behind"].match(text, end)
-    names = (named, behind["v"] if behind else "")
-    is_other = any(GATE["other_number"].search(name) for name in names)
-    return not (is_other or GATE["round_number"].fullmatch(match[0]))
+    if GATE["round_number"].fullmatch(number):
+        return False
+    if "+" in number:
+        return not (GATE["grouped"].fullmatch(number) and GATE["grown"].search(named))
+    if "(" in number or GATE["phone_words"].search(_before(match)):
+        return True
+    if GATE["area_coded"].fullmatch(number):
+        return not GATE["id_ahead"].search(named)
+    return not (GATE["other_number"].search(named) or GATE["id_behind"].match(text, end))
 
 
 def _before(match: re.Match[str], most: int = 20) -> str:

@@ -216,6 +216,173 @@ def test_a_secret_that_is_named_as_such_is_hidden_and_ordinary_talk_is_not(marke
     assert [text[start:end] for _, start, end in find(text)] == secret
 
 
+MOBILE, ABROAD, AMERICAN, LANDLINE = (
+    "13812345678",
+    "+44 7911 123456",
+    "(415) 555-2671",
+    "010-12345678",
+)
+ANY = (MOBILE, "138 1234 5678", "+86 138 1234 5678", ABROAD, "+34 612 345 678", AMERICAN, LANDLINE)
+CALLED = (
+    *(
+        "手机号就是微信号：",
+        "手机和支付宝账号都是",
+        "联系电话/会员号：",
+        "手机号（登录账号）：",
+        "微信号",
+    ),
+    *(
+        "我爸号",
+        "爸爸号 ",
+        "姐姐号",
+        "小王号：",
+        "店长号",
+        "医生号",
+        "门卫号",
+        "紧急号",
+        "值班号是",
+        "北京号",
+    ),
+    *(
+        "英国号 ",
+        "客户号",
+        "单位号",
+        "公司号",
+        "服务号",
+        "支付宝账号是",
+        "群：",
+        "订房间",
+        "约了会议，",
+    ),
+    *("my phone number and WhatsApp ID: ", "phone / account: "),
+    *("part-time nanny ", "ticket office ", "the driver of order 3: ", "case manager Jane: "),
+)
+NO_ID = (
+    "part: ",
+    "sales: ",
+    "call me up at ",
+    "hit me up at ",
+    "she lost ",
+    "balance ",
+    "up to ",
+    "my hp: ",
+)
+"""Before a number that has a plus sign or an area code in brackets these name nothing else."""
+BEHIND = (
+    "（快递）",
+    "(群)",
+    "（订单）",
+    "是会员卡",
+    "是我的微信号也是手机号",
+    " (part)",
+    " (work account)",
+)
+
+
+TOLD = (
+    *((name, ANY, "") for name in CALLED),
+    *((name, (ABROAD, AMERICAN), "") for name in NO_ID),
+    *(("", ANY, said) for said in BEHIND),
+    ("Call Bob at ", ANY, " (part)"),
+)
+
+
+@pytest.mark.parametrize(("before", "numbers", "behind"), TOLD)
+def test_a_telephones_number_is_hidden_whatever_else_stands_near_it(
+    before: str, numbers: tuple[str, ...], behind: str
+) -> None:
+    for number in numbers:
+        text = f"{before}{number}{behind}"
+        assert [text[start:end] for _, start, end in find(text)] == [number]
+
+
+IDS = (
+    *(
+        "我的B站UID是",
+        "游戏ID ",
+        "会议号 ",
+        "抖音号",
+        "微信视频号 ",
+        "快手号：",
+        "微博号",
+        "QQ号是",
+        "QQ群号",
+    ),
+    *(
+        "小红书号",
+        "Steam ID ",
+        "uid=",
+        "房间号",
+        "直播间号",
+        "包间号",
+        "座位号",
+        "车架号",
+        "学号",
+        "工号",
+        "工单号",
+    ),
+    *(
+        "订单",
+        "订单号：",
+        "快递单号",
+        "发票号码",
+        "会员号",
+        "会员卡号",
+        "病历号",
+        "设备号",
+        "商户号",
+        "编号",
+        "邀请码",
+    ),
+    *(
+        "账号：",
+        "my Discord ID is ",
+        "student number ",
+        "meeting number: ",
+        "order no. ",
+        "serial ",
+    ),
+)
+AMOUNTS = (
+    *(
+        "粉丝数/播放量是 ",
+        "GPU 数量 ",
+        "阅读量达到了",
+        "总积分：",
+        "热度已经突破",
+        "下载次数 ",
+        "steps: ",
+        "views: ",
+    ),
+    *(
+        "去年营收增长了 ",
+        "净利润增加了",
+        "人口下降了 ",
+        "Revenue grew by ",
+        "we gained ",
+        "our profit is ",
+    ),
+    "手机销量增长了",
+)
+GROWN = AMOUNTS[-7:]
+
+
+STAYS = (
+    *((name, ANY[:2], "") for name in (*IDS, *AMOUNTS[:-1])),
+    *((name, ("+100 000 000",), "") for name in AMOUNTS),
+    *((name, ("+123 456 789",), "") for name in GROWN),
+    *(("", (MOBILE,), said) for said in ("是我的UID", "（会议号）", "次", " 个", " views")),
+)
+
+
+@pytest.mark.parametrize(("before", "numbers", "behind"), STAYS)
+def test_an_identifier_and_an_amount_stay(
+    before: str, numbers: tuple[str, ...], behind: str
+) -> None:
+    for number in numbers:
+        assert find(f"{before}{number}{behind}") == ()
+
+
 K = MemoryKind
 KNOWN = (Topic.PREFERENCES, Topic.DECISIONS, Topic.PATTERNS, Topic.ENTITIES, Topic.JOURNAL)
 
