@@ -211,9 +211,9 @@ def test_every_reason_of_an_embedder_is_explained() -> None:
     source = "\n".join(
         path.read_text(encoding="utf-8") for path in files("llm_memory/index/embedding")
     )
-    codes = set(re.findall(r'(?:EmbeddingFailed|_failed)\(\s*f?"([a-z_]+)', source))
-    assert "language" in codes
-    for code in codes - {"closed", "not_prepared"}:  # no owner meets these: the next call is fine
+    codes = set(re.findall(r'(?:EmbeddingFailed|Fault)\(\s*f?"([a-z_]+)[":]', source))
+    assert {"model_changed", "broken_model"} < codes
+    for code in codes - {"closed", "no_vector"}:  # no owner meets these: the next call is fine
         assert f"`{code}`" in TROUBLES, code
 
 
