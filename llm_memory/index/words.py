@@ -219,11 +219,15 @@ class Words:
         """Add or replace; of equal keys the last wins."""
         _need_numpy()
         latest = {record.key: (record, tokens) for record, tokens in rows}
+        parts: dict[str, _Part] = {}
         for name, keys in groupby(sorted(latest, key=_SCOPE), _SCOPE):
             for some in cooperative(batched(keys, _AT_ONCE)):
                 with self._lock:
                     place = self._places.setdefault(name, _Place(name))
                     place.put([latest[key] for key in some])
+                    parts[name] = place.part
+        for part in parts.values():
+            _ = part.documents  # worked out here, no search waits for it
 
     def drop(self, keys: Collection[Key]) -> None:
         """Unknown keys are ignored."""
