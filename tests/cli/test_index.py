@@ -56,8 +56,8 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list
 
 
 def words_on_disk(home: Path) -> int:
-    with closing(sqlite3.connect(home / "index" / "lexical.sqlite")) as file:
-        (count,) = file.execute("SELECT COUNT(*) FROM document").fetchone()
+    with closing(sqlite3.connect(home / "index" / "words.sqlite")) as file:
+        (count,) = file.execute("SELECT COUNT(*) FROM cut").fetchone()
     return int(count)
 
 
@@ -82,7 +82,7 @@ def test_rebuild_discards_the_caches_and_nothing_else(
     outside.mkdir()
     (outside / "mine.txt").write_text("kept", encoding="utf-8")
     index = home / "index"
-    (index / "lexical.sqlite").write_bytes(b"damaged")
+    (index / "words.sqlite").write_bytes(b"damaged")
     (index / "left-over").mkdir()
     (index / "left-over" / "file").write_bytes(b"x")
     (index / "link").symlink_to(outside, target_is_directory=True)
@@ -100,7 +100,7 @@ def test_rebuild_discards_the_caches_and_nothing_else(
     index.symlink_to(outside / "index", target_is_directory=True)
     assert main(["index", "--rebuild"]) == 2
     assert "is a link" in capsys.readouterr().err
-    assert (outside / "index" / "lexical.sqlite").exists()
+    assert (outside / "index" / "words.sqlite").exists()
 
 
 async def test_agents_are_answered_while_it_builds(home: Path, own_user: Path) -> None:
