@@ -120,7 +120,7 @@ async def test_what_is_wrong_with_one_text_costs_that_text_its_vector_and_nothin
         (lambda texts: [[1.0] * 5 for _ in texts], "model_changed: 5 numbers instead of 3"),
         (Filtered("all"), "rejected: HTTP 400 (Filtered)"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 async def test_an_embedder_that_is_at_fault_fails_as_a_whole_and_no_text_is_blamed(
     fault: Any, reason: str
