@@ -15,12 +15,9 @@ from ..models.passages import Passage
 from ..runtime.cooperative import cooperative
 from ..storage.formats.schema import Schema
 from ..storage.sqlite_file import SqliteFile, remove
-from ..text.tokenizer import Tokenizer
+from ..text.tokenizer import VERSION, Tokenizer
 from .records import WordRecord, word_record
 
-_VERSION: Final = "3"
-"""Of the tokens, with the digest of the dictionary behind it. Anything that changes a token changes
-one of the two, and texts are cut again."""
 _SCHEMA: Final = Schema(
     1,
     """
@@ -58,7 +55,7 @@ def cut(
     """The records of some passages with their words, as they were cut before or now. Blocks; never
     fails. Without a cache no disk is waited for."""
     words = tokenizer.dictionary()
-    kind = f"{_VERSION}-{'characters' if words is None else words.source.hex()}"
+    kind = f"{VERSION}-{'characters' if words is None else words.source.hex()}"
     records = [word_record(passage) for passage in cooperative(passages)]
     known = {} if cache is None else cache.get(kind, map(text_key, records))
     new = {

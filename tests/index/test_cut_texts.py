@@ -85,7 +85,7 @@ def test_another_dictionary_or_version_cuts_anew(
         assert texts_cut(path, ONE, use_jieba=True) == 1
         assert texts_cut(path, ONE, use_jieba=True) == 0
     assert texts_cut(path, ONE) == 1
-    monkeypatch.setattr(cut_texts, "_VERSION", "of another time")
+    monkeypatch.setattr(cut_texts, "VERSION", "of another time")
     assert texts_cut(path, ONE) == 1
 
 
