@@ -129,8 +129,10 @@ class Follower[D](ABC):
     @property
     def in_step(self) -> bool:
         """Whether it holds just what lives, but for what cannot be derived: ``backlog``."""
-        busy = self._waiting or self._leaving or self._doubt or self._faults
-        return self.state == "ready" and not busy
+        fails = any(doing == FOLLOWING for doing, _ in self._faults)
+        return self.state == "ready" and not (
+            self._waiting or self._leaving or self._doubt or fails
+        )
 
     def lacks(self, key: Key) -> bool:
         """Whether it is acknowledged, but not in the index yet."""
@@ -283,6 +285,6 @@ class Follower[D](ABC):
     async def close(self) -> None:
         """Give back what it holds, in time; what hangs is left to itself. ``follow`` has ended."""
         self.state = "off"
-        self._asks.shutdown(wait=False, cancel_futures=True)
+        self._asks.shutdown(wait=False)
         with suppress(IndexUnavailable):
             await Calls().run(_CLOSING_SECONDS, self._close)

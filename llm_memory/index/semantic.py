@@ -78,6 +78,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._prepared = asyncio.Event()
+        self._unembedded: set[Key] = set()
+        """What came while words serve alone."""
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rewritten: deque[float] = deque(maxlen=_REWRITES)
         self.most_bytes = MOST_BYTES
@@ -95,8 +97,15 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
 
     def enqueue(self, passage: Passage) -> None:
         """It is new or was changed."""
-        if not self.words_alone:
+        if self.words_alone:
+            self._unembedded.add(key_of(passage))
+        else:
             super().enqueue(passage)
+
+    def enqueue_removal(self, passage: Passage) -> None:
+        """It is gone, or about to be another one."""
+        if not (self.words_alone and key_of(passage) in self._unembedded):
+            super().enqueue_removal(passage)
 
     async def run(self, embedder: Embedder | None) -> None:
         """Follow what lives by an embedder until cancelled; None: do without vectors. What an
@@ -104,6 +113,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         it goes as a whole, for nobody looks into it."""
         self._embedder, self._fingerprint = embedder, None
         self._recent.clear()
+        self._unembedded.clear()
         if embedder is not None:
             self.label = embedder.label
             await self.follow()

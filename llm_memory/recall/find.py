@@ -6,7 +6,7 @@ whether any of it answers. Whatever was named is checked against the filter here
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
@@ -180,18 +180,24 @@ class CandidateFinder:
             others = self._passages.visible(seen)
         # It may be a hundred thousand: a copy is quick, looking through it is not.
         if passages := list(others):
-            covered = await asyncio.to_thread(self._scanned, ask.words, seen, passages) | covered
+            covered |= await asyncio.to_thread(self._scanned, ask.words, seen, passages, {*covered})
         return covered
 
     def _scanned(
-        self, query: WordQuery, scope_filter: ScopeFilter, passages: Sequence[Passage]
+        self,
+        query: WordQuery,
+        scope_filter: ScopeFilter,
+        passages: Sequence[Passage],
+        known: Collection[Key],
     ) -> dict[Key, float]:
-        """How much of the query those speak of that share the most words with it. Blocks."""
+        """How much of the query those speak of that share the most words with it, but for what is
+        ``known``. Blocks."""
 
         def newest(one: Passage) -> tuple[bool, datetime]:
             return place_name(one) == scope_filter.scopes[0].name, moment_of(one)
 
-        passages = [one for one in cooperative(passages) if scope_filter.admits(place_name(one))]
+        others = (one for one in cooperative(passages) if key_of(one) not in known)
+        passages = [one for one in others if scope_filter.admits(place_name(one))]
         if len(passages) > SCAN_LIMIT:
             passages = nlargest(SCAN_LIMIT, passages, newest)
         folded = [self._passages.folded(passage) for passage in cooperative(passages)]
