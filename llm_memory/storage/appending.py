@@ -18,11 +18,23 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from .files import ChangedMeanwhile, append_synced, make_folder, opener, when_free
+from .files import (
+    ABSENT,
+    ChangedMeanwhile,
+    append_synced,
+    make_folder,
+    opener,
+    stamp_at,
+    when_free,
+)
 
 TRIES: Final = 20
 _PAUSE: Final = 0.05
 """Seconds between two tries."""
+_QUIET: Final = 0.02
+"""An editor that emptied a file writes it again within so many seconds, from its beginning: what
+was appended meanwhile would be gone after we had seen it there."""
+_LOOKS: Final = 10
 _BOM: Final = b"\xef\xbb\xbf"
 _appending: Final = threading.Lock()
 """A store has one owner: whoever else appends to its files is a thread of ours."""
@@ -69,6 +81,7 @@ def append_and_verify(
         for number in range(tries):
             time.sleep(_PAUSE if number else 0)
             try:
+                _wait_until_quiet(path)
                 payload = _append(path, make, start)
                 with _opened(path, "r") as file:
                     content = file.readall()
@@ -80,6 +93,19 @@ def append_and_verify(
             if at is not None:
                 return content.count(b"\n", 0, at) + 1
     raise NotAppended(AppendFault.BUSY)
+
+
+def _wait_until_quiet(path: Path) -> None:
+    """Wait, not for ever, until nobody has written the file for a while; longer for an empty one.
+    Raises OSError."""
+    before = ABSENT
+    for _ in range(_LOOKS):
+        now = stamp_at(path)
+        _, size, _ = now
+        if now == before and (size or now == ABSENT):
+            return
+        time.sleep(_QUIET)
+        before = now
 
 
 def _append(path: Path, make: Callable[[bytes], bytes], start: bytes) -> bytes:

@@ -2,8 +2,9 @@
 file whose holder says who it is and can prove that it is the holder.
 
 The operating system frees a lock when its holder dies, also by kill -9: none is stale, and the
-words that are left then count for nothing. They stand beside the lock file: an older ``filelock``
-empties a file that it looks at, and Windows lets nobody read one that is locked.
+words that are left then count for nothing. They stand beside the lock file: Windows lets nobody
+read one that is locked. A lock file stays for good: who waits for one that was removed would lock
+what nobody else looks at, as with ``filelock``, of which some versions remove it.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ import contextlib
 import json
 import os
 import secrets
+import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import DirectoryInUse
 from .files import OTHERS, PRIVATE, make_folder
 
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 LOCK_NAME: Final = "owner.lock"
 type Words = dict[str, str | int]
@@ -30,8 +35,8 @@ type Words = dict[str, str | int]
 _TOKEN: Final = "token"  # noqa: S105  (the name of a field)
 _OWN_FILE: Final = 0o600
 """The token is a secret, whatever the folder's mode."""
-_SECONDS: Final = 0.05
-"""How long a lock is waited for: another's look at it holds it for a moment."""
+_PAUSES: Final = (0.02, 0.03, 0.0)
+"""Seconds after each try for a lock: another's look at it holds it for a moment."""
 _looking: Final = threading.Lock()
 """Two looks at once would each take the other for the holder."""
 
@@ -41,50 +46,69 @@ class HeldFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock: BaseFileLock | None = None
+        self._lock: int | None = None
         self.token = ""
         """What proves to ``is_held_with`` that the caller holds the file; empty while not held."""
 
     def take(self, words: Mapping[str, str | int]) -> bool:
         """Take the file, made if missing, and leave these words and a new token beside it. False
-        while another opener holds it; True if it is held already. Blocks.
+        while another opener holds it. Held already, its words are written where they are not there.
+        Blocks.
 
         Raises OSError: there can be no such file, or its disk knows no locks.
         """
-        if self._lock is not None:
-            return True
-        make_folder(self._path.parent)
-        self._lock = _taken(self._path)
         if self._lock is None:
-            return False
-        self.token = secrets.token_urlsafe(32)
-        line = json.dumps({**words, _TOKEN: self.token}, ensure_ascii=False, sort_keys=True)
-        with contextlib.suppress(OSError):  # a full disk: it is held all the same
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            with os.fdopen(os.open(_beside(self._path), flags, _OWN_FILE), "wb") as file:
-                file.write(line.encode(errors="replace") + b"\n")
+            make_folder(self._path.parent)
+            self._lock = _taken(self._path)
+            if self._lock is None:
+                return False
+            self.token = secrets.token_urlsafe(32)
+        if _words(self._path).get(_TOKEN) != self.token:
+            line = json.dumps({**words, _TOKEN: self.token}, ensure_ascii=False, sort_keys=True)
+            with contextlib.suppress(OSError):  # a full disk: the next call tries it again
+                _beside(self._path).unlink(missing_ok=True)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+                with os.fdopen(os.open(_beside(self._path), flags, _OWN_FILE), "wb") as file:
+                    file.write(line.encode(errors="replace") + b"\n")
         return True
 
     def release(self) -> None:
-        """Give the file back. Idempotent. The lock file may stay: removing it would race."""
+        """Give the file back. Idempotent."""
         if self._lock is not None:
             self.token = ""
             with contextlib.suppress(OSError):
                 _beside(self._path).unlink()
-            self._lock.release()
+            os.close(self._lock)
             self._lock = None
 
 
-def _taken(path: Path) -> BaseFileLock | None:
-    """A lock file that is held from now on, in whatever thread; None where another holds it."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path, timeout=_SECONDS, mode=_OWN_FILE, thread_local=False)
+def _taken(path: Path) -> int | None:
+    """A lock file that is held until it is closed; None where another holds it. Raises OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _OWN_FILE)
     try:
-        lock.acquire(poll_interval=_SECONDS / 3)
-    except Timeout:
-        return None
-    return lock
+        for pause in _PAUSES:
+            with contextlib.suppress(BlockingIOError, PermissionError):
+                _lock(descriptor)
+                return descriptor
+            time.sleep(pause)
+    except OSError:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+if sys.platform == "win32":
+
+    def _lock(descriptor: int) -> None:
+        """Raises PermissionError while another has it."""
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+else:
+
+    def _lock(descriptor: int) -> None:
+        """Raises BlockingIOError while another has it."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def holder(path: Path) -> Words | None:
@@ -96,7 +120,7 @@ def holder(path: Path) -> Words | None:
         look = _taken(path)
         if look is None:
             return _words(path)
-        look.release()
+        os.close(look)
         return None
 
 

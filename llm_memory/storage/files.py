@@ -54,8 +54,9 @@ def append_durably(path: Path, payload: bytes) -> None:
     Raises:
         VaultWriteFailed: nothing was written.
     """
-    made = not path.exists()
+    made = False
     try:
+        made = not path.exists()
         if made:
             make_folder(path.parent)
         elif (found := path.lstat()).st_nlink > 1:
@@ -190,7 +191,7 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
             os.fsync(file.fileno())
         if path.exists():
             temporary.chmod(path.stat().st_mode & 0o777)
-        if stamp not in (None, _stamp_at(path)):
+        if stamp not in (None, stamp_at(path)):
             raise ChangedMeanwhile(path.name)
         move(temporary, path)
     except OSError as error:
@@ -199,7 +200,8 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
         drop_beside(temporary)
 
 
-def _stamp_at(path: Path) -> Stamp:
+def stamp_at(path: Path) -> Stamp:
+    """Raises OSError."""
     try:
         return stamp_of(path.lstat())
     except FileNotFoundError:

@@ -41,14 +41,7 @@ CREATE TABLE IF NOT EXISTS style (
     PRIMARY KEY (scope, role, week, axis, direction, person)) WITHOUT ROWID;
 """
 
-LOOP: Final = Schema(
-    6,
-    _TABLES,
-    older=(
-        *("turn", "batch", "share", "pause"),
-        *("sleep_run", "sleep_day", "sleep_compared", "soul_answer"),
-    ),
-)
+LOOP: Final = Schema(6, _TABLES, older=("turn", "batch", "share"))
 
 
 class SqliteLoopFile(SqliteFile):

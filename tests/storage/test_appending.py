@@ -6,6 +6,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO
@@ -243,6 +245,7 @@ def test_whatever_people_save_meanwhile_stays_byte_for_byte(
     steps = ("_refuse_unplain", "_opened", "append_synced", "_between")
     real = {name: getattr(appending, name) for name in steps}
     monkeypatch.setattr(appending, "_PAUSE", 0)
+    monkeypatch.setattr(appending, "_QUIET", 0)
     for first, second in product(range(1, 16), (2, 5, 99)):
         put(path, b"# D\nbefore\n")
         person = Person(path, way, text, first, first + second)
@@ -256,6 +259,28 @@ def test_whatever_people_save_meanwhile_stays_byte_for_byte(
         for line in person.lines:  # nothing but ours between them
             assert line in rest
             rest = rest[rest.find(line) + len(line) :]
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.08])
+def test_what_is_appended_while_an_editor_has_the_file_empty_outlives_its_save(
+    path: Path, seconds: float
+) -> None:
+    put(path, b"# D\n" * 50)
+    is_empty = threading.Event()
+
+    def save() -> None:
+        with path.open("r+b", buffering=0) as file:
+            file.truncate(0)
+            is_empty.set()
+            time.sleep(seconds)
+            file.write(b"# E\n" * 50)
+
+    editor = threading.Thread(target=save)
+    editor.start()
+    is_empty.wait()
+    append_and_verify(path, record)
+    editor.join()
+    assert path.read_bytes() == b"# E\n" * 50 + b"\n" + RECORD
 
 
 def test_what_an_old_buffer_overwrote_is_appended_again_and_told_of_in_the_end(

@@ -109,6 +109,18 @@ def test_the_neighbour_file_of_the_longest_possible_name_can_be_made(tmp_path: P
     assert path.read_bytes() == b"new"
 
 
+@pytest.mark.parametrize("why", [errno.EACCES, errno.ENAMETOOLONG])
+def test_a_place_that_cannot_be_looked_at_is_told_as_one_that_cannot_be_written(
+    tmp_path: Path, why: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unseen(*_: object, **__: object) -> None:
+        raise OSError(why, "no look")
+
+    monkeypatch.setattr(Path, "exists", unseen)
+    with pytest.raises(VaultWriteFailed, match=r"a\.md: no look"):
+        files.append_durably(tmp_path / "a.md", b"new")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX's")
 def test_a_rewrite_keeps_the_mode_of_the_file(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)

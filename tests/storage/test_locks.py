@@ -3,6 +3,7 @@ says so beside it, and can prove it."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -156,6 +157,27 @@ def test_words_that_cannot_be_read_say_nothing_and_prove_nothing(
     file.release()
 
 
+def test_a_holder_whose_words_found_no_room_proves_itself_once_there_is_some(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, real = HeldFile(path), os.open
+    path.parent.mkdir(parents=True)
+    path.with_suffix(".json").write_text('{"token": "a dead one\'s"}', "utf-8")
+
+    def full(name: str | Path, *more: int) -> int:
+        if Path(name).suffix == ".json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(name, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        assert file.take(WORDS)
+        assert holder(path) == {}
+    assert file.take(WORDS)
+    assert is_held_with(path, file.token)
+    file.release()
+
+
 @pytest.mark.process
 def test_another_process_is_refused_too_and_frees_all_by_its_death(path: Path) -> None:
     file, folder = HeldFile(path), DirectoryLock(path.parent)
@@ -228,7 +250,9 @@ async def test_what_a_store_holds_is_for_the_bots_user_alone_until_its_owner_ope
 
 
 def by_lock(folder: Path) -> None:
-    DirectoryLock(folder).acquire()
+    lock = DirectoryLock(folder)
+    lock.acquire()
+    lock.release()
 
 
 def by_command_line(folder: Path) -> None:
@@ -252,3 +276,6 @@ def test_who_takes_a_folder_first_closes_it_if_he_can(
             patch.setattr(Path, "chmod", read_only)
         take(tmp_path / "data")
     assert mode(tmp_path / "data") == (0o755 if refused else 0o700)
+    (tmp_path / "data").chmod(0o750)
+    take(tmp_path / "data")
+    assert mode(tmp_path / "data") == 0o750, "what its owner opens later stays so"

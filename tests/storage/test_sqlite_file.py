@@ -184,6 +184,22 @@ def test_a_cache_of_another_format_is_begun_anew(path: Path) -> None:
     file.close()
 
 
+def test_words_in_a_table_of_a_former_version_go_when_the_file_is_opened(
+    kind: Kind, path: Path
+) -> None:
+    file = kind.open(path)
+    file.open()
+    kind.put(file, 1)
+    file.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE record (number INTEGER PRIMARY KEY, payload TEXT)")
+        connection.execute("INSERT INTO record VALUES (1, 'what was decided')")
+    assert file.open()
+    assert kind.count(file) == 1
+    file.close()
+    assert b"decided" not in path.read_bytes()
+
+
 # What says nothing of the file itself
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import shutil
@@ -21,11 +22,13 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
     is_changed,
 )
+from astrbot_plugin_scoped_memory.llm_memory.errors import FormatNewer
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (
     MIGRATION,
     STAMP,
     VAULT_FORMAT,
+    StoreFormats,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import LOOP
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import STATE
@@ -43,12 +46,11 @@ PLACES = (group(777), group(888), group(999), private(1002), group(5, persona="c
 
 
 def tree(root: Path) -> dict[str, tuple[str, int]]:
-    """Each file's hash, and when it and each folder was last written. The lock file alone may be
-    touched."""
+    """Each file's hash, and when it was last written. The lock file alone may be touched."""
     return {
         path.relative_to(root).as_posix(): (
             hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
-            path.stat().st_mtime_ns,
+            path.stat().st_mtime_ns if path.is_file() else 0,
         )
         for path in sorted(root.rglob("*"))
         if path.name != LOCK_NAME
@@ -227,6 +229,22 @@ async def test_a_newer_format_is_refused_and_not_a_byte_of_the_folder_changes(
             )
         await engine.close()
         assert tree(data) == before
+
+
+def test_a_newer_file_is_refused_on_a_full_disk_too(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer_file("state.sqlite", data)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for log in ("", "-wal"):
+        state_of(data).with_name(f"state.sqlite{log}").touch()
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "copyfile", full)
+            with pytest.raises(FormatNewer):
+                StoreFormats(data / "memory", data).check()
 
 
 async def test_a_newer_index_is_removed_and_built_anew(data: Path) -> None:

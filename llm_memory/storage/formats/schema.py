@@ -13,10 +13,10 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from ...errors import FormatNewer
+from ..files import scratch_folder
 
 _VERSION: Final = re.compile(r"v?\d[\w.+-]{0,39}")
 _LONGEST: Final = 64 * 1024
@@ -29,7 +29,7 @@ type Written = tuple[int, str]
 @dataclass(frozen=True, slots=True)
 class Schema:
     """``older`` are tables that a file of a smaller number has in another form: they are dropped
-    with what is in them."""
+    with what is in them, and so is any that is not ours any more."""
 
     format: int
     tables: str
@@ -55,16 +55,22 @@ class Schema:
                 connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
         for statement in self.tables.split(";"):
             connection.execute(statement)
-        self._add_columns(connection)
+        self._fit(connection)
 
-    def _add_columns(self, connection: sqlite3.Connection) -> None:
-        """Each has a default, which rows of before get."""
+    def _fit(self, connection: sqlite3.Connection) -> None:
+        """Drop the tables that are not ours any more, for their words would outlive a purge. Add
+        the columns that are missing: each has a default, which rows of before get."""
         with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
             fresh.executescript(self.tables)
             wanted = fresh.execute(
                 "SELECT t.name, c.name, c.type, c.dflt_value FROM sqlite_master t"
                 " JOIN pragma_table_info(t.name) c WHERE t.type = 'table'"
             ).fetchall()
+        ours = {"meta", *(table for table, *_ in wanted)}
+        question = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        for (table,) in connection.execute(question).fetchall():
+            if table not in ours:
+                connection.execute(f'DROP TABLE "{table}"')
         for table, name, kind, default in wanted:
             there = connection.execute(
                 "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, name)
@@ -83,15 +89,19 @@ class Schema:
 
 @contextlib.contextmanager
 def peek(path: Path) -> Iterator[sqlite3.Connection]:
-    """What stands in a SQLite file, its write-ahead log included, as a copy: an ordinary reader
-    makes files beside the database and may checkpoint its log. Raises sqlite3.Error, OSError."""
-    with TemporaryDirectory() as folder:
-        copy = Path(folder, path.name)
-        shutil.copyfile(path, copy)
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copyfile(path.with_name(f"{path.name}-wal"), copy.with_name(f"{copy.name}-wal"))
-        with contextlib.closing(sqlite3.connect(copy)) as connection:
-            yield connection
+    """What stands in a SQLite file. An ordinary reader makes files beside the database and may
+    checkpoint its write-ahead log: so where there is one, both are copied; without the log where
+    the disk has no room. Raises sqlite3.Error, OSError."""
+    log = path.with_name(f"{path.name}-wal")
+    with contextlib.ExitStack() as stack:
+        place = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        if log.exists():
+            with contextlib.suppress(OSError):
+                copy = Path(stack.enter_context(scratch_folder(path.parent)), path.name)
+                shutil.copyfile(path, copy)
+                shutil.copyfile(log, copy.with_name(log.name))
+                place = copy.as_uri()
+        yield stack.enter_context(contextlib.closing(sqlite3.connect(place, uri=True)))
 
 
 def fault(code: int, text: str) -> sqlite3.DatabaseError:
