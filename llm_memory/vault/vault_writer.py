@@ -265,10 +265,12 @@ class VaultWriter:
         in_step, files = self._was_known(scope, snapshot, after, text)
         others = [] if in_step else self._extended_chains(scope, snapshot, text, without=cut)
         now = self.now()
+        # What was moved stands in another file already, under the same id.
+        rows = self.ledger.entries_in([(scope.name, path)])
         self.ledger.record(
             files=files,
             entries=others,
-            gone=[(scope.name, memory_id) for memory_id in cut],
+            gone=[(scope.name, one.memory_id) for one in rows if one.memory_id in cut],
             departed=[
                 RemovedEntry(scope.name, path, memory_id, words, now)
                 for memory_id, words in cut.items()

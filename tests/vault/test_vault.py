@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import SPLIT_BYTES
+from astrbot_plugin_scoped_memory.tests.support.bots import living
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
@@ -237,3 +238,21 @@ def test_a_file_with_an_impossible_date_is_read(tree: Tree, moment: int) -> None
     except (OSError, OverflowError):
         pytest.skip("this disk knows no such date")
     assert tree.texts() == ["没有时间的一条"]
+
+
+@pytest.mark.parametrize("compared", [False, True], ids=["at once", "compared before"])
+async def test_what_the_bot_moved_to_another_file_is_known_after_a_restart(
+    tmp_path: Path, compared: bool
+) -> None:
+    async with living(tmp_path) as bot:
+        for text in ("小明爱喝茶", "小明在银行上班", "小明养了一只猫"):
+            await bot.says(text)
+        if compared:
+            await bot.look()
+        filed, moved, _ = bot.catalogue.all()
+        bot.living.take(bot.vault.refile(filed, Topic.INSTRUCTIONS, filed.memory))
+        bot.living.drop(moved)
+        bot.living.take(bot.vault.move(moved, WORK))
+    async with living(tmp_path) as bot:
+        bot.check()
+        assert len(bot.catalogue) == 3
