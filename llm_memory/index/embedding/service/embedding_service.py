@@ -113,10 +113,10 @@ class EmbeddingService:
                     raise EmbeddingFailed("not_an_answer: an answer without an end")
         if answer.status_code == HTTPStatus.OK:
             return b"".join(pieces)
-        code = _REFUSALS.get(answer.status_code, "unavailable")
-        if code == "busy" and b"quota" in b"".join(pieces):
-            code = "quota"
-        raise EmbeddingFailed(f"{code}: HTTP {answer.status_code}, {self._url.partition('?')[0]}")
+        reason = _REFUSALS.get(answer.status_code, "unavailable")
+        if reason == "busy" and b"quota" in b"".join(pieces):
+            reason = "quota"
+        raise EmbeddingFailed(f"{reason}: HTTP {answer.status_code}, {self._url.partition('?')[0]}")
 
 
 def _kind(error: BaseException) -> str:
