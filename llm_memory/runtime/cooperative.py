@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from itertools import batched
 from typing import Final
-
-_SLICE: Final = 100
 
 _HELD_SECONDS: Final = 0.001
 _GIVEN_SECONDS: Final = 0.000_1
@@ -31,8 +28,10 @@ def cooperative[T](items: Iterable[T]) -> Iterator[T]:
 
 
 async def unhurried[T](items: Iterable[T]) -> AsyncIterator[T]:
-    """The items, with a moment for the event loop after each hundred."""
-    for some in batched(items, _SLICE):
-        for item in some:
-            yield item
-        await asyncio.sleep(0)
+    """The items, with a moment for the event loop after each millisecond or so."""
+    since = time.perf_counter()
+    for item in items:
+        yield item
+        if time.perf_counter() - since > _HELD_SECONDS:
+            await asyncio.sleep(0)
+            since = time.perf_counter()

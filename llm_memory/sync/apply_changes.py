@@ -63,18 +63,33 @@ class ChangeApplier:
         """Apply what was done to the files ``seen``, which had these ``stamps``, and to those that
         are ``gone``. Those that are ``stale`` wait, as do all that may still be being written."""
         found = await self._compare(seen, gone)
+        left_alone: list[KnownEntry] = []
         waiting = {key for key in found.unsettled if not self.rests(key, stamps.get(key))}
         self.again = bool(stale)
         if waiting := waiting.union(stale):
             waiting = await asyncio.to_thread(tied, waiting, seen, found.known)
+            left_alone = [one for key in waiting for one in found.known.get(key, ())]
             seen = [file for file in seen if file.key not in waiting]
             gone = [key for key in gone if key not in waiting]
             found = await self._compare(seen, gone)
         self._report([*(file.key for file in seen), *gone], found.changes)
-        refused = await self._forget_missing(found, gone)
+        still = await self._forget_missing(found)
+        refused = {one.file for one in still}
+        if refused:  # with all whose changes only they explain: each is compared again
+            refused = await asyncio.to_thread(tied, refused, seen, found.known)
         await self._corrected.changed_by_hand(
             one for key, some in found.corrected.items() if key not in refused for one in some
         )
+        held = [replace(entry, held=True) for entry in found.changes.held]
+        left = [one for one in found.left if one.file not in refused]
+        await asyncio.to_thread(
+            lambda: self._vault.ledger.record(
+                entries=[*held, *(replace(entry, appended=0) for entry in still)],
+                gone=[(entry.scope, entry.memory_id) for entry in left],
+                gone_files=[key for key in gone if key not in refused],
+            )
+        )
+        await self._known_files.drop(found.left)
         for file in seen:
             if file.key in found.changes.copies:  # it is not written to
                 record = partial(self._vault.ledger.record, files=[KnownFile.of_copy(file)])
@@ -86,6 +101,8 @@ class ChangeApplier:
             if key not in refused:
                 self.stamps.pop(key, None)
             self.unnamed.discard(key)
+        if self._known_files.loading:
+            await self._known_files.load(left_alone)
 
     def rests(self, key: FileKey, stamp: Stamp | None) -> bool:
         """True if nobody has written to a file for a while. At the bot's start its modification
@@ -109,31 +126,21 @@ class ChangeApplier:
         self._reports.copies(self.copies)
         self._reports.same_ids(self.clashes)
 
-    async def _forget_missing(
-        self, found: Differences, gone: Collection[FileKey]
-    ) -> Collection[FileKey]:
-        """Forget what vanished, file by file, and record what is held. Returns the files for which
-        that failed (a full disk takes no archive): they stay unrecorded, and are compared again."""
+    async def _forget_missing(self, found: Differences) -> list[KnownEntry]:
+        """Forget what vanished, file by file. Returns that for which it failed (a full disk takes
+        no archive)."""
         changes = found.changes
         if changes.vanished or changes.held:
             logger.info("memories_missing", gone=len(changes.vanished), held=len(changes.held))
-        refused = set[FileKey]()
-        for key, some in found.vanished.items():
+        still: list[KnownEntry] = []
+        for some in found.vanished.values():
             try:
                 await self.forget(some)
             except VaultWriteFailed as error:
                 self._reports.not_written(error)
                 await self._known_files.drop(some)
-                refused.add(key)
-        await asyncio.to_thread(
-            lambda: self._vault.ledger.record(
-                entries=[replace(entry, held=True) for entry in changes.held],
-                gone=[(entry.scope, entry.memory_id) for entry in found.left],
-                gone_files=[key for key in gone if key not in refused],
-            )
-        )
-        await self._known_files.drop(found.left)
-        return refused
+                still += some
+        return still
 
     async def forget(self, entries: Sequence[KnownEntry]) -> None:
         """Archive entries as deleted by a person, then drop their records. Raises VaultWriteFailed,
@@ -167,11 +174,10 @@ class ChangeApplier:
             except VaultWriteFailed as error:
                 self._reports.not_written(error)
             else:
-                if repaired is None:  # it changed since: the next round takes care
-                    return
-                memories = repaired.living
-                self.again |= repaired.waits and rests
-                self._applied(file.key, stamps, waits=repaired.waits)
+                if repaired is not None:  # else it changed since: the next round takes care
+                    memories = repaired.living
+                    self.again |= repaired.waits and rests
+                    self._applied(file.key, stamps, waits=repaired.waits)
         await self._known_files.take(StoredMemory(file.scope, file.path, m) for m in memories)
 
     def _applied(self, key: FileKey, stamps: Mapping[FileKey, Stamp], *, waits: bool) -> None:

@@ -69,7 +69,8 @@ class VaultFollower:
         told, loop = False, asyncio.get_running_loop()
 
         def changed(paths: Collection[str]) -> None:
-            if self._reconciler.concerns(paths):
+            # What came before the watch began was not told.
+            if not paths or self._reconciler.concerns(paths):
                 loop.call_soon_threadsafe(self._woken.set)
 
         while True:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 
 from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.recallable_memories import RecallableMemories
 from ..models.data_models import StoredMemory
 from ..models.passages import Key
+from ..models.scope import Scope
 from ..runtime.cooperative import unhurried
 from ..vault.models import KnownEntry
 
@@ -16,8 +18,14 @@ class KnownVaultFiles:
     """While ``loading`` the indexes hear nothing of what is new: they take in all that lives when
     they are opened. Used from the event loop only."""
 
-    def __init__(self, catalogue: Catalogue, recallable: RecallableMemories) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        recallable: RecallableMemories,
+        named: Callable[[str], Scope | None],
+    ) -> None:
         self._catalogue = catalogue
+        self._named = cache(named)
         self._recallable = recallable
         self.writing = recallable.writing
         self.loading = False
@@ -31,10 +39,11 @@ class KnownVaultFiles:
             elif known != stored:
                 self._recallable.take(stored)
 
-    async def load(self, memories: Iterable[StoredMemory]) -> None:
+    async def load(self, entries: Iterable[KnownEntry]) -> None:
         """Add what was known; what the catalogue has by now is newer, and is kept."""
-        async for stored in unhurried(memories):
-            self._recallable.load([stored])
+        async for entry in unhurried(entries):
+            if (scope := self._named(entry.scope)) is not None:
+                self._recallable.load([StoredMemory(scope, entry.path, entry.memory)])
 
     async def drop(self, entries: Iterable[KnownEntry]) -> None:
         """Remove entries from catalogue and indexes."""

@@ -56,7 +56,7 @@ class Reconciler:
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
-        self._known_files = KnownVaultFiles(catalogue, living)
+        self._known_files = KnownVaultFiles(catalogue, living, vault.named)
         self._reports = FileReports(notices)
         self._debounce = WriteDebounce(pace.quiet_seconds, elapsed)
         self._applier = ChangeApplier(
@@ -84,14 +84,14 @@ class Reconciler:
         return not all(map(self._vault.is_as_known, map(Path, paths)))
 
     async def load(self) -> None:
-        """Take in what was known of the files, then what was done to them since. If that is
-        unavailable, take in what is in the files."""
+        """Take in what was known of the files, but for those to which something was done since,
+        and that. If it is unavailable, take in what is in the files."""
         async with self._round:
             await asyncio.to_thread(self._vault.finish_moves)
             self._known_files.loading = True
             try:
-                await self._known_files.load(await asyncio.to_thread(self._as_known))
                 await self._reconcile()
+                await self._known_files.load(await asyncio.to_thread(self._ledger.held))
                 await asyncio.to_thread(self._note_removed_entries)
             except StateUnavailable as error:
                 logger.warning("changes_unknown", error=error)
@@ -101,15 +101,11 @@ class Reconciler:
             finally:
                 self._known_files.loading = False
 
-    def _as_known(self) -> list[StoredMemory]:
-        """Returns all entries as they were known last. Blocks."""
-        entries = [*self._ledger.entries_in(self._ledger.files()), *self._ledger.held()]
-        scopes = {name: self._vault.named(name) for name in {entry.scope for entry in entries}}
-        return [
-            StoredMemory(scope, entry.path, entry.memory)
-            for entry in entries
-            if (scope := scopes[entry.scope]) is not None
-        ]
+    async def _load_known(self, keys: Collection[FileKey]) -> None:
+        """At the start: take in the entries of files as they were known last."""
+        if self._known_files.loading:
+            known = await asyncio.to_thread(self._ledger.entries_in, keys)
+            await self._known_files.load(known)
 
     def _note_removed_entries(self) -> None:
         """Record from the archives what was forgotten by command and may still be in an editor's
@@ -146,15 +142,17 @@ class Reconciler:
         look = await asyncio.to_thread(self._vault.look)
         files = await asyncio.to_thread(self._ledger.files)
         if look.absent:
+            await self._load_known(files)
             self._reports.held(await asyncio.to_thread(self._ledger.counts))
             return
         self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         gone = _gone(files, look)
         changed = self._changed(look, gone)
-        if changed or gone:
+        if changed or gone or self._known_files.loading:
             answers = await asyncio.to_thread(self._see, changed, files)
             async with self._known_files.writing:
                 if await asyncio.to_thread(self._vault.is_absent):
+                    await self._load_known(files)
                     return
                 await self._take_in(look, files, gone, answers)
         self._reports.broken([*look.broken, *self._broken.values()])
@@ -205,7 +203,10 @@ class Reconciler:
                     await self._known_files.take(StoredMemory(scope, path, m) for m in memories)
                     stamps[found.key] = found.stamp
         found_stamps = {found.key: found.stamp for found in seen}
-        await self._applier.apply([*seen.values()], gone, found_stamps, stale)
+        compared = {*found_stamps, *gone}
+        await self._load_known([key for key in files if key not in compared])
+        if compared:
+            await self._applier.apply([*seen.values()], gone, found_stamps, stale)
 
     def _stale(
         self, look: Look, gone: Collection[FileKey], found_files: Collection[FoundFile]

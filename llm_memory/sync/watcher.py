@@ -11,12 +11,13 @@ from typing import Protocol
 
 _STEP_MS = 300
 """The thread checks at this interval whether to stop."""
-_SAME_FOLDER_MS = 60_000
+_SAME_FOLDER_MS = 1_000
 """Another folder in the place of the watched one is noticed within this time."""
 
 
 type Changed = Callable[[Collection[str]], object]
-"""Is called in a thread soon after files of these paths were changed, made, moved or removed."""
+"""Is called in a thread soon after files of these paths were changed, made, moved or removed; and
+without a path once the watch has begun."""
 
 
 class Watcher(Protocol):
@@ -63,7 +64,11 @@ class FolderWatcher:
             force_polling=False,
             ignore_permission_denied=True,
         )
+        begun = False
         for batch in batches:
+            if not begun:
+                changed([])
+                begun = True
             if batch:
                 changed([path for _, path in batch])
             # A folder that was moved away, or has another disk mounted over it, is still the one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from stat import S_ISREG
 
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
@@ -88,13 +89,16 @@ class VaultScan:
         return VaultContent(tuple(memories), tuple(broken))
 
     def stamps(self, keys: Iterable[FileKey]) -> dict[FileKey, Stamp | None]:
-        """Returns the present stamps of files, None for a missing one."""
+        """Returns the present stamps of files, None where there is none: a folder or a link may
+        stand in its place."""
         found: dict[FileKey, Stamp | None] = {}
         for name, path in keys:
             scope = self._tree.named(name)
             try:
                 status = None if scope is None else (self._tree.folder(scope) / path).lstat()
             except OSError:
+                status = None
+            if status is not None and not S_ISREG(status.st_mode):
                 status = None
             found[name, path] = None if status is None else stamp_of(status)
         return found

@@ -20,6 +20,7 @@ class FakeWatcher:
             raise OSError(self.missing)
         self._listener = changed
         self.started.set()
+        changed([])
         try:
             await asyncio.get_running_loop().create_future()
         finally:

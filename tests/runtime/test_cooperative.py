@@ -1,4 +1,4 @@
-"""Long work in a thread lets others have the interpreter."""
+"""Long work lets others have the interpreter, or the event loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.runtime import cooperative as courtesy
-from astrbot_plugin_scoped_memory.llm_memory.runtime.cooperative import cooperative
+from astrbot_plugin_scoped_memory.llm_memory.runtime.cooperative import cooperative, unhurried
 
 pytestmark = pytest.mark.unit
 
@@ -24,6 +24,15 @@ class Day:
     def sleep(self, seconds: float) -> None:
         self.given += 1
         self.now += seconds
+
+
+class Loop:
+    """Counts the moments that the event loop is given."""
+
+    given = 0
+
+    async def sleep(self, _: float) -> None:
+        self.given += 1
 
 
 @pytest.mark.parametrize(("count", "given"), [(3, 0), (100, 25)])
@@ -44,3 +53,18 @@ def test_long_work_gives_others_a_moment_after_each_millisecond(
         day.now += 0.000_3
     assert came == list(range(count))
     assert day.given == given
+
+
+@pytest.mark.parametrize(("seconds", "given"), [(0.000_001, 0), (0.000_3, 25), (0.01, 100)])
+async def test_long_work_on_the_loop_holds_it_no_longer_than_a_millisecond_or_one_item(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, given: int
+) -> None:
+    day, loop = Day(), Loop()
+    monkeypatch.setattr(courtesy, "time", day)
+    monkeypatch.setattr(courtesy, "asyncio", loop)
+    came = list[int]()
+    async for number in unhurried(range(100)):
+        came.append(number)
+        day.now += seconds
+    assert came == list(range(100))
+    assert loop.given == given

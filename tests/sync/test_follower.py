@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness import waiting
-from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.sync import watcher as watcher_module
 from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
-from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher, Watcher
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Changed, FolderWatcher, Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
-from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
@@ -122,6 +121,24 @@ async def test_a_persons_change_wakes_a_round_and_own_writes_do_not(tmp_path: Pa
         bot.check()
 
 
+class Late(FolderWatcher):
+    begins = asyncio.Event()
+
+    async def watch(self, changed: Changed) -> None:
+        await self.begins.wait()
+        await super().watch(changed)
+
+
+async def test_what_is_saved_before_the_watch_begins_is_seen_once_it_has(tmp_path: Path) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        watcher = Late(tmp_path / "memory")
+        async with following(bot, watcher, NEVER):
+            edited(bot.file(), ("花生", "核桃"))
+            watcher.begins.set()
+            await until(lambda: bot.texts() == ["奶奶对核桃过敏"])
+
+
 CHANGES: dict[str, Callable[[Path], object]] = {
     "scopes/家人/粘贴.md": lambda path: added(path, "- 妈妈爱喝咖啡"),
     "scopes/家人/preferences.md": lambda path: path.unlink(),
@@ -216,25 +233,6 @@ async def test_entries_and_notes_are_followed_until_the_engine_is_closed(tmp_pat
         watcher.change()
         await asyncio.sleep(0.1)
         assert contents() == before
-
-
-async def test_before_the_files_were_compared_no_backup_may_be_thrown_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise StateUnavailable("disk full")
-
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, HERE)
-    edited(tmp_path / "memory/scopes/家人/preferences.md", ("花生", "核桃"))
-    with monkeypatch.context() as patch:
-        patch.setattr(SqliteLedger, "record", full)
-        async with running(tmp_path) as rig:
-            assert [one.memory.judgment for one in rig.living()] == ["奶奶对核桃过敏"]
-            assert not rig.engine.parts.backup.may_rotate()
-            patch.undo()
-            await rig.engine.reconcile()
-            assert rig.engine.parts.backup.may_rotate()
 
 
 CONTROLS = "\x00\x01\x08\x0b\x1b\x7f\x85"

@@ -3,27 +3,27 @@ nothing is recorded before it is done, and nothing that cannot be seen counts as
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.sync import comparison
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.vault.repair import VaultRepair
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BYTES, VaultTree
-from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
+from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import texts_of
-from astrbot_plugin_scoped_memory.tests.sync.test_editors import block, edited
+from astrbot_plugin_scoped_memory.tests.sync.test_editors import added, block, edited, told
 
 pytestmark = pytest.mark.engine
 
@@ -85,38 +85,81 @@ async def test_what_a_file_needs_and_cannot_be_written_lives_all_the_same(
         assert bot.texts() == sorted(["奶奶喜欢吃核桃", DOG])
 
 
-class Walked(tuple[Any, ...]):
-    """Counts who walks over all of it: True for the event loop's thread."""
-
-    walks: ClassVar = Counter[bool]()
-
-    def __iter__(self) -> Iterator[Any]:
-        self.walks[threading.current_thread() is threading.main_thread()] += 1
-        return super().__iter__()
-
-
-@pytest.mark.parametrize("refused", [False, True], ids=["", "refused"])
-async def test_all_that_lives_is_walked_once_and_in_a_thread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: bool
+async def test_what_no_archive_took_stays_deleted_whatever_is_saved_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a hundred thousand where the ledger was lost, in as many files as there are."""
-    compare = comparison.compare
-    monkeypatch.setattr(Walked, "walks", Counter[bool]())
-
-    def walked(*arguments: Any) -> Any:
-        changes = compare(*arguments)
-        return replace(changes, living=Walked(changes.living))
-
-    async with living(tmp_path, ledger=False) as bot:
-        for number in range(20):
-            bot.file().parent.mkdir(parents=True, exist_ok=True)
-            bot.file(f"{number}.md").write_text(f"## 第{number}件事 ^m-many{number}\n", "utf-8")
-        monkeypatch.setattr(comparison, "compare", walked)
-        if refused:
-            monkeypatch.setattr(VaultRepair, "write_repair", full)
+    async with living(tmp_path) as bot:
+        await told(bot, PEANUTS, DOG)
+        edited(bot.file(), (block(bot.file(), DOG), ""))
+        with monkeypatch.context() as patch:
+            patch.setattr(VaultArchive, "archive_deleted", full)
+            await bot.look()
+        edited(bot.file(), ("花生", "核桃"))
         await bot.look()
-        assert len(bot.texts()) == 20
-    assert Walked.walks == {False: 1}
+        assert bot.texts() == ["奶奶喜欢吃核桃"]
+
+
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "refused"])
+async def test_a_move_by_hand_is_noted_whatever_stops_the_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """An entry of the target was deleted in the same save, which no archive takes."""
+    record = SqliteLedger.record
+
+    def then_killed(ledger: SqliteLedger, **rows: Any) -> None:
+        record(ledger, **rows)
+        if ("家人", ids[0]) in rows.get("gone", ()):
+            raise RuntimeError("killed")
+
+    async with living(tmp_path) as bot:
+        ids = [await bot.says(PEANUTS), await bot.says(TEA, WORK), await bot.says(DOG, WORK)]
+        await bot.look()
+        piece, target = block(bot.file(), PEANUTS), bot.file(scope=WORK)
+        edited(bot.file(), (piece, ""))
+        edited(target, (block(target, TEA), piece))
+        with monkeypatch.context() as patch, contextlib.suppress(RuntimeError):
+            if killed:
+                patch.setattr(SqliteLedger, "record", then_killed)
+            else:
+                patch.setattr(VaultArchive, "archive_deleted", full)
+            await bot.look()
+            assert (bot.texts(), bot.texts(WORK)) == ([], sorted([PEANUTS, DOG]))
+    async with living(tmp_path) as bot:
+        await bot.look()
+        bot.check()
+        assert {s.memory.memory_id for s in bot.catalogue.all()} == {ids[0], ids[2]}
+        moved = bot.state.rows("SELECT scope, words FROM deed WHERE kind = 'moved'")
+        assert [*map(tuple, moved)] == [("家人", PEANUTS)]
+
+
+@pytest.mark.parametrize("writable", [True, False], ids=["", "ledger unwritable"])
+async def test_a_start_tells_nothing_that_was_deleted_or_moved_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writable: bool
+) -> None:
+    shown = set[tuple[str, str]]()
+    put = Catalogue.put
+
+    def noted(catalogue: Catalogue, stored: StoredMemory) -> None:
+        shown.add((stored.scope.name, stored.memory.judgment))
+        put(catalogue, stored)
+
+    def unwritable(*_: Any, **__: Any) -> None:
+        raise StateUnavailable("disk full")
+
+    async with living(tmp_path) as bot:
+        await told(bot, PEANUTS, TEA)
+        piece = block(bot.file(), PEANUTS)
+        edited(bot.file(), (piece, ""), (block(bot.file(), TEA), ""))
+        added(bot.file("新.md", WORK), piece)
+    monkeypatch.setattr(Catalogue, "put", noted)
+    if not writable:
+        monkeypatch.setattr(SqliteLedger, "record", unwritable)
+    async with living(tmp_path) as bot:
+        assert shown == {("公司", PEANUTS)}
+        assert bot.reconciler.holds_deletions is not writable, "no backup may be thrown away"
+        monkeypatch.undo()
+        await bot.look()
+        assert not bot.reconciler.holds_deletions
 
 
 @pytest.mark.parametrize(

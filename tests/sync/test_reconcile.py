@@ -136,6 +136,25 @@ async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -
         bot.check()
 
 
+@pytest.mark.parametrize(
+    "put",
+    [Path.mkdir, lambda path: path.symlink_to(path.with_name("新.md"))],
+    ids=["folder", "link"],
+)
+async def test_what_is_in_the_place_of_a_file_ends_its_entries(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    async with living(tmp_path) as bot:
+        await told(bot, PEANUTS)
+        added(bot.file("新.md"), f"## {TEA} ^m-0001\n")
+        bot.file().unlink()
+        put(bot.file())
+        await bot.look()
+        assert bot.reconciler.next_due is None
+        assert bot.texts() == [TEA]
+        bot.check()
+
+
 # Most of a scope, gone at once: held until a person confirms the deletion
 
 
