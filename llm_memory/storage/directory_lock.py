@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -46,7 +47,7 @@ class HeldFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock: int | None = None
+        self._lock: FileIO | None = None
         self.token = ""
         """What proves to ``is_held_with`` that the caller holds the file; empty while not held."""
 
@@ -67,8 +68,7 @@ class HeldFile:
             line = json.dumps({**words, _TOKEN: self.token}, ensure_ascii=False, sort_keys=True)
             with contextlib.suppress(OSError):  # a full disk: the next call tries it again
                 _beside(self._path).unlink(missing_ok=True)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-                with os.fdopen(os.open(_beside(self._path), flags, _OWN_FILE), "wb") as file:
+                with FileIO(_beside(self._path), "w", opener=_private) as file:
                     file.write(line.encode(errors="replace") + b"\n")
         return True
 
@@ -78,24 +78,24 @@ class HeldFile:
             self.token = ""
             with contextlib.suppress(OSError):
                 _beside(self._path).unlink()
-            os.close(self._lock)
+            self._lock.close()
             self._lock = None
 
 
-def _taken(path: Path) -> int | None:
+def _taken(path: Path) -> FileIO | None:
     """A lock file that is held until it is closed; None where another holds it. Raises OSError."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _OWN_FILE)
-    try:
-        for pause in _PAUSES:
-            with contextlib.suppress(BlockingIOError, PermissionError):
-                _lock(descriptor)
-                return descriptor
-            time.sleep(pause)
-    except OSError:
-        os.close(descriptor)
-        raise
-    os.close(descriptor)
+    file = FileIO(path, "a", opener=_private)
+    for pause in _PAUSES:
+        with contextlib.suppress(BlockingIOError, PermissionError):
+            _lock(file.fileno())
+            return file
+        time.sleep(pause)
+    file.close()
     return None
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, _OWN_FILE)
 
 
 if sys.platform == "win32":
@@ -120,7 +120,7 @@ def holder(path: Path) -> Words | None:
         look = _taken(path)
         if look is None:
             return _words(path)
-        os.close(look)
+        look.close()
         return None
 
 
@@ -155,13 +155,9 @@ class DirectoryLock:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self._path = Path(path)
-        self._file: HeldFile | None = None
-
-    @property
-    def path(self) -> Path:
-        """The directory's real path: open it under this name only."""
-        return Path(os.path.realpath(self._path))
+        self.path = Path(os.path.realpath(path))
+        """Open the directory under this name only."""
+        self._file = HeldFile(self.path / LOCK_NAME)
 
     def acquire(self) -> None:
         """Take the directory, made if missing. Taking it again is no error. The first who ever
@@ -171,34 +167,21 @@ class DirectoryLock:
             DirectoryInUse: another opener has it.
             OSError: it cannot be made, or its file system knows no locks.
         """
-        if self._file is not None:
-            return
-        real = self.path
-        real.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
-        if not (real / LOCK_NAME).exists():
+        self.path.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+        if not (self.path / LOCK_NAME).exists():
             with contextlib.suppress(OSError):  # not ours, or on a disk that takes no changes
-                real.chmod(real.stat().st_mode & 0o777 & ~OTHERS)
-        file = HeldFile(real / LOCK_NAME)
-        if not file.take({"pid": os.getpid()}):
-            raise DirectoryInUse(str(real))
-        self._file = file
+                self.path.chmod(self.path.stat().st_mode & 0o777 & ~OTHERS)
+        if not self._file.take({"pid": os.getpid()}):
+            raise DirectoryInUse(str(self.path))
 
     def release(self) -> None:
         """Give the directory back. Idempotent."""
-        if self._file is not None:
-            self._file.release()
-            self._file = None
+        self._file.release()
 
 
 def is_free(path: Path) -> bool:
-    """Returns whether a directory could be had just now. Blocks."""
-    lock = DirectoryLock(path)
-    try:
-        lock.acquire()
-    except DirectoryInUse:
-        return False
-    lock.release()
-    return True
+    """Returns whether a directory could be had just now. Blocks. Raises OSError."""
+    return holder(path / LOCK_NAME) is None
 
 
 def signed_pid(folder: Path) -> int | None:

@@ -23,7 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.appending import (
     AppendFault,
     NotAppended,
     append_and_verify,
-    find_lines,
 )
 
 pytestmark = pytest.mark.unit
@@ -70,30 +69,6 @@ def test_what_stood_there_stays_and_the_lines_follow_once_behind_a_blank_one(
     assert whole.splitlines()[line - 1].startswith(b"## D-0007")
     assert append_and_verify(path, record) == line
     assert path.read_bytes() == whole
-
-
-@pytest.mark.parametrize(
-    ("content", "is_there"),
-    [
-        (RECORD, True),
-        (BOM + RECORD, True),
-        (b"x\n" + RECORD + b"y\n", True),
-        (b"x\n" + RECORD.removesuffix(b"\n"), True),
-        (b"x\r\n" + RECORD.replace(b"\n", b"\r\n") + b"y", True),
-        (b"x" + RECORD, False),
-        (b"x\n" + RECORD.removesuffix(b"\n") + b"y\n", False),
-        (b"> " + RECORD + RECORD, True),
-        (RECORD[:-9], False),
-        (b"", False),
-    ],
-)
-def test_lines_are_found_whole_at_the_beginning_of_a_line_with_any_line_ends(
-    content: bytes, is_there: bool
-) -> None:
-    at = find_lines(content, RECORD)
-    assert (at is not None) == is_there
-    if at is not None:
-        assert content[at:].replace(b"\r\n", b"\n").startswith(RECORD.removesuffix(b"\n"))
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe#\0 \0", b"#\0 \0D\0", "决定".encode("gbk")])

@@ -12,7 +12,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
-from astrbot_plugin_scoped_memory.llm_memory.storage.files import PAUSES, when_free
+from astrbot_plugin_scoped_memory.llm_memory.storage.files import PAUSES
 
 pytestmark = pytest.mark.unit
 
@@ -44,18 +44,6 @@ def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(files, "IS_WINDOWS", is_windows)
     monkeypatch.setattr(files, "PAUSES", tuple(0.0 for _ in PAUSES))
     return is_windows
-
-
-def test_another_error_is_not_tried_again(windows: bool) -> None:
-    calls: list[int] = []
-
-    def full() -> None:
-        calls.append(1)
-        raise OSError(errno.ENOSPC, "full")
-
-    with pytest.raises(OSError, match="full"):
-        when_free(full)
-    assert calls == [1]
 
 
 @pytest.mark.parametrize("times", [1, TRIES - 1, 1000])

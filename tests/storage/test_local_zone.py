@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import local_now
 from astrbot_plugin_scoped_memory.llm_memory.storage.local_zone import MACHINE_ZONE
 
 ZONES = ["America/New_York", "Australia/Lord_Howe", "Europe/Dublin", "Asia/Shanghai", "UTC"]
@@ -41,10 +40,3 @@ def test_it_agrees_with_the_table_of_zones_at_every_hour_of_a_year(zone: ZoneInf
 def test_years_that_the_system_cannot_count_have_an_offset_too() -> None:
     for year in (1, 9999):
         assert datetime(year, 1, 1, tzinfo=MACHINE_ZONE).utcoffset() is not None
-
-
-def test_now_is_told_in_it(zone: ZoneInfo) -> None:
-    now = local_now()
-    assert now.tzinfo is MACHINE_ZONE
-    assert now.utcoffset() == now.astimezone(zone).utcoffset()
-    assert now.strftime("%Y-%m-%d %H") == now.astimezone(zone).strftime("%Y-%m-%d %H")

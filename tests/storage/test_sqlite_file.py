@@ -144,11 +144,6 @@ def damaged(path: Path) -> None:
     path.with_name(f"{path.name}-wal").write_bytes(b"left over")
 
 
-def newer(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE meta SET value = '9' WHERE name = 'format'")
-
-
 def of_another_program(path: Path) -> None:
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
 
@@ -171,17 +166,6 @@ def test_a_broken_file_is_begun_anew_and_kept_with_its_log_unless_it_is_a_cache(
     assert kept(path) >= (set() if kind is CACHE else broken)
     if kind is CACHE:
         assert [p.name for p in path.parent.iterdir()] == [path.name]
-
-
-def test_a_cache_of_another_format_is_begun_anew(path: Path) -> None:
-    file = Cache(path)
-    file.open()
-    CACHE.put(file, 1)
-    file.close()
-    newer(path)
-    assert not file.open()
-    assert CACHE.count(file) == 0
-    file.close()
 
 
 def test_words_in_a_table_of_a_former_version_go_when_the_file_is_opened(
@@ -251,30 +235,6 @@ def test_an_error_that_passes_leaves_the_file_as_it_is(
         file.close()
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir() if "-" not in p.name] == [path.name]
-    assert file.open()
-    assert kind.count(file) == 1
-    file.close()
-
-
-def test_a_database_that_another_holds_can_be_opened_later(
-    kind: Kind, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = kind.open(path)
-    file.open()
-    kind.put(file, 1)
-    file.close()
-    monkeypatch.setattr(kind.open, "WAIT_SECONDS", 0.1)
-    with closing(sqlite3.connect(path)) as holder:
-        holder.execute("PRAGMA locking_mode=EXCLUSIVE")
-        holder.execute("BEGIN EXCLUSIVE")
-        if kind.waits:
-            for ask in (file.open, partial(kind.count, file)):
-                with pytest.raises(StateUnavailable):
-                    ask()
-        else:
-            assert not file.open()
-            assert kind.count(file) == 0
-            file.close()
     assert file.open()
     assert kind.count(file) == 1
     file.close()

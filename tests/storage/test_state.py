@@ -19,10 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
-from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import MapPast
 from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -39,42 +35,6 @@ pytestmark = pytest.mark.engine
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 TURN = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
 ADMIN = person(9, admin=True)
-
-
-def test_what_was_stored_is_there_after_a_restart(tmp_path: Path) -> None:
-    store = SqliteStateStore(tmp_path / "state.sqlite")
-    assert store.open()
-    past = MapPast(*map(frozenset, (["k1", "k2"], ["家人"], ["qq"])))
-    store.put_map_past(past)
-    store.add_public_peer("qq:1")
-    store.count_use([Key("家人", "m-1"), Key("家人", "m-1"), Key("公司", "m-1")])
-    wen = SeenSender("qq:GroupMessage:2_7", "家人", "aiocqhttp", "7", "2", "小雯")
-    renamed, elsewhere = wen._replace(name="雯雯", scope="合租"), wen._replace(group="8")
-    for sender in (wen, renamed, elsewhere, wen._replace(umo="other")):
-        store.note_sender(sender)
-    store.note_model_history("qq:1", "c1", "家人", mixed=False)
-    store.note_model_history("qq:1", "c1", "公司", mixed=True)
-    for name in ("told:a", "told:b", "other"):
-        store.set_mark(name)
-    store.set_mark("told:b", there=False)
-    store.close()
-    assert store.open()
-    assert store.public_peers() == {"qq:1"}
-    assert store.map_past() == past
-    assert store.all_uses() == {Key("家人", "m-1"): 2, Key("公司", "m-1"): 1}
-    assert set(store.senders(wen.umo)) == {renamed, elsewhere}
-    assert (len(store.senders()), store.senders("nobody")) == (3, [])
-    assert store.model_history("qq:1", "c1") == ("公司", True)
-    assert store.model_history("qq:1", "c2") is None
-    assert (store.marks("told:"), store.marks()) == ({"a"}, {"told:a", "other"})
-    store.put_map_past(MapPast(frozenset({"k3"})))
-    assert store.map_past() == MapPast(frozenset({"k3"}), scopes=past.scopes)
-    own = store.installation()
-    assert (len(own), store.installation()) == (32, own)
-    store.close()
-    store.open_in_memory(empty=True)
-    with pytest.raises(StateUnavailable):
-        store.installation()
 
 
 async def test_a_command_line_that_knows_no_conversation_touches_no_queue(tmp_path: Path) -> None:

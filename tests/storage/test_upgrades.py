@@ -168,13 +168,6 @@ async def test_a_stamp_that_cannot_be_read_now_is_not_written_over(
     assert (data / "memory" / STAMP).read_bytes() == before
 
 
-async def test_a_vault_that_takes_no_stamp_is_read_all_the_same(data: Path) -> None:
-    (data / "memory" / STAMP).unlink()
-    (data / "memory" / STAMP).mkdir()
-    async with running(data, sample.MAP, follow=False) as rig:
-        assert PEANUTS in await rig.texts(QUESTION, group(777))
-
-
 # What a later version left
 
 
