@@ -6,18 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..text import stop_words
 from ..text.data import words_of
 from ..text.english import stem
 from ..text.scripts import Script, script_of
 from ..text.tokenizer import Tokenizer
+from .arrays import Flags, Ints, np
 from .records import WordQuery
-from .scoring import AROUND, BEFORE, CARRIED, MOST, coverage
-
-if TYPE_CHECKING:
-    from .scoring import Documents, Flags, Ints, Postings
+from .scoring import AROUND, BEFORE, CARRIED, MOST, Documents, Postings, coverage
 
 CHARACTER: Final = 2.25
 """A single Han character: 爱猫 and 喜欢小猫 share no word, but one that tells."""
@@ -133,8 +131,6 @@ class Question:
 
     def held_whole(self, tokens: Postings, documents: int) -> Flags:
         """Shape ``(documents,)``: which of them say every word of the subject themselves."""
-        import numpy as np
-
         asked = np.array([t in self.subject and self.factors.get(t, 0) > 0 for t in self.terms])
         said = tokens.document[(tokens.text > 0) & asked[tokens.row]]
         many = int(asked.sum())
@@ -145,8 +141,6 @@ class Question:
         self, documents: Documents, tokens: Postings, places: Ints, *, carried: bool
     ) -> list[float]:
         """How much of the question each of some documents speaks of, 0 to 1."""
-        import numpy as np
-
         terms = len(self.terms)
         holding = np.bincount(tokens.row[tokens.text > 0], minlength=terms)
         weights = np.array(self.weights(int((documents.total > 0).sum()), holding.tolist()))
@@ -164,5 +158,7 @@ class Question:
             for names in self.persons
         ]
         most = CARRIED if carried else MOST
-        shares = coverage(weights, asked, held, documents.text[places], most, persons)
-        return [float(share) for share in shares]
+        shares: list[float] = coverage(
+            weights, asked, held, documents.text[places], most, persons
+        ).tolist()
+        return shares

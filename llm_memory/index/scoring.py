@@ -10,15 +10,9 @@ neither changes an order nor shows in it, and a small scope is searched as if it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-type Floats = NDArray[np.float64]
-type Ints = NDArray[np.int64]
-type Flags = NDArray[np.bool_]
+from .arrays import Flags, Floats, Ints, np
 
 K1: Final = 1.2
 B: Final = 0.6
@@ -82,14 +76,11 @@ class Postings(NamedTuple):
     def first(self, rows: int) -> Postings:
         """Those of so many terms."""
         end = self.row.searchsorted(rows)
-        row, document, text, context = self
-        return Postings(row[:end], document[:end], text[:end], context[:end])
+        return Postings(self.row[:end], self.document[:end], self.text[:end], self.context[:end])
 
 
 def joined(parts: Sequence[Documents]) -> Documents:
     """The documents of several places, one behind the other."""
-    import numpy as np
-
     shifted, first, sessions = [], 0, 0
     for one in parts:
         previous = np.where(one.previous < 0, one.previous, one.previous + first)
@@ -102,8 +93,6 @@ def joined(parts: Sequence[Documents]) -> Documents:
 def preceding(session: Ints, at: Floats) -> Ints:
     """Shape ``(N,)``: the document before in the session, or -1. Of equal moments the one with the
     smaller number comes first."""
-    import numpy as np
-
     order = np.lexsort((at, session))
     follow = session[order[1:]] == session[order[:-1]]
     found = np.full(len(session), -1)
@@ -117,8 +106,6 @@ def scores(documents: Documents, tokens: Postings, counted: Floats) -> Floats:
     ``counted`` is what each term counts, shape ``(T,)``: ``BEFORE`` for one that was said before
     the question, else 1.
     """
-    import numpy as np
-
     alive = documents.total > 0
     living = max(int(alive.sum()), 1)
     text = _bm25(tokens, tokens.text, documents.text, living, counted)
@@ -138,8 +125,6 @@ def beside(score: Floats, documents: Documents) -> Floats:
     Of the better, not of both: with less than the whole, of two neighbours the better one stays the
     better one, also where a session ends.
     """
-    import numpy as np
-
     (follows,) = ((documents.previous >= 0) & (documents.follows > 0)).nonzero()
     before = documents.previous[follows]
     share = BESIDE * documents.follows[follows]
@@ -152,8 +137,6 @@ def beside(score: Floats, documents: Documents) -> Floats:
 def best_places(score: Floats, k: int, first: Flags) -> Ints:
     """``k`` places with a score above 0: those of ``first``, then the highest scores; the best
     first, of equals the later one."""
-    import numpy as np
-
     positive = np.flatnonzero(score > 0)
     if len(positive) > k:
         chosen = score + first * (score.max() + 1)
@@ -186,8 +169,6 @@ def coverage(
             shape ``(T,)``. To hold one name is to hold all. The asker's is asked of nothing: it
             adds to what speaks of the rest, the less the more words there are.
     """
-    import numpy as np
-
     mass = float(weights[asked].sum())
     said = np.asarray(np.where(asked, weights, 0.0) @ holds)
     for number, names in enumerate(persons):
@@ -214,8 +195,6 @@ def follows(session: Ints, living: Ints, tokens: Postings) -> float:
         living: Which of them count.
         tokens: Some of what they say.
     """
-    import numpy as np
-
     size = np.bincount(session[living]).astype(np.float64)
     total = len(living)
     if total < 2:
@@ -235,8 +214,6 @@ def follows(session: Ints, living: Ints, tokens: Postings) -> float:
 
 def _in_sessions(tokens: Postings, documents: Documents, counted: Floats) -> Floats:
     """BM25 of each session, as if it were one text."""
-    import numpy as np
-
     lengths = np.bincount(documents.session, documents.text)
     among = max(int((lengths > 0).sum()), 1)
     place = tokens.row * len(lengths) + documents.session[tokens.document]
@@ -251,8 +228,6 @@ def _bm25(tokens: Postings, counts: Floats, lengths: Floats, among: int, counted
     """Of a field with these ``lengths``, in which tokens stand ``counts`` times. A term's weight is
     ``(k1 + 1) * log(1 + (N - n + 0.5) / (n + 0.5))``, always above 0; a count is weighed against
     ``k1 * (1 - b + b * length / mean length)``."""
-    import numpy as np
-
     holding = np.bincount(tokens.row[counts > 0], minlength=len(counted))
     weight = counted * (np.log1p((among - holding + 0.5) / (holding + 0.5)) * (K1 + 1))
     mean = float(lengths.sum()) / among

@@ -22,6 +22,7 @@ from ..models.settings import EngineSettings
 from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
+from .arrays import np
 from .calls import BUSY, within
 from .embedding.failures import OF_THE_TEXT
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
@@ -212,8 +213,6 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
     ) -> Sequence[tuple[IndexRecord, Vector] | None]:
         """The vector of a memory that answers questions is ``normalise(e(text) + e(questions))``.
         Questions that the embedder cannot take are left out."""
-        import numpy as np
-
         known = await self._embedded([*map(embedded_passage, passages), *map(asks_text, passages)])
         rows: list[tuple[IndexRecord, Vector] | None] = []
         for passage in passages:
@@ -241,8 +240,6 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         return known
 
     async def _put(self, rows: Sequence[tuple[IndexRecord, Vector]]) -> None:
-        import numpy as np
-
         records, vectors = [record for record, _ in rows], np.stack([row for _, row in rows])
         await self._hold(records, vectors)
         await self._keep(partial(self._do, self._store.write, records, vectors))

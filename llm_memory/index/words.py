@@ -24,14 +24,13 @@ from ..models.scope import ScopeFilter
 from ..runtime.cooperative import cooperative
 from ..text.overlap import content
 from ..text.tokenizer import Tokenizer
+from .arrays import Floats, Ints, np
 from .cut_texts import Tokens, tokens_of
 from .question import Question
 from .records import WordMatch, WordMatches, WordQuery, WordRecord
 from .scoring import (
     BEFORE,
     Documents,
-    Floats,
-    Ints,
     Postings,
     best_places,
     follows,
@@ -82,8 +81,6 @@ class _Part:
     @cached_property
     def documents(self) -> Documents:
         """Worked out by who asks first."""
-        import numpy as np
-
         text, around, sessions, at = self.columns
         session = sessions.astype(np.int64)
         share = self.place.follows(session, np.flatnonzero(text + around), self)
@@ -96,8 +93,6 @@ class _Place:
     a tie; that of one which is dropped is given to the next."""
 
     def __init__(self, name: str) -> None:
-        import numpy as np
-
         self.name = name
         self.numbers: dict[str, int] = {}
         self.terms: dict[str, int] = {}
@@ -111,8 +106,6 @@ class _Place:
 
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         """Add or replace; no id twice."""
-        import numpy as np
-
         ids = [record.key.memory_id for record, _ in rows]
         replaced = [self.numbers[one] for one in ids if one in self.numbers]
         numbers = [self._number_of(one) for one in ids]
@@ -139,8 +132,6 @@ class _Place:
 
     def _postings(self, documents: Sequence[int], cut: Sequence[Tokens]) -> Ints:
         """What they hold, sorted."""
-        import numpy as np
-
         columns: list[list[int]] = [[], [], [], []]
         numbers = self.terms
         for document, (text, around) in zip(documents, cut, strict=True):
@@ -166,8 +157,6 @@ class _Place:
 
     def _change(self, columns: Floats, added: Ints, gone: Collection[int]) -> None:
         """Take out the postings of some documents, and then put others in."""
-        import numpy as np
-
         away = np.array([*gone], dtype=np.int64)
         blocks = list(self.part.blocks)
         for at in np.unique(np.append(away, _documents(added)) // _BLOCK).tolist():
@@ -180,8 +169,6 @@ class _Place:
 
     def follows(self, session: Ints, living: Ints, part: _Part) -> float:
         """How far neighbours have to do with each other, as it was measured not long ago."""
-        import numpy as np
-
         if self._changes > (self._measured * _REMEASURE if self._measured > _SMALL else 0):
             self._measured, self._changes = len(session), 0
             many = min(_SAMPLED, len(living))
@@ -197,7 +184,7 @@ class _Place:
 class Words:
     """One place beside the other: what is not in the filter is not looked at, and a private word
     changes nothing of what others find. Any thread may use it; every method blocks. Raises
-    IndexUnavailable, ``no_numpy``, where numpy cannot be imported.
+    IndexUnavailable: ``no_numpy``.
 
     Args:
         tokenizer: That by which the records were cut.
@@ -217,7 +204,6 @@ class Words:
 
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         """Add or replace; of equal keys the last wins."""
-        _need_numpy()
         latest = {record.key: (record, tokens) for record, tokens in rows}
         parts: dict[str, _Part] = {}
         for name, keys in groupby(sorted(latest, key=_SCOPE), _SCOPE):
@@ -241,11 +227,16 @@ class Words:
     def search(self, query: WordQuery, seen: ScopeFilter, k: int) -> WordMatches:
         """At most ``k`` visible records that share a word with the query. Those that hold every
         word of its subject are among them, as far as ``k`` goes."""
-        _need_numpy()
-        import numpy as np
-
         question = Question.read(self._tokenizer, query)
-        parts = self._look(seen) if question.terms and k > 0 else []
+        parts: list[_Part] = []
+        if question.terms and k > 0:
+            with self._lock:
+                names = sorted(self._places if seen.everything else seen.names)
+                parts = [
+                    self._places[name].part
+                    for name in names
+                    if name in self._places and seen.admits(name)
+                ]
         if not parts:
             return WordMatches()
         firsts = [0, *accumulate(len(part.ids) for part in parts)]
@@ -267,13 +258,6 @@ class Words:
             matches.append(WordMatch(Key(parts[at].place.name, memory_id), own / best, share))
         return WordMatches(tuple(matches), int(np.count_nonzero(holders)))
 
-    def _look(self, seen: ScopeFilter) -> list[_Part]:
-        """What the filter admits, and nothing else."""
-        with self._lock:
-            names = sorted(self._places if seen.everything else seen.names)
-            known = (self._places.get(name) for name in names if seen.admits(name))
-            return [place.part for place in known if place is not None]
-
 
 def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
     """How much of the question each record speaks of, 0 to 1: see ``WordMatch``. For a few that no
@@ -282,11 +266,10 @@ def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
     if not question.terms or not records:
         return [0.0] * len(records)
     try:
-        import numpy as np
-    except ImportError:
+        place = _Place("")
+    except IndexUnavailable:
         wanted = content(query.subject)
         return [len(wanted & content(one.text)) / max(len(wanted), 1) for one in records]
-    place = _Place("")
     named = [replace(one, key=Key("", str(at))) for at, one in enumerate(records)]
     place.put([(one, tokens_of(one, _WITHOUT_DICTIONARY)) for one in cooperative(named)])
     tokens = _found([(0, place.part)], question.terms)
@@ -297,8 +280,6 @@ def coverages(query: WordQuery, records: Sequence[WordRecord]) -> list[float]:
 def _found(parts: Sequence[tuple[int, _Part]], terms: Sequence[str]) -> Postings:
     """Where each of ``terms`` stands, in parts of which each has the number of its first document
     among all."""
-    import numpy as np
-
     standing: list[list[Ints]] = [[] for _ in terms]
     for first, part in parts:
         numbers = part.place.terms
@@ -316,10 +297,3 @@ def _found(parts: Sequence[tuple[int, _Part]], terms: Sequence[str]) -> Postings
 
 def _documents(postings: Ints) -> Ints:
     return postings >> _DOCUMENT & _DOCUMENTS
-
-
-def _need_numpy() -> None:
-    try:
-        import numpy  # noqa: F401
-    except ImportError as error:
-        raise IndexUnavailable(f"no numpy: {error}", code="no_numpy") from error

@@ -6,27 +6,20 @@ See ``Cohort`` in ``recall/embedder_trust.py`` for what it is taken from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Final
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from ..arrays import np
+from ..embedding.ports import Vector
 
-    type Floats = NDArray[np.float32]
-else:
-    Floats = Any
-
-_NO_DIRECTION = 1e-3
+_NO_DIRECTION: Final = 1e-3
 """The length of a vector that is left of a question and says nothing."""
 
 
-def apart_from(vector: Floats, common: Sequence[float] | Floats) -> Floats:
+def apart_from(vector: Vector, common: Sequence[float] | Vector) -> Vector:
     """The unit vector of what is left of a question's, shape ``(dim,)``; itself where nothing is,
     or ``common`` is empty or of another embedder."""
-    import numpy as np
-
     if len(common) != len(vector):
         return vector
-    rest: Floats = vector - np.asarray(common, dtype=np.float32)
+    rest: Vector = vector - np.asarray(common, dtype=np.float32)
     length = float(np.linalg.norm(rest))
     return rest / np.float32(length) if length > _NO_DIRECTION else vector
