@@ -89,14 +89,6 @@ def test_a_drive_that_is_gone_is_an_error_and_not_an_endless_search(
         files.make_folder(tmp_path / "memory" / "scopes")
 
 
-def test_the_neighbour_file_of_the_longest_possible_name_can_be_made(tmp_path: Path) -> None:
-    path = tmp_path / f"{'长' * 84}.md"
-    assert len(path.name.encode()) == 255
-    files.append_durably(path, b"old")
-    files.replace_durably(path, b"new")
-    assert path.read_bytes() == b"new"
-
-
 @pytest.mark.parametrize("why", [errno.EACCES, errno.ENAMETOOLONG])
 def test_a_place_that_cannot_be_looked_at_is_told_as_one_that_cannot_be_written(
     tmp_path: Path, why: int, monkeypatch: pytest.MonkeyPatch
