@@ -237,7 +237,7 @@ def embedder_for(which: str, scratch: Path) -> Embedder:
     if which.startswith(("http://", "https://")):
         url, _, model = which.partition("#")
         key = os.environ.get("EMBEDDING_API_KEY", "")
-        service = EmbeddingService(url, model, key=key, seconds=60)
+        service = EmbeddingService(url, model, key=key)
         return provider_embedder(service, EngineSettings(embed_write_seconds=60.0))
     return embedder_named(which, scratch)
 

@@ -121,8 +121,7 @@ def choose_embedder(
         case "http":
             key = key_from(environ, settings.embedding_key_env, settings.embedding_key_file)
             url, model = settings.embedding_url, settings.embedding_model
-            told = engine_settings(settings)
-            raw = EmbeddingService(url, model, key=key, seconds=told.embed_write_seconds)
-            return provider_embedder(raw, told)
+            raw = EmbeddingService(url, model, key=key)
+            return provider_embedder(raw, engine_settings(settings))
         case folder:
             return engine.parts.local(folder)

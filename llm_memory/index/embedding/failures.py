@@ -21,7 +21,8 @@ _OF_STATUS: Final = {
     **dict.fromkeys(("401", "407"), ("denied", ())),
     "402": ("quota", ()),
     "403": ("denied", ("quota",)),
-    "404": ("not_found", ()),
+    **dict.fromkeys(("404", "405", "410"), ("not_found", ())),
+    **dict.fromkeys(("301", "302", "303", "307", "308"), ("redirected", ())),
     "429": ("busy", ("quota",)),
     **dict.fromkeys(("408", "504"), ("timeout", ())),
 }
@@ -39,6 +40,11 @@ def failure_of(error: BaseException) -> EmbeddingFailed:
     kind, said = type(error).__name__, str(error)[:_QUOTED]
     number = getattr(error, "status_code", None)  # of openai's errors, and of httpx' alike
     status = str(number or "".join(re.findall(r"(?<!\d)[45]\d\d(?!\d)", said)[:1]))
-    code, others = _OF_STATUS.get(status, ("error", tuple(_SAYS)))
-    code = next((one for one in others if _SAYS[one].search(f"{kind} {said}")), code)
+    code = code_of(status, f"{kind} {said}")
     return EmbeddingFailed(f"{code}: HTTP {status} ({kind})" if status else f"{code}: {kind}")
+
+
+def code_of(status: str, said: str) -> str:
+    """By the number, empty if none is known, and by the words beside it."""
+    code, others = _OF_STATUS.get(status, ("error", tuple(_SAYS)))
+    return next((one for one in others if _SAYS[one].search(said[:_QUOTED])), code)

@@ -46,6 +46,7 @@ class GuardedEmbedder:
     def __init__(
         self, inner: Embedder, settings: EngineSettings, prepare_seconds: float = 300.0
     ) -> None:
+        self.label = inner.label
         self._inner = inner
         self._settings = settings
         self._prepare_seconds = prepare_seconds
@@ -57,16 +58,9 @@ class GuardedEmbedder:
         self._failures = 0
         self._rests_until = 0.0
 
-    @property
-    def label(self) -> str:
-        return self._inner.label
-
     async def prepare(self) -> Fingerprint:
-        fingerprint = await self._asked(self._inner.prepare, self._prepare_seconds)
-        if fingerprint.dim <= 0:
-            raise EmbeddingFailed(f"wrong_dimension: {fingerprint.dim}")
-        self._fingerprint = fingerprint
-        return fingerprint
+        self._fingerprint = await self._asked(self._inner.prepare, self._prepare_seconds)
+        return self._fingerprint
 
     async def embed_query(self, text: str) -> Vector:
         space, sent = self._space(), _sendable(text)
@@ -163,18 +157,24 @@ class GuardedEmbedder:
         finally:
             task.cancel()  # nothing to a task that is done
         try:
-            result = _result_of(task, seconds)
+            result = task.result()
+        except asyncio.CancelledError:
+            raise EmbeddingFailed("closed") from None
+        except asyncio.InvalidStateError:  # it is not done
+            raise self._failed(EmbeddingFailed(f"timeout: {seconds:g} s")) from None
         except EmbeddingFailed as error:
             self._failed(error)
             raise
+        except Exception as error:
+            raise self._failed(failure_of(error)) from error
         self._outage, self._failures = None, 0
         return result
 
-    def _failed(self, error: EmbeddingFailed) -> None:
+    def _failed(self, error: EmbeddingFailed) -> EmbeddingFailed:
         """The first failure may have been a hiccup, unless it says that it was none."""
         if error.code not in OUTAGES:
             self._outage, self._failures = None, 0
-            return
+            return error
         self._failures += 1
         pace = self._settings.pace
         waits = pace.retry(self._failures - 2) if self._failures > 1 else 0.0
@@ -182,20 +182,7 @@ class GuardedEmbedder:
             waits = pace.retry_seconds[-1]
         self._outage = self._outage or error
         self._rests_until = asyncio.get_running_loop().time() + _REST * waits
-
-
-def _result_of[T](task: asyncio.Task[T], seconds: float) -> T:
-    """Raises EmbeddingFailed for whatever it raised."""
-    if not task.done():
-        raise EmbeddingFailed(f"timeout: {seconds:g} s")
-    if task.cancelled():
-        raise EmbeddingFailed("closed")
-    error = task.exception()
-    if error is None:
-        return task.result()
-    if isinstance(error, EmbeddingFailed):
-        raise error
-    raise failure_of(error) from error
+        return error
 
 
 def _row(answer: object, dim: int) -> Vector | None:

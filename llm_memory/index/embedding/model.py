@@ -40,15 +40,12 @@ class ModelEmbedder:
     """
 
     def __init__(self, child: Child, disk: ModelOnDisk | None = None) -> None:
+        self.label = disk.label if disk is not None else "bundled"
         self._child = child
         self._disk = disk
         self._model: dict[str, Json] = {}
         self._deaths: dict[str, Json] = {}
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="embedding")
-
-    @property
-    def label(self) -> str:
-        return self._disk.label if self._disk is not None else "bundled"
 
     async def prepare(self) -> Fingerprint:
         """Loads it there."""

@@ -35,35 +35,26 @@ class ProviderEmbedder:
     dimension, and that the service answers at all."""
 
     def __init__(self, raw: RawEmbedder) -> None:
+        self.label = raw.label
         self._raw = raw
         self._prepared_model = ""
 
-    @property
-    def label(self) -> str:
-        return self._raw.label
-
     async def prepare(self) -> Fingerprint:
-        """Asks the service, which tells the dimension, too."""
         model = self._raw.model
-        vectors = [unit(row, 0) for row in await self._raw.embed([CONTROL])]
+        row = next(iter(await self._raw.embed([CONTROL])), ())
         self._prepared_model = model
-        return Fingerprint(f"{self._raw.label}/{model}", len(vectors[0]) if vectors else 0)
+        return Fingerprint(f"{self.label}/{model}", len(unit(row, 0)))
 
     async def embed_query(self, text: str) -> Vector:
-        rows = list(await self.embed_documents([text]))
-        return rows[0] if rows else ()  # type: ignore[return-value]  # as below
+        return next(iter(await self.embed_documents([text])), ())  # type: ignore[return-value]
 
     async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
-        self._check_model()
-        rows = await self._raw.embed(texts)
-        self._check_model()  # it may have been another one's answer
-        return rows  # type: ignore[return-value]  # which the guard looks at
-
-    def _check_model(self) -> None:
         """Raises ``model_changed`` where the owner gave the service another model meanwhile."""
+        rows = await self._raw.embed(texts)
         model = self._raw.model  # empty while the service is away: an outage, not a change
         if model and model != self._prepared_model:
             raise EmbeddingFailed(f"model_changed: {model}")
+        return rows  # type: ignore[return-value]  # which the guard looks at
 
     async def close(self) -> None:
         """The service belongs to the host."""

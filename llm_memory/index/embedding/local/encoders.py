@@ -32,7 +32,7 @@ def open_onnx(folder: Path, name: str) -> OnnxModel | None:
     """
     layout = onnx_layout(folder, name)
     model = None if layout is None else OnnxModel(layout)
-    return model if model is not None and model.is_whole else None
+    return model if model is not None and (model.pooled or model.layout.pooling) else None
 
 
 class OnnxModel:
@@ -46,7 +46,9 @@ class OnnxModel:
     def __init__(self, layout: ModelLayout) -> None:
         from tokenizers import Tokenizer
 
-        self._layout = layout
+        self.layout = layout
+        self.how = str(layout[1:])
+        """What else than its files decides on the vectors."""
         self._tokenizer = Tokenizer.from_file(str(layout.folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(layout.max_tokens)
@@ -59,29 +61,18 @@ class OnnxModel:
         names = [one.name for one in outputs]
         self._output = _SENTENCE if _SENTENCE in names else names[0]
         rank = len(outputs[names.index(self._output)].shape or ())
-        self._pooled = self._output == _SENTENCE or rank == 2
+        self.pooled = self._output == _SENTENCE or rank == 2
         self._dim = len(self._vector([0], [0]))
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether graph and pooling are all that makes a vector."""
-        return self._pooled or bool(self._layout.pooling)
-
-    @property
-    def how(self) -> str:
-        """What else than its files decides on the vectors."""
-        layout = self._layout
-        return f"{tuple(layout.prompts)} {layout.graph} {layout.pooling} {layout.max_tokens}"
 
     def encode(self, texts: Sequence[str], is_query: bool) -> Vectors:
         """Rows of any length; of zeros for a text that has no token."""
         import numpy as np
 
-        prompt = self._layout.prompts.query if is_query else self._layout.prompts.document
+        prompt = self.layout.prompts.query if is_query else self.layout.prompts.document
         rows = np.zeros((len(texts), self._dim), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             whole = prompt + text
-            tokens = self._tokenizer.encode(whole.lower() if self._layout.lower_case else whole)
+            tokens = self._tokenizer.encode(whole.lower() if self.layout.lower_case else whole)
             if tokens.ids:
                 row[:] = self._vector(tokens.ids, tokens.type_ids)
         return rows
@@ -98,7 +89,7 @@ class OnnxModel:
         feed = {name: np.array([known[name]], dtype=kind) for name, kind in self._inputs.items()}
         (answer,) = self._session.run([self._output], feed)
         found: Vectors = answer[0].astype(np.float32)
-        return found if self._pooled else _POOLED[self._layout.pooling or "mean"](found)
+        return found if self.pooled else _POOLED[self.layout.pooling or "mean"](found)
 
 
 def _session(graph: Path) -> Any:
@@ -129,11 +120,7 @@ class TorchModel:
         self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
         given = self._model.prompts, self._model.default_prompt_name
         self._prompts = prompts_of(*given, Path(name).name)
-
-    @property
-    def how(self) -> str:
-        """What else than its files decides on the vectors."""
-        return str(tuple(self._prompts))
+        self.how = str(self._prompts)
 
     def encode(self, texts: Sequence[str], is_query: bool) -> Vectors:
         """One row per text."""

@@ -39,17 +39,13 @@ class ModelOnDisk:
         mirror: str | None,
         program: Callable[[], Child],
     ) -> None:
+        self.label = f"local:{Path(name_or_folder).name}"
         self._name = name_or_folder
         self._fetched = fetched
         self._mirror = mirror
         self._program = program
-        self._download: asyncio.Task[str] | None = None
-        self._began = self._ended = 0.0
-
-    @property
-    def label(self) -> str:
-        """Ends with the name."""
-        return f"local:{Path(self._name).name}"
+        self._download: asyncio.Task[None] | None = None
+        self._failed = ""
 
     async def where(self) -> Mapping[str, Json]:
         """``folder`` and ``name``. Raises EmbeddingFailed: not now."""
@@ -60,21 +56,14 @@ class ModelOnDisk:
             raise EmbeddingFailed(f"no_such_folder: {self._name}")
         if self._mirror is None or "/" not in self._name:  # it may be a service that is gone
             raise EmbeddingFailed("not_on_disk: and downloads are off")
-        raise EmbeddingFailed(await self._downloading(self._mirror))
-
-    async def _downloading(self, mirror: str) -> str:
-        """How far it is, or why it failed; it is begun, or begun anew after a while."""
-        now, part = asyncio.get_running_loop().time(), fetched_folder(self._name, self._fetched)
-        if self._download is not None and self._download.done():
-            if now - self._ended <= _RETRY_SECONDS:
-                return f"download_failed: {self._download.result()}"
-            self._download = None
-        if self._download is None:
-            self._download = asyncio.create_task(self._fetch(mirror), name="model download")
-            self._began = now
-        there, total = await asyncio.to_thread(_progress, unfinished(part))
-        of = f" of {total / 1e6:.0f}" if total else ""
-        return f"downloading: {there / 1e6:.0f}{of} MB after {now - self._began:.0f} s"
+        if self._download is None or self._download.done():
+            self._failed = ""
+            self._download = asyncio.create_task(self._fetch(self._mirror), name="model download")
+        if self._failed:
+            raise EmbeddingFailed(f"download_failed: {self._failed}")
+        part = unfinished(fetched_folder(self._name, self._fetched))
+        there, total = await asyncio.to_thread(_progress, part)
+        raise EmbeddingFailed(f"downloading: {there / 1e6:.0f} of {total / 1e6:.0f} MB")
 
     async def close(self) -> None:
         """Ends a download. Idempotent."""
@@ -82,25 +71,25 @@ class ModelOnDisk:
             self._download.cancel()
             await asyncio.wait({self._download})
 
-    async def _fetch(self, mirror: str) -> str:
-        """Returns why it failed."""
+    async def _fetch(self, mirror: str) -> None:
+        """Ends once it may be begun anew."""
         asked: dict[str, Json] = {
             "name": self._name,
             "folder": str(fetched_folder(self._name, self._fetched)),
             "mirror": mirror,
         }
-        program = self._program()
+        program, failed = self._program(), "the files are not where they should be"
         try:
             async with asyncio.timeout(_SECONDS):
                 await asyncio.to_thread(program.ask, "fetch", asked, seconds=_SECONDS)
-        except ChildFailed as failed:
-            return str(failed)
+        except ChildFailed as error:
+            failed = str(error)
         except TimeoutError:
-            return f"not done after {_SECONDS:g} s"
+            failed = f"not done after {_SECONDS:g} s"
         finally:
             await asyncio.to_thread(program.close)
-            self._ended = asyncio.get_running_loop().time()
-        return "the files are not where they should be"
+        self._failed = failed
+        await asyncio.sleep(_RETRY_SECONDS)
 
 
 def _progress(part: Path) -> tuple[int, int]:

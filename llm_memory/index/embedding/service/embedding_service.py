@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ....errors import EmbeddingFailed, InvalidService
+from ..failures import code_of
 from .address import bearer, endpoint, is_loopback
 
 if TYPE_CHECKING:
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 4
 """Requests under way."""
-_LONGEST: Final = 1 << 26
-"""Bytes of an answer. 64 vectors of 4,096 numbers are a tenth of it."""
-_REFUSALS: Final = {
-    **dict.fromkeys((401, 402, 403, 407), "denied"),
-    **dict.fromkeys((404, 405, 410), "not_found"),
-    **dict.fromkeys((400, 413, 422), "rejected"),
-    **dict.fromkeys((301, 302, 303, 307, 308), "redirected"),
-    429: "busy",
-}
 
 
 class EmbeddingService:
@@ -41,13 +33,12 @@ class EmbeddingService:
         base: The service's address; see ``endpoint``.
         model: The model's name, as the service calls it.
         key: Sent as a bearer token; in no representation, log or error. Empty for none.
-        seconds: After this long a request has failed.
 
     Raises:
         InvalidService: the address, the name or the key cannot be used.
     """
 
-    def __init__(self, base: str, model: str, *, key: str = "", seconds: float = 30.0) -> None:
+    def __init__(self, base: str, model: str, *, key: str = "") -> None:
         if not model.strip():
             raise InvalidService("service.no_model")
         self._url = endpoint(base)
@@ -55,38 +46,35 @@ class EmbeddingService:
         self.label = f"service:{self._host}"
         self.model = model.strip()
         self._bearer = bearer(key)
-        self._seconds = seconds
         self._client: httpx.AsyncClient | None = None
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Returns one vector per text, by one request.
+        """Returns one vector per text, by one request, which has no deadline of its own.
 
         Raises:
-            EmbeddingFailed: ``timeout``, ``unreachable``, ``cut_off``, ``denied``, ``quota``,
-                ``busy``, ``not_found``, ``rejected``, ``redirected``, ``unavailable`` or
-                ``not_an_answer``.
+            EmbeddingFailed: ``unreachable``, ``cut_off``, ``not_an_answer``, or what ``failures``
+                says of the answer's status.
         """
         import httpx
 
-        vectors: Sequence[Sequence[float]] = ()
-        failure: EmbeddingFailed | None = None
         try:
-            async with asyncio.timeout(self._seconds):
-                if self._client is None:
-                    self._client = await asyncio.to_thread(self._made)
-                answer = await self._posted(self._client, list(texts))
-            vectors = await asyncio.to_thread(_vectors, answer, len(texts))
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._made)
+            body = {"model": self.model, "input": list(texts)}
+            answer = await self._client.post(self._url, json=body, headers=self._bearer())
+            if answer.status_code == HTTPStatus.OK:
+                return await asyncio.to_thread(_vectors, answer.content, len(texts))
+            code = code_of(str(answer.status_code), answer.content.decode(errors="replace"))
+            place = self._url.partition("?")[0]
+            failure = EmbeddingFailed(f"{code}: HTTP {answer.status_code}, {place}")
         except EmbeddingFailed as error:
             failure = error
-        except (TimeoutError, httpx.TimeoutException):
-            failure = EmbeddingFailed(f"timeout: {self._seconds:g} s, {self._host}")
         except (httpx.ConnectError, httpx.InvalidURL) as error:
             failure = EmbeddingFailed(f"unreachable: {self._host} ({_kind(error)})")
         except (OSError, httpx.HTTPError) as error:
             failure = EmbeddingFailed(f"cut_off: {self._host} ({_kind(error)})")
-        if failure is not None:  # nothing comes along of an error, or of what a log shows beside it
-            raise failure.with_traceback(None)
-        return vectors
+        # Nothing comes along of an error, or of what a log shows beside it.
+        raise failure.with_traceback(None)
 
     def _made(self) -> httpx.AsyncClient:
         """Blocks: it reads certificates. Nothing stays open between two requests. The environment
@@ -98,25 +86,9 @@ class EmbeddingService:
         return httpx.AsyncClient(
             headers={"User-Agent": "scoped-memory", "Accept-Encoding": "identity"},
             limits=httpx.Limits(max_connections=_AT_ONCE, max_keepalive_connections=0),
-            timeout=self._seconds,  # of each piece; of the whole, see `embed`
+            timeout=None,  # noqa: S113  # the guard has one
             trust_env=not is_loopback(self._url),
         )
-
-    async def _posted(self, client: httpx.AsyncClient, texts: list[str]) -> bytes:
-        """What was answered. Raises EmbeddingFailed for any status but 200."""
-        body, pieces, size = {"model": self.model, "input": texts}, [], 0
-        async with client.stream("POST", self._url, json=body, headers=self._bearer()) as answer:
-            async for piece in answer.aiter_raw():
-                pieces.append(piece)
-                size += len(piece)
-                if size > _LONGEST:
-                    raise EmbeddingFailed("not_an_answer: an answer without an end")
-        if answer.status_code == HTTPStatus.OK:
-            return b"".join(pieces)
-        reason = _REFUSALS.get(answer.status_code, "unavailable")
-        if reason == "busy" and b"quota" in b"".join(pieces):
-            reason = "quota"
-        raise EmbeddingFailed(f"{reason}: HTTP {answer.status_code}, {self._url.partition('?')[0]}")
 
 
 def _kind(error: BaseException) -> str:
