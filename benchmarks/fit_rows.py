@@ -38,7 +38,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Source,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.recall import memory_manager
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import FEATURES
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import (
@@ -217,7 +217,7 @@ async def _row(engine: Any, kind: str, text: str, recall: Recall, answers: Seque
     )
     features = np.array([values for values, _ in told])
     common = engine.parts.trust.common(language_of(text))
-    vector = apart_from(await engine.parts.indexing.embed(text), common)
+    vector, _ = await engine.parts.indexing.neighbours(text, ScopeFilter((PUBLIC,)), 1, common)
     return Row(
         kind,
         features.reshape(len(considered), len(ORDER)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain, islice
@@ -24,17 +24,16 @@ from ..models.settings import Pace
 from ..models.status import IndexState, Notice
 from ..runtime.cooperative import cooperative, unhurried
 from ..runtime.notice_board import NoticeBoard
-from .calls import SLOW, Calls
+from .calls import SLOW, Calls, within
 from .passages import Passages
 
 _CALL_SECONDS: Final = 60.0
 """Of one call to a disk, a server or a program: then the owner is told that it hangs."""
 _CLOSING_SECONDS: Final = 10.0
 _SEARCHES: Final = 3
-_OFTEN: Final = 20
-"""The owner is told of faults that weigh so much, with nothing that went well between them: the
-third one, a call that hangs, or many slow answers, for a machine may be busy for a moment."""
-_FAULT: Final = 7
+_OFTEN: Final = 3
+"""The owner is told of so many faults with nothing that went well between them, and of a call that
+hangs."""
 _LEAVING: Final = 1000
 FOLLOWING, ASKING, EMBEDDING = "following", "asking", "embedding"
 type Fault = IndexUnavailable | EmbeddingFailed
@@ -98,7 +97,7 @@ class Follower[D](ABC):
         """Changes with whatever the index holds of a passage."""
 
     @abstractmethod
-    async def _derive(self, passages: Sequence[Passage]) -> Sequence[D | None]:
+    async def _derive(self, passages: Sequence[Passage]) -> Mapping[Key, D | None]:
         """None for what can never be in the index as it is. Raises IndexUnavailable,
         EmbeddingFailed."""
 
@@ -129,10 +128,7 @@ class Follower[D](ABC):
     @property
     def in_step(self) -> bool:
         """Whether it holds just what lives, but for what cannot be derived: ``backlog``."""
-        fails = any(doing == FOLLOWING for doing, _ in self._faults)
-        return self.state == "ready" and not (
-            self._waiting or self._leaving or self._doubt or fails
-        )
+        return self.state == "ready" and not (self._waiting or self._leaving or self._doubt)
 
     def lacks(self, key: Key) -> bool:
         """Whether it is acknowledged, but not in the index yet."""
@@ -172,6 +168,7 @@ class Follower[D](ABC):
                 await self._step()
                 failures = 0
                 self._went_well(FOLLOWING)
+                await asyncio.sleep(self._pace.pause_seconds if self._waiting else 0)
             except (IndexUnavailable, EmbeddingFailed) as error:
                 logger.debug("an index cannot be followed for now: {}", error)
                 if not self.is_open or error.code in self.anew:
@@ -195,7 +192,6 @@ class Follower[D](ABC):
             await self._take_out(dict(islice(self._leaving.items(), _LEAVING)))
         elif self._waiting:
             await self._take_in(dict(islice(self._waiting.items(), self._batch)))
-            await asyncio.sleep(self._pace.pause_seconds)
         else:
             await self._rest()
 
@@ -242,7 +238,7 @@ class Follower[D](ABC):
                     del self._leaving[key]
 
     async def _take_in(self, entries: Mapping[Key, Passage]) -> None:
-        derived = dict(zip(entries, await self._derive([*entries.values()]), strict=True))
+        derived = await self._derive([*entries.values()])
         async with self._writing:
             current = {k: row for k, row in derived.items() if self._waiting.get(k) is entries[k]}
             if rows := [row for row in current.values() if row is not None]:
@@ -263,15 +259,28 @@ class Follower[D](ABC):
         """One call of the owner's, in a thread. Raises IndexUnavailable, also where it hangs."""
         return await self._calls.run(_CALL_SECONDS, call, *args, **kwargs)
 
+    async def _asked[T](self, answer: Awaitable[T]) -> T:
+        """In its time. Raises IndexUnavailable."""
+        try:
+            async with within(self._pace.query_seconds):
+                found = await answer
+        except IndexUnavailable as error:
+            self._went_wrong(ASKING, error)
+            raise
+        self._went_well(ASKING)
+        return found
+
+    async def _ask[T](self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._asks, call)
+
     def _went_wrong(self, doing: str, error: Fault) -> None:
         if doing != FOLLOWING and error.code in self.anew:  # only the task can mend it
             self._fault = error
             self._changed.set()
         kind = "embedder" if isinstance(error, EmbeddingFailed) else error.code
-        code, weight = self.codes.get(kind, self.codes[""]), _FAULT
-        if error.code == SLOW:
-            weight = 1 if doing == ASKING else _OFTEN
-        self._faults[doing, code] += weight
+        code = self.codes.get(kind, self.codes[""])
+        hangs = doing == FOLLOWING and error.code == SLOW
+        self._faults[doing, code] += _OFTEN if hangs else 1
         if self._faults[doing, code] >= _OFTEN:
             params = {"cause": error.code, "detail": str(error), "embedder": self.label}
             self._notices.post(Notice(code, params=params))

@@ -31,9 +31,13 @@ _FUNCTION_WORDS: Final = frozenset(map(stem, stop_words.ENGLISH))
 _COMMON_ENGLISH: Final = frozenset(map(stem, words_of("common_english")))
 _FUNCTION_WORD, _COMMON = 0.1, 0.38
 _LATIN: Final = (0.51, 0.06, 0.85)  # the least, more per letter, at most: long words are rarer
-_DIGITS: Final = (0.4, 0.6, 0.9)  # one digit, two, more: a port or a year says more than a 3
-_HIRAGANA: Final = (0.05, 0.25)  # single character, bigram: mostly endings and particles
-_KATAKANA_OR_HANGUL: Final = (0.1, 0.45)
+_BY_LENGTH: Final = {
+    Script.DIGIT: (0.4, 0.6, 0.9),  # a port or a year says more than a 3
+    Script.HIRAGANA: (0.05, 0.25),  # mostly endings and particles
+    Script.KATAKANA: (0.1, 0.45),
+    Script.HANGUL: (0.1, 0.45),
+}
+"""Of one character, of two, and so on; the last of longer ones, too."""
 _OTHER: Final = 0.7
 
 
@@ -43,22 +47,14 @@ def says(token: str) -> float:
     Static on purpose, beside the frequencies among the memories: a chat in English has more words
     of no subject than a list of stop words holds, and a small scope cannot tell them by counting.
     """
-    match script_of(token):
-        case Script.DIGIT:
-            return _DIGITS[min(len(token), 3) - 1]
-        case Script.LATIN if token in _FUNCTION_WORDS:
+    script = script_of(token)
+    if script is Script.LATIN:
+        if token in _FUNCTION_WORDS:
             return _FUNCTION_WORD
-        case Script.LATIN if token in _COMMON_ENGLISH:
-            return _COMMON
-        case Script.LATIN:
-            least, per_letter, most = _LATIN
-            return min(most, least + per_letter * len(token))
-        case Script.HIRAGANA:
-            return _HIRAGANA[len(token) > 1]
-        case Script.KATAKANA | Script.HANGUL:
-            return _KATAKANA_OR_HANGUL[len(token) > 1]
-        case _:
-            return _OTHER
+        least, per_letter, most = _LATIN
+        return _COMMON if token in _COMMON_ENGLISH else min(most, least + per_letter * len(token))
+    shares = _BY_LENGTH.get(script, (_OTHER,))
+    return shares[min(len(token), len(shares)) - 1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
@@ -23,10 +23,10 @@ from ..models.status import Notice
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
 from .arrays import np
-from .calls import BUSY, within
+from .calls import BUSY
 from .embedding.failures import OF_THE_TEXT
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
-from .follower import ASKING, EMBEDDING, Fault, Follower
+from .follower import EMBEDDING, Fault, Follower
 from .passages import Passages
 from .ports import BROKEN, PAGE, IndexRecord, Neighbours, Page, VectorStore
 from .rules.common_part import apart_from
@@ -43,8 +43,6 @@ _REWRITES_SECONDS: Final = 3600.0
 """A store is begun anew so many times within so long; what breaks it then is not mended by that."""
 _RECENT: Final = 256
 """Texts whose vectors are kept for a moment: a draft is compared first, then stored."""
-_NO_DIRECTION: Final = 1e-3
-"""The length of a sum of vectors that says nothing."""
 
 
 class Semantic(Follower[tuple[IndexRecord, Vector]]):
@@ -79,8 +77,6 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._prepared = asyncio.Event()
-        self._unembedded: set[Key] = set()
-        """What came while words serve alone."""
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rewritten: deque[float] = deque(maxlen=_REWRITES)
         self.most_bytes = MOST_BYTES
@@ -96,34 +92,21 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             await self._prepared.wait()
         return self._fingerprint
 
-    def enqueue(self, passage: Passage) -> None:
-        """It is new or was changed."""
-        if self.words_alone:
-            self._unembedded.add(key_of(passage))
-        else:
-            super().enqueue(passage)
-
-    def enqueue_removal(self, passage: Passage) -> None:
-        """It is gone, or about to be another one."""
-        if not (self.words_alone and key_of(passage) in self._unembedded):
-            super().enqueue_removal(passage)
-
     async def run(self, embedder: Embedder | None) -> None:
         """Follow what lives by an embedder until cancelled; None: do without vectors. What an
         earlier model left waits for its return then, until something of it is forgotten or edited:
         it goes as a whole, for nobody looks into it."""
         self._embedder, self._fingerprint = embedder, None
         self._recent.clear()
-        self._unembedded.clear()
         if embedder is not None:
             self.label = embedder.label
             await self.follow()
         self.label = self.state = WORDS_ALONE
         self._forget()
-        self._waiting.clear()
         self._parked.clear()
         while True:
             self._changed.clear()
+            self._waiting.clear()
             try:
                 if self._leaving:
                     await self._do(self._store.drop, None)
@@ -210,20 +193,20 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
 
     async def _derive(
         self, passages: Sequence[Passage]
-    ) -> Sequence[tuple[IndexRecord, Vector] | None]:
+    ) -> Mapping[Key, tuple[IndexRecord, Vector] | None]:
         """The vector of a memory that answers questions is ``normalise(e(text) + e(questions))``.
         Questions that the embedder cannot take are left out."""
         known = await self._embedded([*map(embedded_passage, passages), *map(asks_text, passages)])
-        rows: list[tuple[IndexRecord, Vector] | None] = []
+        derived: dict[Key, tuple[IndexRecord, Vector] | None] = {}
         for passage in passages:
             row, asks = known.get(embedded_passage(passage)), known.get(asks_text(passage))
-            record = IndexRecord(key_of(passage), self._hash(passage))
+            plain = b""
             if row is not None and asks is not None:
-                length = np.linalg.norm(joined := row + asks)
-                record = record._replace(plain=row.astype("<f2").tobytes())
-                row = joined / length if length > _NO_DIRECTION else row
-            rows.append(None if row is None else (record, row))
-        return rows
+                plain = row.astype("<f2").tobytes()
+                row = (row + asks) / np.linalg.norm(row + asks)
+            record = IndexRecord(key_of(passage), self._hash(passage), plain)
+            derived[record.key] = None if row is None else (record, row)
+        return derived
 
     async def _embedded(self, texts: Iterable[str]) -> dict[str, Vector]:
         """Those that can be embedded. Raises EmbeddingFailed."""
@@ -257,11 +240,13 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             raise IndexUnavailable(f"index is {self.state}", code=_NOT_READY)
         return self._embedder
 
-    async def embed(self, text: str) -> Vector:
-        """A query's vector.
+    async def neighbours(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
+        """The vector of a query's text apart from ``common``, and its visible neighbours.
 
         Raises:
-            IndexUnavailable: the index is not ready, so that the vector would be of no use.
+            IndexUnavailable: the index is not ready, so that a vector would be of no use.
             EmbeddingFailed: none for this text now.
         """
         embedder, space = self._ready(), self._fingerprint
@@ -274,38 +259,21 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._went_well(EMBEDDING)
         if self._fingerprint is not space:
             raise IndexUnavailable("another model is in use", code=_NOT_READY)
-        return vector
-
-    async def neighbours(
-        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
-    ) -> tuple[Vector, Neighbours]:
-        """The vector of a query's text apart from ``common``, and its visible neighbours. Raises
-        IndexUnavailable, EmbeddingFailed."""
-        vector = apart_from(await self.embed(text), common)
+        vector = apart_from(vector, common)
         return vector, await self.nearest(vector, scope_filter, k)
 
     async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The visible neighbours of a vector. Raises IndexUnavailable."""
         self._ready()
         ask = self._store.query if self._asks_store else self._arrays.nearest
-        try:
-            found = await self._ask(partial(ask, vector, scope_filter, k))
-        except IndexUnavailable as error:
-            self._went_wrong(ASKING, error)
-            raise
-        self._went_well(ASKING)
-        return found
-
-    async def _ask[T](self, call: Callable[[], T]) -> T:
-        async with within(self._pace.query_seconds):
-            return await asyncio.get_running_loop().run_in_executor(self._asks, call)
+        return await self._asked(self._ask(partial(ask, vector, scope_filter, k)))
 
     async def vectors(self, passages: Sequence[Passage]) -> list[Vector]:
         """Of what is stored, or about to be: what the texts alone say. Raises IndexUnavailable,
         EmbeddingFailed."""
         self._ready()
         held = [key for passage in passages if not self.lacks(key := key_of(passage))]
-        known = await self._ask(partial(self._arrays.plain, held))
+        known = await self._asked(self._ask(partial(self._arrays.plain, held)))
         texts = {
             key: embedded_passage(one) for one in passages if (key := key_of(one)) not in known
         }

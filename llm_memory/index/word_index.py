@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import ClassVar, Final
 
-from ..catalogue.catalogue import key_of
 from ..errors import IndexUnavailable
 from ..models.passages import Key, Passage
 from ..models.scope import ScopeFilter
@@ -16,9 +15,9 @@ from ..models.settings import EngineSettings
 from ..runtime.cooperative import cooperative
 from ..runtime.notice_board import NoticeBoard
 from ..text.tokenizer import Tokenizer
-from .calls import BUSY, within
+from .calls import BUSY
 from .cut_texts import CutTexts, Tokens, cut, text_key
-from .follower import ASKING, Fault, Follower
+from .follower import Fault, Follower
 from .passages import Passages
 from .records import WordMatches, WordQuery, WordRecord, word_record
 from .words import Words
@@ -56,17 +55,12 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         long the rest takes. Raises IndexUnavailable."""
         if not self.is_open:
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
-        search = partial(self._words.search, query, scope_filter, k)
-        try:
-            async with within(self._pace.query_seconds):
-                if self._waiting:
-                    await asyncio.shield(asyncio.ensure_future(self._take_newest()))
-                found = await asyncio.get_running_loop().run_in_executor(self._asks, search)
-        except IndexUnavailable as error:
-            self._went_wrong(ASKING, error)
-            raise
-        self._went_well(ASKING)
-        return found
+        return await self._asked(self._found(query, scope_filter, k))
+
+    async def _found(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
+        if self._waiting:
+            await asyncio.shield(asyncio.ensure_future(self._take_newest()))
+        return await self._ask(partial(self._words.search, query, scope_filter, k))
 
     async def _take_newest(self) -> None:
         """Waits for no disk. They are cut anew at the next start."""
@@ -74,7 +68,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
             newest = dict(islice(reversed(self._waiting.items()), _TAKEN_IN))
             rows = partial(cut, [*newest.values()], self._tokenizer, None)
             put = self._words.put
-            await asyncio.get_running_loop().run_in_executor(self._asks, lambda: put(rows()))
+            await self._ask(lambda: put(rows()))
             for key, passage in newest.items():
                 self._written(key, passage)
 
@@ -98,15 +92,13 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
     def _hash(self, passage: Passage) -> str:
         return word_record(passage).content_hash
 
-    async def _derive(self, passages: Sequence[Passage]) -> Sequence[tuple[WordRecord, Tokens]]:
+    async def _derive(self, passages: Sequence[Passage]) -> Mapping[Key, tuple[WordRecord, Tokens]]:
         """What is not read yet is on disk in its queue alone."""
-        unread = {key_of(one) for one in passages if self._passages.is_unread(one)}
-        kept = [one for one in passages if key_of(one) not in unread]
-        rows = await self._do(cut, kept, self._tokenizer, self._cut_texts)
-        others = [one for one in passages if key_of(one) in unread]
-        rows += await self._do(cut, others, self._tokenizer, None)
-        found = {row[0].key: row for row in rows}
-        return [found[key_of(one)] for one in passages]
+        unread = [one for one in passages if self._passages.is_unread(one)]
+        others = [one for one in passages if not self._passages.is_unread(one)]
+        rows = await self._do(cut, unread, self._tokenizer, None)
+        rows += await self._do(cut, others, self._tokenizer, self._cut_texts)
+        return {row[0].key: row for row in rows}
 
     async def _put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         await self._do(self._words.put, rows)

@@ -67,14 +67,14 @@ class _Part:
     """A place as it was at some moment: read without a lock, for nothing of it changes.
 
     Attributes:
-        ids: Of the documents, by number; None where a slot is empty.
+        ids: Of the documents, by number; "" where a slot is empty.
         columns: Shape ``(4, N)``: tokens of the text, and of what stands around it; the session;
             the document's place there.
         blocks: Postings, of ``_BLOCK`` documents each.
     """
 
     place: _Place
-    ids: tuple[str | None, ...]
+    ids: tuple[str, ...]
     columns: Floats
     blocks: tuple[Ints, ...] = ()
 
@@ -97,7 +97,7 @@ class _Place:
         self.numbers: dict[str, int] = {}
         self.terms: dict[str, int] = {}
         self.part = _Part(self, (), np.zeros((4, 0)))
-        self._ids: list[str | None] = []
+        self._ids: list[str] = []
         self.hashes: dict[str, str] = {}
         self._free: list[int] = []
         self._sessions: dict[str, int] = {}
@@ -125,7 +125,7 @@ class _Place:
         if memory_id not in self.numbers:
             if not self._free:
                 self._free.append(len(self._ids))
-                self._ids.append(None)
+                self._ids.append("")
             self.numbers[memory_id] = self._free.pop()
             self._ids[self.numbers[memory_id]] = memory_id
         return self.numbers[memory_id]
@@ -148,7 +148,7 @@ class _Place:
         """Unknown ones are ignored."""
         gone = [self.numbers.pop(one) for one in ids if self.hashes.pop(one, "")]
         for number in gone:
-            self._ids[number] = None
+            self._ids[number] = ""
         columns = self.part.columns.copy()
         columns[:3, gone], columns[3, gone] = 0, inf  # nothing comes after it in a session
         self._change(columns, columns[0, :0].astype(int), gone)
@@ -253,9 +253,8 @@ class Words:
         matches = []
         for place, own, share in zip(places.tolist(), score[places].tolist(), covered, strict=True):
             at = bisect_right(firsts, place) - 1
-            memory_id = parts[at].ids[place - firsts[at]]
-            assert memory_id is not None, "an empty slot has no score"  # noqa: S101
-            matches.append(WordMatch(Key(parts[at].place.name, memory_id), own / best, share))
+            key = Key(parts[at].place.name, parts[at].ids[place - firsts[at]])
+            matches.append(WordMatch(key, own / best, share))
         return WordMatches(tuple(matches), int(np.count_nonzero(holders)))
 
 

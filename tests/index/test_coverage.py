@@ -42,13 +42,6 @@ def test_who_says_more_of_a_question_covers_more_of_it(
     assert 0.0 <= covered(weights, said) <= covered(weights, more) <= 1.0
 
 
-@given(WEIGHT, WEIGHT)
-def test_what_stands_around_counts_less(one: float, two: float) -> None:
-    said, around = covered([one, two], [1.0, 0.0]), covered([one, two], [AROUND, 0.0])
-    assert around == pytest.approx(AROUND * said)
-    assert covered([one, two], [1.0, AROUND]) > said
-
-
 @given(WEIGHT, st.floats(1, 100_000), st.floats(1, 100_000))
 def test_a_long_text_covers_less_with_the_same_words_but_never_nothing(
     weight: float, one: float, other: float

@@ -117,16 +117,6 @@ def test_what_cannot_be_opened_for_now_is_kept(
     assert texts_cut(path, ONE) == 0
 
 
-@pytest.mark.parametrize(
-    "harm", [b"\0" * 4096, b"this is no database at all" * 400], ids=["a page", "another file"]
-)
-def test_a_broken_file_is_begun_anew(path: Path, harm: bytes) -> None:
-    texts_cut(path, ONE)
-    path.write_bytes(harm + path.read_bytes()[len(harm) :])
-    assert texts_cut(path, ONE) == 1
-    assert texts_cut(path, ONE) == 0
-
-
 def by_forgetting(cache: CutTexts) -> None:
     place, content_hash = row_of(ONE)
     cache.forget({(place, content_hash)})

@@ -362,7 +362,6 @@ async def test_words_alone_leave_a_models_folder_until_something_of_it_is_forgot
     alone = asyncio.create_task(again.vectors.run(None))
     await until_true(lambda: again.vectors.words_alone)
     again.living.take(stored(3))
-    again.living.drop(stored(3))  # it never had a vector
     await asyncio.sleep(0.05)
     assert (len(again.rows()), again.vectors.backlog) == (2, 0)
     again.living.take(stored(1, EDITED))

@@ -1,9 +1,7 @@
-"""Without an embedder there are words alone: no index of vectors is opened, or imported."""
+"""Without an embedder there are words alone: no index of vectors is opened."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +14,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 
-pytestmark = [pytest.mark.engine, pytest.mark.process]
+pytestmark = pytest.mark.engine
 
 HERE, OFFICE = group(777), group(888)
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Unasked(MemoryStore):
@@ -49,33 +46,3 @@ async def test_recall_and_its_status_say_that_words_alone_serve(tmp_path: Path) 
     assert rig.notices == []
     names = {path.name for path in (tmp_path / "index").iterdir()}
     assert {name.split("-")[0] for name in names} == {"words.sqlite"}
-
-
-def test_nothing_of_chroma_is_imported(tmp_path: Path) -> None:
-    program = """
-import asyncio, sys
-sys.path.insert(0, sys.argv[1] + "/scripts")
-import checkout
-checkout.register()
-from pathlib import Path
-from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, build_engine
-
-async def play():
-    engine = build_engine(EnginePaths.under(Path(sys.argv[2])), EngineSettings())
-    await engine.open()
-    running = asyncio.create_task(engine.run(None))
-    while (await engine.status()).words != "ready":
-        await asyncio.sleep(0.01)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    await engine.close()
-
-asyncio.run(play())
-print([name for name in ("chromadb", "torch", "onnxruntime") if name in sys.modules])
-"""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(ROOT), str(tmp_path)],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
-    assert done.stdout.strip() == "[]"
-    assert not (tmp_path / "index" / "chroma").exists()

@@ -73,7 +73,8 @@ def decide(
         if not similarity >= thresholds.replace:  # NaN, too
             break
         old = stored.memory
-        if not same_speaker(new, old) or _is_task(new) != _is_task(old):
+        one_is_task = MemoryKind.TASK in (new.kind, old.kind) and new.kind is not old.kind
+        if one_is_task or not same_speaker(new, old):
             continue
         said = said or statement(new.judgment, new.created_at)
         reinforces = similarity >= thresholds.reinforce
@@ -108,7 +109,3 @@ def same_speaker(one: Memory, other: Memory) -> bool:
     if mine.person or yours.person:
         return mine.person == yours.person
     return bool(mine.who) and mine.who == yours.who
-
-
-def _is_task(memory: Memory) -> bool:
-    return memory.kind is MemoryKind.TASK

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.benchmarks import calibrate
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (
+    ANY,
     CAUTIOUS,
     Append,
     Decision,
@@ -33,29 +34,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 pytestmark = pytest.mark.unit
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
-PAIRS = Path(__file__).parents[2] / "data" / "dedup_pairs.jsonl"
+PAIRS = calibrate.load_pairs()
 MERGEABLE = {"same": Reinforce, "paraphrase": Reinforce, "extension": Replace}
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One labelled line."""
-
-    kind: str
-    lang: str
-    old: str
-    new: str
-    old_who: str = "小明"
-    new_who: str = "小明"
-
-
-def parsed(row: dict[str, Any]) -> Pair:
-    return Pair(kind=row.pop("class"), **row)
-
-
-LABELLED = [parsed(json.loads(line)) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
 NEGATIONS = ["不", "没", "别", "无", "未", "从不", "not", "never", "no", "without"]
-TEXTS = sorted({text for pair in LABELLED for text in (pair.old, pair.new)})
+TEXTS = sorted({one.judgment for pair in PAIRS for one in (pair.old.memory, pair.new)})
 
 
 def said(text: str, who: str = "小明", person: str = "", **more: Any) -> Memory:
@@ -76,7 +58,8 @@ def decided(old: str, new: str, similarity: float = 1.0) -> Decision:
 @pytest.mark.parametrize("kind", MERGEABLE)
 def test_what_says_the_same_is_merged_in_the_right_way(kind: str) -> None:
     """Every pair of the same words, every extension, and at least half of the paraphrases."""
-    outcomes = [type(decided(pair.old, pair.new)) for pair in LABELLED if pair.kind == kind]
+    pairs = [(pair.old.memory, pair.new) for pair in PAIRS if pair.kind == kind]
+    outcomes = [type(decided(old.judgment, new.judgment)) for old, new in pairs]
     assert set(outcomes) <= {MERGEABLE[kind], Append}
     share = outcomes.count(MERGEABLE[kind]) / len(outcomes)
     assert share >= (0.5 if kind == "paraphrase" else 1.0)
@@ -112,24 +95,6 @@ def test_another_subject_is_another_statement(text: str, who: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mine", "yours", "same"),
-    [
-        (("小明改名了", "qq:1"), ("小明", "qq:1"), True),
-        (("小明", "qq:1"), ("小明", "qq:2"), False),
-        (("小明", "qq:1"), ("小明", ""), False),
-        (("小明", ""), ("小明", ""), True),
-        (("小明", ""), ("小红", ""), False),
-        (("", ""), ("", ""), False),
-    ],
-)
-def test_only_the_same_speakers_statements_merge(
-    mine: tuple[str, str], yours: tuple[str, str], same: bool
-) -> None:
-    outcome = decide(said("我对花生过敏", *mine), [(kept("我对花生过敏", *yours), 1.0)], CAUTIOUS)
-    assert isinstance(outcome, Reinforce if same else Append)
-
-
-@pytest.mark.parametrize(
     ("similarity", "outcome"),
     [(1.0, Reinforce), (0.92, Reinforce), (0.91, Replace), (0.85, Replace), (0.84, Append),
      (float("nan"), Append)],
@@ -145,6 +110,7 @@ def test_of_several_the_most_similar_that_the_guards_accept_is_taken() -> None:
 
 
 OLD = NOW - timedelta(days=30)
+BEHALF = Provenance(who="机器人代小明", person="qq:1", source=Source.AGENT)
 
 
 @pytest.mark.parametrize(
@@ -154,27 +120,38 @@ OLD = NOW - timedelta(days=30)
         (said("给妈妈买花"), kept("给妈妈买花", kind=MemoryKind.TASK), Append),
         (said("我最近睡不好"), kept("我最近睡不好", created_at=OLD), Append),  # another time
         (said("我最近睡不好"), kept("我最近睡不好", created_at=NOW - timedelta(days=3)), Reinforce),
+        *((said(text), kept(text), Append) for text in ("", "。。。", "的", "请记住")),
+        (said("我怕高", "小明改名了", "qq:1"), kept("我怕高", "小明", "qq:1"), Reinforce),
+        (said("我怕高", "小明", "qq:1"), kept("我怕高", "小明", "qq:2"), Append),
+        (said("我怕高", "小明", "qq:1"), kept("我怕高", "小明"), Append),
+        (said("我怕高", "小红"), kept("我怕高", "小明"), Append),
+        (said("我怕高", ""), kept("我怕高", ""), Append),
+        (said("我怕高", provenance=BEHALF), kept("我怕高", provenance=BEHALF), Reinforce),
+        (said("我怕高", provenance=BEHALF), kept("我怕高", person="qq:1"), Append),
+        (said("我怕高", person="qq:1"), kept("我怕高", provenance=BEHALF), Append),
     ],
 )
 def test_what_the_same_words_mean(new: Memory, old: StoredMemory, outcome: type[Decision]) -> None:
     assert type(decide(new, [(old, 1.0)], CAUTIOUS)) is outcome
 
 
-@pytest.mark.parametrize("text", ["", "。。。", "的", "请记住"])
-def test_what_says_nothing_merges_with_nothing(text: str) -> None:
-    assert isinstance(decided(text, text), Append)
+def test_words_propose_what_the_guards_would_merge_and_nothing_is_merged_wrongly() -> None:
+    figures = calibrate.report(PAIRS, calibrate.shares_by_words(PAIRS), ANY)
+    assert figures["wrongly_merged"] == 0
+    assert figures["paraphrases_merged"] >= 0.5
+    rows = [row for row in figures["classes"] if row["should_merge"]]
+    merged, possible = (sum(r[n] * r["pairs"] for r in rows) for n in ("merged", "guards_alone"))
+    assert merged >= 0.9 * possible
 
 
-def test_what_an_agent_stored_on_a_persons_behalf_merges_with_its_like_alone() -> None:
-    own = said("小明对花生过敏", person="qq:1")
-    behalf = replace(
-        own, provenance=replace(own.provenance, who="机器人代小明", source=Source.AGENT)
-    )
-    for new, old, merges in (
-        (own, own, True),
-        (behalf, behalf, True),
-        (behalf, own, False),
-        (own, behalf, False),
-    ):
-        decision = decide(new, [(StoredMemory(PUBLIC, "entities.md", old), 1.0)], CAUTIOUS)
-        assert isinstance(decision, Reinforce) is merges
+@pytest.mark.parametrize("similarity", [CAUTIOUS.replace, 1.0])
+def test_no_similarity_merges_what_the_guards_keep_apart(similarity: float) -> None:
+    figures = calibrate.report(PAIRS, [similarity] * len(PAIRS), CAUTIOUS)
+    assert figures["wrongly_merged"] == 0
+
+
+def test_the_page_about_calibration_tells_the_numbers_that_are_used() -> None:
+    page = (Path(__file__).parents[3] / "docs/dev/calibration.md").read_text("utf-8")
+    assert f"are {CAUTIOUS.reinforce} and {CAUTIOUS.replace}" in page
+    assert f"our {len(PAIRS)} pairs" in page
+    assert f"0 of {sum(not pair.should_merge for pair in PAIRS)}" in page
