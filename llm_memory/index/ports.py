@@ -59,18 +59,17 @@ class VectorStore(Protocol):
     def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:
         """All records of this embedder, a thousand at a time; begins with none for a new one.
 
-        What is odd is left out and deleted. The collection that was loaded last before is kept, for
-        its embedder may come back; older ones go. Of more than ``most`` records the pages have no
-        vectors: then ``query`` is asked.
+        What is odd is left out and deleted, and so are other embedders' records. Of more than
+        ``most`` records the pages have no vectors: then ``query`` is asked.
         """
         ...
 
     def write(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
-        """Add or replace by key, and take the keys out of the collection that is kept beside."""
+        """Add or replace by key."""
         ...
 
     def drop(self, keys: Collection[Key] | None) -> None:
-        """Delete from every collection of ours. None: all there is, the folder's files too."""
+        """Delete, another embedder's too. None: all there is, the folder's files as well."""
         ...
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:

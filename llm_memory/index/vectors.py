@@ -82,9 +82,9 @@ class VectorArrays:
             return Neighbours(())
         similar = np.concatenate(near).clip(-1.0, 1.0)
         best = np.argsort(-similar, kind="stable")[:k]
-        found = map(Neighbour, [keys[at] for at in best.tolist()], similar[best].tolist())
-        visible = tuple(one for one in found if scope_filter.admits(one.key.scope))
-        return Neighbours(visible, len(best) - len(visible))
+        return Neighbours(
+            tuple(map(Neighbour, [keys[at] for at in best.tolist()], similar[best].tolist()))
+        )
 
     def plain(self, keys: Iterable[Key]) -> dict[Key, Vector]:
         """What the texts alone say, of those that are known: without the questions they answer."""
@@ -130,9 +130,13 @@ class _Matrix:
         self.rows: Vectors = np.empty((0, 0), dtype=np.float32)
 
     def put(self, record: IndexRecord, row: Vector) -> None:
+        import numpy as np
+
         at = self.at.setdefault(record.key, len(self.records))
         if at == len(self.rows):  # by a sixteenth: memory that is not written to is not taken
-            rows = _empty(at + at // 16 + 4, len(row))
+            shape = at + at // 16 + 4, len(row)
+            # Of its own: the system gets it back whole.
+            rows = np.frombuffer(mmap(-1, 4 * shape[0] * shape[1]), np.float32).reshape(shape)
             rows[:at] = self.rows.reshape(at, len(row))
             self.rows = rows
         self.records[at : at + 1] = [record]
@@ -151,20 +155,14 @@ class _Matrix:
         """The similarities of ``k`` rows or fewer, and their numbers, in no order."""
         import numpy as np
 
-        # Not ``@``: the threads of its library wait for each other, where the processor is busy for
-        # 20 ms in place of half a millisecond.
-        similar = np.einsum("ij,j->i", self.rows[: len(self.records)], vector)
+        # A row at a time, on this thread: ``rows @ vector`` starts threads, which wait for each
+        # other for 20 ms where the processor is busy.
+        rows = self.rows[: len(self.records), np.newaxis]
+        similar = np.matmul(rows, vector[:, np.newaxis]).ravel()
         if k >= len(similar):
             return similar, list(range(len(similar)))
         chosen = similar.argpartition(-k)[-k:]
         return similar[chosen], chosen.tolist()
-
-
-def _empty(size: int, dim: int) -> Vectors:
-    """Memory of its own, which the system gets back whole."""
-    import numpy as np
-
-    return np.frombuffer(mmap(-1, 4 * size * dim), dtype=np.float32).reshape(size, dim)
 
 
 def finite(rows: Vectors | Sequence[Vector], dim: int) -> Vectors:

@@ -25,8 +25,7 @@ type Rows = dict[Key, tuple[IndexRecord, Vector]]
 
 @dataclass
 class Disk:
-    """What outlives a store: collections by their embedders, the one that was loaded last at the
-    end."""
+    """What outlives a store: a collection by its embedder."""
 
     collections: dict[Fingerprint, Rows] = field(default_factory=dict)
 
@@ -43,10 +42,9 @@ class MemoryStore:
     def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:
         self._check()
         self._fingerprint = fingerprint
-        mine = self.disk.collections.pop(fingerprint, {})
+        mine = self.disk.collections.get(fingerprint, {})
+        self.disk.collections.clear()
         self.disk.collections[fingerprint] = mine
-        for name in [*self.disk.collections][:-2]:
-            del self.disk.collections[name]
         small = len(mine) <= most
         for some in batched(list(mine.values()), PAGE):
             self._check()

@@ -30,6 +30,9 @@ CLOSED: Final = "closed"
 NO_CHILD: Final = "no_child"
 """The code where this Python can start no other."""
 
+_LEFT: Final = "left"
+"""It had not been asked for so long, and ended before it began on this."""
+
 _PROGRAM: Final = Path(__file__).with_name("program.py")
 _ENDING_SECONDS: Final = 6.0
 _ENGINE: Final = __package__.removesuffix(".index.child")
@@ -105,8 +108,9 @@ class Child:
                     return self._answered_here(what, fields, body)
             try:
                 return life.ask(asked, body, seconds)
-            except _Left:  # before it began on this
-                continue
+            except ChildFailed as failed:
+                if failed.code != _LEFT:
+                    raise
 
     def _living(self) -> _Life | None:
         """None where it is to be answered here."""
@@ -145,10 +149,6 @@ class Child:
                     answer(self._handlers, CLOSE, {}, b"")
         if life is not None:
             life.end()
-
-
-class _Left(Exception):
-    """It had not been asked for so long, and ended."""
 
 
 class _Life:
@@ -210,7 +210,7 @@ class _Life:
         if "loading" in message:
             self._loading = str(message["loading"])
         elif "leaving" in message:
-            self._code = ""
+            self._code = _LEFT
         elif future is not None:
             self._loading = ""
             if "error" in message:
@@ -218,12 +218,10 @@ class _Life:
             else:
                 future.set_result((cast("Message", message["fields"]), body))
 
-    def _end(self) -> Exception:
+    def _end(self) -> ChildFailed:
         """What becomes of those who wait."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_ENDING_SECONDS)
-        if not self._code:
-            return _Left()
         end = ChildEnd(self._popen.poll())
         doing = f" while loading {self._loading}" if self._loading else ""
         return ChildFailed(self._code, f"{end.death or f'status {end.status}'}{doing}")

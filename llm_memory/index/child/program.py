@@ -98,7 +98,6 @@ def serve(handlers: Handlers, idle_seconds: float | None = None) -> None:
             number += 1
             waiting.put((0 if message[0].get("urgent") else 1, number, *message))
         waiting.put((-1, 0, None, b""))
-        threading.Timer(2 * _CLOSING_SECONDS, os._exit, (1,)).start()  # of what still goes on
 
     threading.Thread(target=listen, daemon=True).start()
     with contextlib.suppress(Empty):

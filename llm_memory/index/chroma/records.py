@@ -49,15 +49,12 @@ def _prefix(owner: str) -> str:
     return f"{PREFIX}{owner[:_OWNER_LENGTH]}-" if owner else PREFIX
 
 
-def turn_of(collection: Mapping[str, Json], owner: str) -> int | None:
-    """When it was loaded last: its ``turn`` grows with each embedder. None for one that is not ours
-    by its name **and** by the ``owner`` in its metadata."""
-    name, about = str(collection["name"]), collection["metadata"]
-    known = about if isinstance(about, dict) else {}
-    if not name.startswith(_prefix(owner)) or collection["space"] != SPACE:
-        return None
-    turn = known.get("turn")
-    return None if known.get("owner", "") != owner else turn if isinstance(turn, int) else 0
+def is_ours(collection: Mapping[str, Json], owner: str) -> bool:
+    """By its name **and** by the ``owner`` in its metadata."""
+    about = collection["metadata"]
+    told = about.get("owner", "") if isinstance(about, dict) else ""
+    named = str(collection["name"]).startswith(_prefix(owner))
+    return named and told == owner and collection["space"] == SPACE
 
 
 def record_id(key: Key) -> str:

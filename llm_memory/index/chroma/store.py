@@ -19,10 +19,10 @@ from ..vectors import finite
 from .records import (
     SPACE,
     collection_name,
+    is_ours,
     record_id,
     sound_records,
     stored_metadata,
-    turn_of,
     visible,
 )
 from .scope_where import scope_where
@@ -117,7 +117,6 @@ class ChromaStore:
         self._fingerprint: Fingerprint | None = None
         self._name = ""
         """The collection in use; empty while it has to be looked for."""
-        self._beside: list[str] = []
 
     def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:
         """See ``VectorStore``."""
@@ -140,21 +139,17 @@ class ChromaStore:
         self._delete([name], odd)
 
     def _in_use(self) -> tuple[str, int]:
-        """The name of the collection, which is there. The last one before it is kept, older ones
-        go."""
+        """The name of the collection, which is there and the only one of ours."""
         if (fingerprint := self._fingerprint) is None:
             raise IndexUnavailable("nothing was loaded", code=CLOSED)
         if not self._name:
-            owner, turns = self._owner(), self._turns()
-            name, newest = collection_name(fingerprint, owner), max(turns.values(), default=0)
-            about: Json = {"owner": owner, "turn": newest + 1, "model": fingerprint.model}
-            if name not in turns:
+            owner, ours = self._owner(), self._ours()
+            name = collection_name(fingerprint, owner)
+            if name not in ours:
+                about: Json = {"owner": owner, "model": fingerprint.model}
                 self._chroma.call("", "create_collection", name=name, metadata=about, **_NEW)
-            elif turns.pop(name) < newest:
-                self._chroma.call(name, "modify", metadata=about)
-            beside = sorted(turns, key=lambda one: turns[one])
-            self._drop_collections(beside[:-1])
-            self._name, self._beside = name, beside[-1:]
+            self._drop_collections(ours - {name})
+            self._name = name
         return self._name, fingerprint.dim
 
     def _owner(self) -> str:
@@ -163,11 +158,10 @@ class ChromaStore:
         except (StateUnavailable, EngineClosed) as error:
             raise IndexUnavailable(str(error), code=SERVER) from error
 
-    def _turns(self) -> dict[str, int]:
-        """Our collections, and when each was loaded last."""
-        found, owner = self._chroma.listed(), self._owner()
-        turns = ((str(one["name"]), turn_of(one, owner)) for one in found)
-        return {name: turn for name, turn in turns if turn is not None}
+    def _ours(self) -> set[str]:
+        """The names of our collections."""
+        owner = self._owner()
+        return {str(one["name"]) for one in self._chroma.listed() if is_ours(one, owner)}
 
     def write(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
         """See ``VectorStore``."""
@@ -180,18 +174,17 @@ class ChromaStore:
             metadatas = stored_metadata([records[number] for number in at], rows[at])
             body = rows[at].tobytes()
             self._chroma.call(name, "upsert", body, ids=[*ids], metadatas=metadatas)
-            self._delete(self._beside, ids)
 
     def drop(self, keys: Collection[Key] | None) -> None:
         """See ``VectorStore``."""
         if keys is not None:
-            self._delete(self._turns(), [*dict.fromkeys(map(record_id, keys))])
+            self._delete(self._ours(), [*dict.fromkeys(map(record_id, keys))])
             return
         self._name = ""
         if self._chroma.has_folder:
             self._chroma.remove()
         else:
-            self._drop_collections(self._turns())
+            self._drop_collections(self._ours())
 
     def _delete(self, names: Collection[str], ids: Sequence[str]) -> None:
         for name in names:

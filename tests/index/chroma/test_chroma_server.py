@@ -105,7 +105,7 @@ def test_somebody_elses_collection_under_our_name_is_not_touched(
 ) -> None:
     owner = uuid.uuid4().hex
     store, name = store_at(server.url, owner=owner), collection_name(SPACE, owner)
-    ours = {"owner": owner, "turn": 1}
+    ours = {"owner": owner, "model": "test"}
     lie = FOREIGN[kind](owner)
     about: dict[str, Any] = {"configuration": {"hnsw": {"space": "cosine"}}, "metadata": ours}
     about |= lie if about.keys() & lie.keys() else {"metadata": ours | lie}
