@@ -11,17 +11,20 @@ from collections.abc import Mapping
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ..child.program import Answer, Fault, Handlers, loading
 from .bundled import BUNDLED
 from .local.encoders import OnnxModel, TorchModel, open_onnx
 from .local.folder import content_revision, exported_graph
-from .local.hub import Hub
+from .local.hub import fetch
 
 if TYPE_CHECKING:
     from .bundled import Encode
     from .ports import Vectors
+
+    type Opened = tuple[str, str, Encode]
+    """A model in memory, with its name and its revision."""
 
 type Fields = Mapping[str, Any]
 
@@ -29,20 +32,12 @@ _ONNX: Final = ("onnxruntime", "tokenizers")
 _TORCH: Final = ("torch", "sentence_transformers")
 
 
-class _Opened(NamedTuple):
-    """A model in memory."""
-
-    model: str
-    revision: str
-    encode: Encode
-
-
 class Models:
     """The one model of the process: the one that was asked for last."""
 
     def __init__(self) -> None:
         self._of: object = None
-        self._opened: _Opened | None = None
+        self._opened: Opened | None = None
 
     def embed(self, fields: Fields, _: bytes) -> Answer:
         """Rows for ``texts``, of which model and in which ``revision``.
@@ -51,19 +46,19 @@ class Models:
         ``no_sentence_transformers`` or ``broken_model``; ``encoding_failed``; and ``model_changed``
         where its files are not those of the ``revision`` that is asked for.
         """
-        opened = self._open(fields)
-        if fields.get("revision", opened.revision) != opened.revision:
-            raise Fault("model_changed", opened.model)
+        model, revision, encode = self._open(fields)
+        if fields.get("revision", revision) != revision:
+            raise Fault("model_changed", model)
         try:
-            rows: Vectors = opened.encode(fields["texts"], fields["is_query"])
+            rows: Vectors = encode(fields["texts"], fields["is_query"])
         except Exception as error:  # whatever a library, and a model's own code, raise
             raise Fault("encoding_failed", type(error).__name__) from error
         import numpy as np
 
-        told = {"model": opened.model, "revision": opened.revision}
+        told = {"model": model, "revision": revision}
         return told, np.ascontiguousarray(rows, dtype=np.float32).tobytes()
 
-    def _open(self, fields: Fields) -> _Opened:
+    def _open(self, fields: Fields) -> Opened:
         of = fields["kind"], fields.get("folder"), fields.get("name")
         if self._opened is None or self._of != of:
             self._opened = None  # before another takes as much memory again
@@ -71,7 +66,7 @@ class Models:
         return self._opened
 
 
-def _bundled(fields: Fields) -> _Opened:
+def _bundled(fields: Fields) -> Opened:
     """The best package that is there and runs."""
     failed = Fault("no_package", "none is installed")
     for package in BUNDLED:
@@ -88,11 +83,11 @@ def _bundled(fields: Fields) -> _Opened:
         revision = ""
         with contextlib.suppress(metadata.PackageNotFoundError):
             revision = metadata.version(package.distribution)
-        return _Opened(f"bundled:{package.module}", revision, encode)
+        return f"bundled:{package.module}", revision, encode
     raise failed
 
 
-def _local(fields: Fields) -> _Opened:
+def _local(fields: Fields) -> Opened:
     """An ONNX export, or what sentence-transformers reads."""
     folder, name = Path(fields["folder"]), fields["name"]
     try:
@@ -104,7 +99,7 @@ def _local(fields: Fields) -> _Opened:
             _import(_TORCH, "no_sentence_transformers", fields)
             model = TorchModel(folder, name)
         revision = content_revision(folder, model.how)
-        return _Opened(f"local:{Path(name).name}", revision, model.encode)
+        return f"local:{Path(name).name}", revision, model.encode
     except Fault:
         raise
     except Exception as error:  # whatever foreign libraries raise over foreign files
@@ -133,10 +128,6 @@ def _what(error: Exception) -> str:
     return str(getattr(error, "name", None) or type(error).__name__)
 
 
-def _fetch(fields: Fields, _: bytes) -> Answer:
-    return Hub(fields["name"], fields["mirror"]).fetch(Path(fields["folder"])), b""
-
-
 def handlers() -> Handlers:
     """What can be asked."""
-    return {"embed": Models().embed, "fetch": _fetch}
+    return {"embed": Models().embed, "fetch": fetch}

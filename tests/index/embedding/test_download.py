@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child
 from astrbot_plugin_scoped_memory.llm_memory.index.child.program import Fault
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local import hub as hub_module
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local import on_disk
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.hub import Hub
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.hub import fetch, hub_at
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import PROGRAM
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
@@ -89,18 +88,7 @@ async def test_what_is_needed_comes_whole_and_a_cut_connection_goes_on(
 
 
 def fetched(hub: HubServer, folder: Path) -> None:
-    Hub(hub.name, hub.url).fetch(folder)
-
-
-def test_a_broken_connection_goes_on_where_it_stopped(
-    hub: HubServer, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(huggingface_hub.constants, "DOWNLOAD_CHUNK_SIZE", 10_000)
-    monkeypatch.setattr(time, "sleep", lambda _: None)
-    hub.cut, hub.cuts = 50_000, 8
-    fetched(hub, tmp_path / "m")
-    assert (tmp_path / "m" / GRAPH).read_bytes() == (model / GRAPH).read_bytes()
-    assert hub.ranges.count(0) == 2  # the graph and the tokenizer were each begun once
+    fetch({"name": hub.name, "mirror": hub.url, "folder": folder}, b"")
 
 
 def test_what_has_no_room_or_lies_outside_is_not_fetched(
@@ -160,7 +148,7 @@ async def test_giving_it_up_or_a_deadline_ends_the_program(
     hub.endless.add("listing")
     monkeypatch.setattr(on_disk, "_SECONDS", 1.0)
     slow = source(hub.url, tmp_path)
-    assert await reason(slow) == "download_failed: not done after 1 s"
+    assert await reason(slow) == "download_failed: SIGKILL"
     disk = source(hub.url, tmp_path)
     with pytest.raises(EmbeddingFailed, match="downloading"):
         await disk.where()
@@ -187,10 +175,9 @@ def test_the_owners_mirror_goes_first_and_sees_no_token(
         monkeypatch.setenv(name, environment.get(name, ""))
     if isinstance(found, str):
         with pytest.raises(Fault, match=found):
-            Hub("owner/tiny", mirror)
-        return
-    asked = Hub("owner/tiny", mirror)
-    assert (asked.endpoint, asked.token) == found
+            hub_at(mirror)
+    else:
+        assert hub_at(mirror) == found
 
 
 def test_a_token_is_shown_to_the_hub_and_to_nobody_it_sends_us_to(
@@ -198,6 +185,6 @@ def test_a_token_is_shown_to_the_hub_and_to_nobody_it_sends_us_to(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
-    Hub(hub.name, "").fetch(tmp_path / "m")
+    fetch({"name": hub.name, "mirror": "", "folder": tmp_path / "m"}, b"")
     shown = {path.startswith("/cdn/"): token for path, token in hub.tokens.items()}
     assert shown == {False: "Bearer hf_secret", True: ""}

@@ -105,6 +105,9 @@ async def test_what_is_wrong_with_one_text_costs_that_text_its_vector_and_nothin
     with pytest.raises(EmbeddingFailed):
         await embedder.embed_query("two")
     assert (await embedder.embed_query("one")).shape == (DIM,)
+    raw.calls.clear()
+    await embedder.embed_documents(["one"] * 60)
+    assert [len(call) for call in raw.calls] == [60], "no batch is smaller for it"
 
 
 @pytest.mark.parametrize(

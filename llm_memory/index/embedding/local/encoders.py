@@ -71,8 +71,7 @@ class OnnxModel:
         prompt = self.layout.prompts.query if is_query else self.layout.prompts.document
         rows = np.zeros((len(texts), self._dim), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
-            whole = prompt + text
-            tokens = self._tokenizer.encode(whole.lower() if self.layout.lower_case else whole)
+            tokens = self._tokenizer.encode(prompt + text)
             if tokens.ids:
                 row[:] = self._vector(tokens.ids, tokens.type_ids)
         return rows

@@ -38,7 +38,6 @@ class ModelLayout(NamedTuple):
         pooling: Of the tokens' vectors; empty where that takes more, so that only a graph which
             does it all itself can be run.
         max_tokens: Longer texts are cut.
-        lower_case: Texts are lower-cased before the tokenizer sees them.
     """
 
     folder: Path
@@ -46,7 +45,6 @@ class ModelLayout(NamedTuple):
     pooling: str
     prompts: Prompts
     max_tokens: int
-    lower_case: bool
 
 
 def onnx_layout(folder: Path, name: str) -> ModelLayout | None:
@@ -65,9 +63,8 @@ def onnx_layout(folder: Path, name: str) -> ModelLayout | None:
     config = _json(folder / "config.json")
     family = f"{Path(name).name} {config.get('_name_or_path', '')}"
     sentences = _json(folder / "config_sentence_transformers.json")
-    reading = _json(folder / "sentence_bert_config.json")
     limits = (
-        reading.get("max_seq_length"),
+        _json(folder / "sentence_bert_config.json").get("max_seq_length"),
         _json(folder / "tokenizer_config.json").get("model_max_length"),
         config.get("max_position_embeddings"),
     )
@@ -77,7 +74,6 @@ def onnx_layout(folder: Path, name: str) -> ModelLayout | None:
         _pooling(folder, family),
         prompts_of(sentences.get("prompts") or {}, sentences.get("default_prompt_name"), family),
         min([_MOST_TOKENS, *(int(n) for n in limits if isinstance(n, int | float) and n > 0)]),
-        bool(reading.get("do_lower_case")),
     )
 
 

@@ -52,8 +52,8 @@ class EmbeddingService:
         """Returns one vector per text, by one request, which has no deadline of its own.
 
         Raises:
-            EmbeddingFailed: ``unreachable``, ``cut_off``, ``not_an_answer``, or what ``failures``
-                says of the answer's status.
+            EmbeddingFailed: ``unreachable``, ``not_an_answer``, or what ``failures`` says of the
+                answer's status.
         """
         import httpx
 
@@ -69,10 +69,8 @@ class EmbeddingService:
             failure = EmbeddingFailed(f"{code}: HTTP {answer.status_code}, {place}")
         except EmbeddingFailed as error:
             failure = error
-        except (httpx.ConnectError, httpx.InvalidURL) as error:
-            failure = EmbeddingFailed(f"unreachable: {self._host} ({_kind(error)})")
-        except (OSError, httpx.HTTPError) as error:
-            failure = EmbeddingFailed(f"cut_off: {self._host} ({_kind(error)})")
+        except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
+            failure = EmbeddingFailed(f"unreachable: {self._host} ({type(error).__name__})")
         # Nothing comes along of an error, or of what a log shows beside it.
         raise failure.with_traceback(None)
 
@@ -89,13 +87,6 @@ class EmbeddingService:
             timeout=None,  # noqa: S113  # the guard has one
             trust_env=not is_loopback(self._url),
         )
-
-
-def _kind(error: BaseException) -> str:
-    """Of what lies at the bottom, such as ``gaierror``."""
-    while (below := error.__cause__ or error.__context__) is not None:
-        error = below
-    return type(error).__name__
 
 
 def _vectors(body: bytes, count: int) -> list[Sequence[float]]:
