@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
     AbstractContextManager,
-    ExitStack,
     asynccontextmanager,
     closing,
     contextmanager,
@@ -132,7 +131,6 @@ HARMS: Final[dict[str, Callable[[Bot], object]]] = {
     "everything garbage": all_garbage,
     "vectors deleted": lambda bot: shutil.rmtree(bot.segment),
     "database truncated beside a link": cut_beside_a_link,
-    "words garbage": lambda bot: fill_with_garbage(bot.words),
 }
 SAID: Final = {"everything garbage", "database truncated beside a link"}
 """Of vectors that were damaged the owner is told; what was deleted or is cheap is made again."""
@@ -217,16 +215,6 @@ async def test_what_happens_under_a_running_bot_is_done_without(bot: Bot, harm: 
         await recovered(rig, KNOWN, NEW)
     async with bot.running() as rig:
         await recovered(rig, KNOWN, NEW)
-
-
-async def test_a_database_that_is_locked_at_the_start_is_done_without(bot: Bot) -> None:
-    with ExitStack() as lock:
-        lock.enter_context(held(bot.database))
-        async with bot.running() as rig:
-            await rig.remember(NEW, FAMILY)
-            await answers(rig, KNOWN, NEW)
-            lock.close()
-            await recovered(rig, KNOWN, NEW)
 
 
 def damage(path: Path, kind: str, seed: int) -> None:

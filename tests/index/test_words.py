@@ -133,16 +133,6 @@ def test_whatever_was_put_in_before_it_equals_a_fresh_one(
         assert ours == {(one.key, one.score, one.coverage) for one in ask(fresh, query).found}
 
 
-def test_what_was_dropped_is_not_found_under_the_name_of_what_came_after() -> None:
-    index = holding(*FAMILY)
-    index.drop([Key(HOME, "m-1"), Key(HOME, "m-0"), Key("无", "m-1")])
-    put(index, record(HOME, "m-10", "钥匙在抽屉里"))
-    assert found(index, "奶奶") == []
-    assert found(index, "抽屉的钥匙") == ["m-10"]
-    index.drop(list(index.hashes()))
-    assert (index.hashes(), found(index, "花生")) == ({}, [])
-
-
 def test_what_holds_every_word_is_counted_and_found_however_much_shares_some() -> None:
     text = "备用钥匙在门口第三个花盆底下"
     long = f"{text}。" + "。".join(f"另外第{n}件事也记在这里" for n in range(60))
