@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from ..errors import IndexUnavailable
 from ..models.passages import Key
 from ..models.scope import ScopeFilter
-from ..runtime.cooperative import cooperative
 from .chroma.scope_where import scope_where
 from .ports import IndexRecord, Neighbour, Neighbours
 
@@ -54,12 +53,6 @@ class VectorArrays:
             with self._lock:
                 if (place := self._places.get(key.scope)) is not None:
                     place.drop(key)
-
-    def hashes(self) -> dict[Key, str]:
-        """The content hash of each record."""
-        with self._lock:
-            records = [record for place in self._places.values() for record in place.records]
-        return {record.key: record.content_hash for record in cooperative(records)}
 
     def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The ``k`` nearest of all that the filter admits, exactly. Raises IndexUnavailable."""

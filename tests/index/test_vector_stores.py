@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -251,27 +250,6 @@ def test_before_it_is_loaded_and_once_it_is_closed_nothing_answers(bench: Bench)
             call(store)
         assert failed.value.code == "closed"
     bench.store = bench.fresh()
-
-
-def test_many_threads_write_and_ask_at_once(bench: Bench, space: Fingerprint) -> None:
-    def work(number: int) -> None:
-        mine, scope = vectors(6, number), f"家{number}"
-        for turn in range(6):
-            bench.store.write([record(scope, str(turn))], mine[turn : turn + 1])
-            seen.extend(
-                key
-                for key in keys(bench.store.query(mine[turn], reading_as(scope), 30))
-                if key.scope != scope
-            )
-
-    seen: list[Key] = []
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(60)
-    assert seen == []
-    assert len(loaded(bench.store, space)) == 36
 
 
 HOSTILE = (

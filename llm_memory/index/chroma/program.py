@@ -58,7 +58,9 @@ class Chroma:
             wanted = "query_embeddings" if name == "query" else "embeddings"
             rows = np.frombuffer(body, dtype="<f4").reshape(len(arguments.get("ids", "1")), -1)
             arguments[wanted] = rows.copy()
-            self._has_room(fields, len(body))
+            free = shutil.disk_usage(fields["folder"]).free if "folder" in fields else None
+            if free is not None and free < _RESERVE + len(body) * _WRITTEN_FOR_EACH_BYTE:
+                raise Fault("full", f"{free >> 20} MB free, {_RESERVE >> 20} MB stay free")
         found = getattr(target, name)(**arguments)
         if isinstance(found, list):
             return {"found": [_described(one) for one in found]}, b""
@@ -104,11 +106,6 @@ class Chroma:
             self._lock.acquire(timeout=_PATIENCE_SECONDS)
         except Timeout as error:
             raise Fault("in_use", f"another process has {folder}") from error
-
-    def _has_room(self, fields: Fields, size: int) -> None:
-        free = shutil.disk_usage(fields["folder"]).free if "folder" in fields else None
-        if free is not None and free < _RESERVE + size * _WRITTEN_FOR_EACH_BYTE:
-            raise Fault("full", f"{free >> 20} MB free, {_RESERVE >> 20} MB stay free")
 
     def close(self, _fields: Fields | None = None, _body: bytes = b"") -> Answer:
         """Let go of everything; the next question opens it again."""

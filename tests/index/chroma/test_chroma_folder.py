@@ -19,8 +19,6 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.child.program import Json
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.records import collection_name
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import BROKEN, IndexRecord
@@ -113,14 +111,11 @@ HARMS: Final[dict[str, Callable[[Path], object]]] = {
     "a file in its place": a_file,
     "of a later version": newer,
     "all garbage": everything(fill_with_garbage),
-    "all cut": everything(truncate),
     "all empty": everything(lambda path: path.write_bytes(b"")),
     "database cut": lambda folder: truncate(folder / "chroma.sqlite3"),
     "database deleted": lambda folder: (folder / "chroma.sqlite3").unlink(),
     "vectors deleted": lambda folder: shutil.rmtree(segment(folder)),
-    "vectors cut": lambda folder: truncate(segment(folder) / "data_level0.bin"),
     "vectors garbage": lambda folder: fill_with_garbage(segment(folder) / "data_level0.bin"),
-    "lengths garbage": lambda folder: fill_with_garbage(segment(folder) / "length.bin"),
     "links garbage": lambda folder: fill_with_garbage(segment(folder) / "link_lists.bin"),
     "header garbage": lambda folder: fill_with_garbage(segment(folder) / "header.bin"),
     "grows without end": grows_without_end,
@@ -165,16 +160,6 @@ def _kill(store: ChromaStore) -> None:
     pid = store._chroma._program.pid
     assert pid is not None
     os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-
-
-def test_what_an_earlier_version_kept_is_made_anew(store: ChromaStore) -> None:
-    chroma, name = store._chroma, collection_name(SPACE)
-    assert len(sound(store)) == COUNT
-    chroma.call(name, "modify", metadata={"dim": SPACE.dim})
-    old: Json = {"memory_scope": "家", "has_scope": 1, "content_hash": "h7-0"}
-    chroma.call(name, "delete", ids=["家/m-7"])
-    chroma.call(name, "add", vectors([7]).tobytes(), ids=["家/m-7"], metadatas=[old])
-    assert len(sound(store)) == COUNT - 1
 
 
 def test_one_process_has_the_folder(store: ChromaStore, folder: Path) -> None:
