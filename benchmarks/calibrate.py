@@ -50,7 +50,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.records import WordQuery, wor
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (  # noqa: E402
     ANY,
     CAUTIOUS,
-    Append,
     MergeThresholds,
     decide,
 )
@@ -126,7 +125,7 @@ async def similarities(embedder: Embedder, pairs: Sequence[Pair]) -> list[float]
 
 def merged(pair: Pair, similarity: float, thresholds: MergeThresholds) -> bool:
     """Whether the guards let the new one go into the old one."""
-    return not isinstance(decide(pair.new, [(pair.old, similarity)], thresholds), Append)
+    return decide(pair.new, [(pair.old, similarity)], thresholds) is not None
 
 
 def suggested(pairs: Sequence[Pair], found: Sequence[float]) -> MergeThresholds:

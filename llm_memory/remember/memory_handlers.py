@@ -16,7 +16,7 @@ from ..catalogue.rules.proposals import is_proposed, is_rejected, proposed, unpr
 from ..catalogue.rules.talk_anchor import anchor_field
 from ..catalogue.rules.tasks import is_task, reopened
 from ..errors import VaultWriteFailed
-from ..index.rules.deduplication import Append, Decision, Reinforce
+from ..index.rules.deduplication import Decision, Reinforce
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
@@ -140,7 +140,7 @@ class MemoryHandlers(MemoryEditor):
         memory, draft = made
         # Before the lock: a slow embedder must not block other writers.
         known = self._catalogue.same_words(scope, memory)
-        near = Append() if known else await self._near.decide(scope, memory)
+        near = None if known else await self._near.decide(scope, memory)
         async with self._recallable.writing:
             wanted = memory if asked else await self._unasked(scope, memory, draft)
             if wanted is None:
@@ -209,7 +209,7 @@ class MemoryHandlers(MemoryEditor):
         # Now: another write may have stored it while the embedder was asked.
         if known := self._catalogue.same_words(scope, memory):
             near = Reinforce(known)
-        current = None if isinstance(near, Append) else await self._unchanged(near.stored)
+        current = None if near is None else await self._unchanged(near.stored)
         if current is not None and isinstance(near, Reinforce):
             if reinforced := await self._reinforce(current, memory, draft):
                 return reinforced

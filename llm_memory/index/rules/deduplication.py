@@ -35,11 +35,6 @@ _SAME_TIMES = timedelta(days=14)
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
-    """Nothing stored says it: it becomes an entry of its own."""
-
-
-@dataclass(frozen=True, slots=True)
 class Reinforce:
     """The stored one says all of it already; it grows stronger, its text stays."""
 
@@ -53,7 +48,8 @@ class Replace:
     stored: StoredMemory
 
 
-Decision = Append | Reinforce | Replace
+Decision = Reinforce | Replace | None
+"""None: nothing stored says it, and it becomes an entry of its own."""
 
 
 def decide(
@@ -79,9 +75,9 @@ def decide(
         said = said or statement(new.judgment, new.created_at)
         reinforces = similarity >= thresholds.reinforce
         decision = _compare(said, new.created_at, stored, reinforces=reinforces)
-        if not isinstance(decision, Append) and not is_another_event(new, old):
+        if decision is not None and not is_another_event(new, old):
             return decision
-    return Append()
+    return None
 
 
 def _compare(
@@ -89,13 +85,13 @@ def _compare(
 ) -> Decision:
     known = statement(stored.memory.judgment, stored.memory.created_at)
     if not said.words or not known.words:
-        return Append()
+        return None
     if (said.vague or known.vague) and abs(said_at - stored.memory.created_at) > _SAME_TIMES:
-        return Append()  # 最近 is another time by now
+        return None  # 最近 is another time by now
     same = agree(said.words, known.words)
     if reinforces and (same or extends(known, said)):
         return Reinforce(stored)
-    return Replace(stored) if same or extends(said, known) else Append()
+    return Replace(stored) if same or extends(said, known) else None
 
 
 def same_speaker(one: Memory, other: Memory) -> bool:

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.benchmarks import calibrate
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (
     ANY,
     CAUTIOUS,
-    Append,
     Decision,
     Reinforce,
     Replace,
@@ -35,6 +34,7 @@ pytestmark = pytest.mark.unit
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
 PAIRS = calibrate.load_pairs()
+Append = type(None)
 MERGEABLE = {"same": Reinforce, "paraphrase": Reinforce, "extension": Replace}
 NEGATIONS = ["不", "没", "别", "无", "未", "从不", "not", "never", "no", "without"]
 TEXTS = sorted({one.judgment for pair in PAIRS for one in (pair.old.memory, pair.new)})
