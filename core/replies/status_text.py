@@ -70,7 +70,9 @@ def notice_text(texts: Texts, notice: Notice) -> str:
     """The notice in the owner's language."""
     params, say = dict(notice.params), texts.say
     groups = {"reason": "file", "cause": "cause"}.items()
-    params |= {name: say(f"{of}.{params[name]}") for name, of in groups if params.get(name)}
+    for name, of in groups:
+        if texts.knows(code := f"{of}.{params.get(name)}"):
+            params[name] = say(code)
     if notice.code == "embedder_failing":
         rung, code = (str(params[name]).partition(":")[0] for name in ("embedder", "detail"))
         if texts.knows(remedy := f"{rung}.{code}"):  # what the owner can do

@@ -151,6 +151,7 @@ def test_every_notice_says_what_it_was_posted_with(texts: Texts) -> None:
         codes = {"fault": "illegal", "reason": "not_utf8", "cause": "busy", "role": "a%2Fb"}
         params = {**odd, **given, **codes}
         said = notice_text(texts, memory.Notice(code, params=params))
+        assert notice_text(texts, memory.Notice(code, params=params | {"cause": "of another"}))
         assert "{" not in said
         assert [name for name in asked if params[name] not in said] == [], code
         assert code != "soul_waits" or "a/b" in said
