@@ -53,7 +53,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
     async def search(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
         """What shares words with the query; what was acknowledged last is taken in first, however
         long the rest takes. Raises IndexUnavailable."""
-        if not self.is_open:
+        if not self.is_open or self._doubt:  # it may lack what was read a moment ago
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
         return await self._asked(self._found(query, scope_filter, k))
 

@@ -60,6 +60,8 @@ class Found:
 
     Attributes:
         whole: What answers all of it; then no text answers better than another.
+        waiting: What the indexes of words and of vectors lacked when they were asked: what they
+            have taken in by now, they may not have named.
         words: What the index of words answers; None where it could not, or was not asked.
         similarities: Of the embedder's neighbours to the question's ``vector``; the same.
         candidates: In no order; then what may be shown, best first, and the ``others``.
@@ -68,6 +70,7 @@ class Found:
     ask: Ask
     whole: Whole
     trace: Trace
+    waiting: tuple[Sequence[Passage], Sequence[Passage]] = ((), ())
     words: WordMatches | None = None
     similarities: dict[Key, float] | None = None
     vector: Sequence[float] = ()
@@ -100,6 +103,9 @@ class CandidateFinder:
             trace = Trace(ask.request.scope_filter.names, Arm.DATES, talk=ask.talk.voices)
             found.append(Found(ask, whole, trace))
         asked = [one for one in found if one.whole.limit is None]
+        waiting = self._lexical.newest(SCAN_LIMIT), self._indexing.newest(SCAN_LIMIT)
+        for one in asked:
+            one.waiting = waiting
         each = [(one.ask.words, one.ask.request.scope_filter, DEEP) for one in asked]
         searches, near = starmap(self._lexical.search, each), map(self._near, asked)
         answers = await asyncio.gather(*searches, *near, return_exceptions=True)
@@ -172,10 +178,10 @@ class CandidateFinder:
         covered = {one.key: one.coverage for one in found.words.found} if found.words else {}
         if found.words is not None:
             # Of what was said on the days asked for, all may stand behind newer words alike.
-            others = chain(self._whole.said_on(ask), self._lexical.newest(SCAN_LIMIT))
+            others = chain(self._whole.said_on(ask), found.waiting[0])
         elif found.similarities is not None:
             near = [one for key in found.similarities if (one := self._passages.get(key))]
-            others = chain(near, self._indexing.newest(SCAN_LIMIT))
+            others = chain(near, found.waiting[1])
         else:
             others = self._passages.visible(seen)
         # It may be a hundred thousand: a copy is quick, looking through it is not.

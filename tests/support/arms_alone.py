@@ -10,6 +10,7 @@ from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Engine, Reca
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.records import WordMatches, WordQuery
 from astrbot_plugin_scoped_memory.llm_memory.index.word_index import WordIndex
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Passage
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import ContextLine
@@ -72,6 +73,9 @@ class _NoWords(WordIndex):
 
     async def search(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
         raise IndexUnavailable("not asked", code="not_ready")
+
+    def newest(self, count: int) -> list[Passage]:
+        return []
 
 
 class _FinderBy(CandidateFinder):
