@@ -209,8 +209,8 @@ def test_the_texts_of_the_help_are_there_and_none_of_a_home_is_left_over() -> No
     helped = {code for code in _helped(build_parser()) if code and CODE.fullmatch(code)}
     assert len(helped) > 100
     assert [code for code in helped if code not in chinese or fields(chinese[code])] == []
-    services = source("llm_memory/index/embedding/service")
-    failed = re.findall(r'(?:Failed\(f?"|[,=] "|\d: ")([a-z_]+)[:"]', services)
+    services = source("llm_memory/index/embedding")
+    failed = re.findall(r'(?:Failed\(f?"|[,=:] "|\(")([a-z_]+)[:"]', services)
     asked = helped | {code for _, code, _ in _said()} | {key.code for key in KEYS.values()}
     asked |= {f"service_fault.{code}" for code in failed}
     for name in ("cli", "home"):

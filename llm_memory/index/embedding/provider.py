@@ -46,7 +46,7 @@ class ProviderEmbedder:
         return Fingerprint(f"{self.label}/{model}", len(unit(row, 0)))
 
     async def embed_query(self, text: str) -> Vector:
-        return next(iter(await self.embed_documents([text])), ())  # type: ignore[return-value]
+        return next(iter(await self.embed_documents([text])), ())  # type: ignore[arg-type]
 
     async def embed_documents(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Raises ``model_changed`` where the owner gave the service another model meanwhile."""

@@ -66,16 +66,10 @@ async def guarded(raw: Scripted) -> GuardedEmbedder:
     return embedder
 
 
-async def test_good_vectors_come_back_with_unit_length() -> None:
+async def test_no_text_that_is_sent_is_blank_or_cannot_be_sent() -> None:
     embedder = await guarded(raw := Scripted())
     assert await embedder.prepare() == Fingerprint("provider:scripted/m", DIM)
-    rows = await embedder.embed_documents(TEXTS)
-    for row in (*rows, await embedder.embed_query("one")):
-        assert row is not None
-        assert row.dtype == np.float32
-        assert np.allclose(row, [0.6, 0.8, 0.0])
-    assert await embedder.embed_documents([]) == []
-    raw.calls.clear()  # none is blank, or cannot be sent
+    raw.calls.clear()
     await embedder.embed_documents(["", " \n", " " * 10_000 + "花生", "half \ud83d", "a\0b"])
     assert raw.calls == [[".", ".", "花生", "half ?", "a b"]]
 

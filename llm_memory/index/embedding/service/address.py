@@ -44,8 +44,6 @@ def endpoint(base: str) -> str:
     path = parts.path.rstrip("/")
     if not path.endswith(_ENDPOINT):
         path = f"{path or '/v1'}{_ENDPOINT}"
-    if not path.isascii():
-        raise InvalidService("service.no_ascii")
     return urlunsplit(parts._replace(path=path, fragment=""))
 
 
