@@ -97,7 +97,6 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         earlier model left waits for its return then, until something of it is forgotten or edited:
         it goes as a whole, for nobody looks into it."""
         self._embedder, self._fingerprint = embedder, None
-        self._recent.clear()
         if embedder is not None:
             self.label = embedder.label
             await self.follow()
@@ -131,6 +130,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
     def _forget(self) -> None:
         """Fresh arrays: what is still under way for another model goes into the old ones."""
         self._arrays, self._held, self._asks_store = VectorArrays(), {}, False
+        self._recent.clear()
 
     async def _load(self) -> None:
         self._forget()
@@ -214,7 +214,9 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         named = {content_hash(text): text for text in texts if text}
         missing = [one for one in named if one not in self._recent]
         if missing:
+            space = self._fingerprint
             rows = await self._embedder.embed_documents([named[one] for one in missing])
+            self._check_still(space)
             new = zip(missing, rows, strict=True)
             self._recent |= {one: row for one, row in new if row is not None}
         known = {text: self._recent[one] for one, text in named.items() if one in self._recent}
@@ -240,6 +242,10 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             raise IndexUnavailable(f"index is {self.state}", code=_NOT_READY)
         return self._embedder
 
+    def _check_still(self, space: Fingerprint | None) -> None:
+        if self._fingerprint is not space:
+            raise IndexUnavailable("another model is in use", code=_NOT_READY)
+
     async def neighbours(
         self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
     ) -> tuple[Vector, Neighbours]:
@@ -257,8 +263,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
                 self._went_wrong(EMBEDDING, error)
             raise
         self._went_well(EMBEDDING)
-        if self._fingerprint is not space:
-            raise IndexUnavailable("another model is in use", code=_NOT_READY)
+        self._check_still(space)
         vector = apart_from(vector, common)
         return vector, await self.nearest(vector, scope_filter, k)
 
@@ -272,12 +277,14 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         """Of what is stored, or about to be: what the texts alone say. Raises IndexUnavailable,
         EmbeddingFailed."""
         self._ready()
+        space = self._fingerprint
         held = [key for passage in passages if not self.lacks(key := key_of(passage))]
         known = await self._asked(self._ask(partial(self._arrays.plain, held)))
         texts = {
             key: embedded_passage(one) for one in passages if (key := key_of(one)) not in known
         }
         fresh = await self._embedded(texts.values())
+        self._check_still(space)
         try:
             known |= {key: fresh[text] for key, text in texts.items()}
         except KeyError as error:

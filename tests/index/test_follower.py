@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories impor
     RecallableMemories,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.unread_turns import UnreadTurns
-from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index import follower
 from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import CutTexts
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
@@ -256,6 +256,75 @@ async def test_of_another_model_nothing_answers(house: House) -> None:
         await again.settled()
         assert await again.by_meaning(SAID) == [key_of(stored(1))]
         assert [len(rows) for rows in house.disk.collections.values()] == [1]
+
+
+class Switched(FakeEmbedder):
+    """A service that gets another ``model`` under its name, and says so when it is asked."""
+
+    model = prepared = "old"
+
+    async def prepare(self) -> Fingerprint:
+        self.prepared = self.model
+        return Fingerprint(self.model, self.dim)
+
+    def one(self, text: str) -> Vector:
+        return np.roll(super().one(text), 0 if self.model == "old" else 100)
+
+    def _check(self) -> None:
+        super()._check()
+        if self.prepared != self.model:
+            raise EmbeddingFailed("model_changed: another one answers")
+
+
+async def switched(house: House, embedder: Switched) -> None:
+    embedder.model = "new"
+    with pytest.raises(EmbeddingFailed):
+        await house.by_meaning(SAID)
+
+
+@pytest.mark.parametrize("dim", [256, 128])
+async def test_no_vector_of_a_service_that_changed_its_model_is_kept(
+    house: House, dim: int
+) -> None:
+    house.load(*(stored(number, f"第{number}本书在架上") for number in range(3)))
+    embedder = Switched()
+    async with house.following(embedder):
+        await house.settled()
+        embedder.dim = dim
+        await switched(house, embedder)
+        await until_true(lambda: Fingerprint("new", dim) in house.disk.collections)
+        await house.settled()
+        for number in range(3):
+            (_, row) = house.rows()[key_of(stored(number))]
+            assert float(row @ embedder.one(f"第{number}本书在架上")) > 0.99
+    assert house.notices == []
+
+
+async def test_what_an_earlier_model_says_late_is_not_kept(house: House) -> None:
+    """It was asked for a draft when another embedder took its place."""
+    said, old, new = asyncio.Event(), FakeEmbedder("old"), Switched()
+    new.model = "new"
+    embed = old.embed_documents
+    task = asyncio.create_task(house.vectors.run(old))
+    await until_true(lambda: house.vectors.in_step)
+
+    async def late(texts: Sequence[str]) -> Sequence[Vector | None]:
+        await said.wait()
+        return await embed(texts)
+
+    old.embed_documents = late  # type: ignore[method-assign]
+    draft = asyncio.create_task(house.vectors.vectors([stored(1)]))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    async with house.following(new):
+        await house.settled()
+        said.set()
+        with pytest.raises(IndexUnavailable):
+            await draft
+        house.living.take(stored(1))
+        await house.settled()
+        ((_, row),) = house.rows().values()
+        assert float(row @ new.one(SAID)) > 0.99
 
 
 async def test_a_broken_store_is_written_anew_three_times_an_hour(house: House) -> None:
