@@ -56,6 +56,39 @@ class _Kept:
     cohorts: Mapping[Language, Cohort]
 
 
+@dataclass(eq=False)
+class _Begun:
+    """An examination that goes on where it failed: a service may take few calls a minute."""
+
+    of: Fingerprint
+    _cohorts: dict[Language, Cohort] = field(default_factory=dict)
+    _questions: dict[str, Vector] = field(default_factory=dict)
+
+    async def all_of(self, embedder: Embedder) -> Mapping[Language, Cohort]:
+        """Raises EmbeddingFailed."""
+        for language in Language:
+            if language not in self._cohorts:
+                self._cohorts[language] = await self._examined(embedder, language)
+        return self._cohorts
+
+    async def _examined(self, embedder: Embedder, language: Language) -> Cohort:
+        pairs = (await asyncio.to_thread(probes))[language]
+        try:
+            for question, _ in pairs:
+                if question not in self._questions:
+                    self._questions[question] = await embedder.embed_query(question)
+        except EmbeddingFailed as error:
+            if error.code not in OF_THE_TEXT:
+                raise
+            return Cohort(0.0, (), 0.0)
+        answers = await embedder.embed_documents([answer for _, answer in pairs])
+        rows = [row for row in answers if row is not None]
+        questions = [self._questions[question] for question, _ in pairs]
+        if len(rows) < len(pairs):
+            return Cohort(0.0, (), 0.0)
+        return await asyncio.to_thread(_marked, questions, rows)
+
+
 @cache
 def probes() -> dict[Language, list[tuple[str, str]]]:
     """The questions of the examination, each with its answer. Blocks at the first call."""
@@ -101,13 +134,16 @@ class EmbedderTrust:
         """Examine it as soon as it is prepared, and again whenever ``prepared`` tells of another
         space than the one that it is given. Never ends."""
         examined: Fingerprint | None = None
+        begun: _Begun | None = None
         failures = 0
         while True:
             fingerprint = await prepared(examined)
             self.cohorts = {}
             known = await asyncio.to_thread(self._known, fingerprint)
+            if begun is None or begun.of != fingerprint:
+                begun = _Begun(fingerprint)
             try:
-                found = known or {one: await _examined(embedder, one) for one in Language}
+                found = known or await begun.all_of(embedder)
             except EmbeddingFailed as error:
                 logger.debug("the embedder cannot be examined for now: {}", error)
                 await asyncio.sleep(self._pace.retry(failures))
@@ -138,22 +174,6 @@ class EmbedderTrust:
         with contextlib.suppress(OSError, VaultWriteFailed):
             make_folder(self._path.parent)
             replace_durably(self._path, TypeAdapter(_Kept).dump_json(kept, indent=1))
-
-
-async def _examined(embedder: Embedder, language: Language) -> Cohort:
-    """Raises EmbeddingFailed."""
-    pairs = (await asyncio.to_thread(probes))[language]
-    answers = await embedder.embed_documents([answer for _, answer in pairs])
-    rows = [row for row in answers if row is not None]
-    try:
-        questions = [await embedder.embed_query(question) for question, _ in pairs]
-    except EmbeddingFailed as error:
-        if error.code not in OF_THE_TEXT:
-            raise
-        questions = []
-    if len(rows) < len(pairs) or not questions:
-        return Cohort(0.0, (), 0.0)
-    return await asyncio.to_thread(_marked, questions, rows)
 
 
 def _marked(questions: Sequence[Vector], told: Sequence[Vector]) -> Cohort:

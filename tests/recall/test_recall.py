@@ -117,7 +117,7 @@ async def test_both_arms_together_are_never_worse_than_the_better_one(
             await rig.remember(f"柜子{number}号抽屉里放着旧报纸和第{number}封信", HERE)
         await rig.until_indexed()
         await rig.until_words()
-        await until(lambda: trust.cohorts)
+        await until(lambda: bool(trust.cohorts))
         weight = trust.weight(Language.CHINESE)
         assert (weight > 0) is trusted
         assert 0 <= weight <= 1
@@ -256,6 +256,28 @@ async def test_another_model_is_examined_anew_and_nothing_of_the_other_one_is_us
     assert trust.common(Language.CHINESE) not in ((), before)
     assert trust.weight(Language.CHINESE) == 0
     running_on.cancel()
+
+
+class Limited(FakeEmbedder):
+    """A service that refuses every fourth call."""
+
+    asked = 0
+
+    def _check(self) -> None:
+        self.asked += 1
+        if self.asked % 4 == 0:
+            raise EmbeddingFailed("busy: HTTP 429")
+
+
+async def test_a_service_that_takes_few_calls_at_a_time_is_asked_no_question_twice(
+    tmp_path: Path,
+) -> None:
+    trust = EmbedderTrust(tmp_path / "trust.json", Pace(retry_seconds=(0.0,)))
+    models, embedder = Models(MODEL), Limited()
+    running_on = asyncio.create_task(trust.run(embedder, models.prepared))
+    await until(lambda: bool(trust.cohorts))
+    running_on.cancel()
+    assert embedder.calls == sum(2 * len(pairs) for pairs in probes().values())
 
 
 async def test_the_file_tells_of_one_embedder_by_one_examination_or_nothing(tmp_path: Path) -> None:
