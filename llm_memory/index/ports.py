@@ -52,8 +52,9 @@ class VectorStore(Protocol):
     """A cache of vectors that outlives a start; the vault is the truth. For any thread.
 
     Every method blocks and may raise IndexUnavailable: ``broken``; ``closed``; ``missing``, no
-    chromadb; ``full``, the disk; ``in_use``, another process still has the folder; ``unreadable``,
-    rights are missing; ``server``, it does not answer, or not to us.
+    chromadb that works; ``no_child``, no process for it; ``full``, the disk; ``in_use``, another
+    process still has the folder; ``unreadable``, rights are missing; ``slow``; ``server``, it does
+    not answer, or not to us.
     """
 
     def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:

@@ -29,6 +29,10 @@ HANGS: Final = "hangs"
 CLOSED: Final = "closed"
 NO_CHILD: Final = "no_child"
 """The code where this Python can start no other."""
+NOT_STARTED: Final = "not_started"
+"""The system has no memory, or no process left, for now."""
+LOADING: Final = "while loading "
+"""In the text of a death, before the library's name."""
 
 _LEFT: Final = "left"
 """It had not been asked for so long, and ended before it began on this."""
@@ -44,7 +48,7 @@ _ENVIRONMENT: Final = {
 
 
 class ChildFailed(Fault, ScopedMemoryError):
-    """No answer. ``code``: ``died``, ``hangs``, ``closed``, ``no_child``, or the program's own."""
+    """No answer. ``code``: one of those above, or the program's own."""
 
 
 class Child:
@@ -127,7 +131,7 @@ class Child:
             try:
                 self._life = _Life(command, _ENVIRONMENT | self._environment)
             except (OSError, ValueError, RuntimeError) as error:
-                raise ChildFailed(DIED, f"not started: {error}") from error
+                raise ChildFailed(NOT_STARTED, f"not started: {error}") from error
         return self._life
 
     def _answered_here(self, what: str, fields: Message, body: bytes) -> Answer:
@@ -223,7 +227,7 @@ class _Life:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_ENDING_SECONDS)
         end = ChildEnd(self._popen.poll())
-        doing = f" while loading {self._loading}" if self._loading else ""
+        doing = f" {LOADING}{self._loading}" if self._loading else ""
         return ChildFailed(self._code, f"{end.death or f'status {end.status}'}{doing}")
 
     def end(self) -> None:

@@ -84,9 +84,7 @@ class Chroma:
 
     def _opened(self, fields: Fields) -> ClientAPI:
         if self._client is None:
-            loading("chromadb")
-            import chromadb
-
+            chromadb = _imported()
             if "folder" in fields:
                 self._take(Path(fields["folder"]))
             try:
@@ -117,6 +115,17 @@ class Chroma:
         if lock is not None:
             lock.release(force=True)
         return {}, b""
+
+
+def _imported() -> Any:
+    """What fails here, or ends the process, is no folder's fault."""
+    loading("chromadb")
+    try:
+        import chromadb.api.rust
+    except BaseException as error:  # among others what it says of an old sqlite3
+        raise Fault("missing", f"{type(error).__name__}: {error}"[:500]) from error
+    loading("")
+    return chromadb
 
 
 def _described(collection: Any) -> Json:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ...errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ...models.passages import Key
 from ...models.scope import ScopeFilter
-from ..child.process import CLOSED, Child, ChildFailed
+from ..child.process import CLOSED, DIED, LOADING, NO_CHILD, NOT_STARTED, Child, ChildFailed
 from ..child.program import Answer, Json
 from ..embedding.ports import Fingerprint
 from ..ports import BROKEN, PAGE, IndexRecord, Neighbours, Page
@@ -38,8 +38,10 @@ _IDLE_SECONDS: Final = 60.0
 _FOLDER_SECONDS: Final = 120.0
 """Without a sign from the program: a thousand records on the slowest disk."""
 _SERVER_SECONDS: Final = 20.0
-_OUTSIDE: Final = frozenset({CLOSED, "missing", "full", "in_use", "unreadable"})
-"""Codes that blame no folder."""
+_OUTSIDE: Final = {code: code for code in (CLOSED, "missing", "full", "in_use", "unreadable")} | {
+    NOT_STARTED: NO_CHILD
+}
+"""Codes that blame no folder, and what they are called here."""
 _WRITTEN: Final = 500
 _NEW: Final[dict[str, Json]] = {
     "configuration": {"hnsw": {"space": SPACE, "ef_construction": 40, "ef_search": 200}},
@@ -97,8 +99,9 @@ class ChromaConnection:
             text, headers = str(error), self._where.get("headers")
             for secret in headers.values() if isinstance(headers, dict) else ():
                 text = text.replace(str(secret), "***") if secret else text
-            broken = BROKEN if self.has_folder else SERVER
-            code = error.code if error.code in _OUTSIDE else broken
+            code = _OUTSIDE.get(error.code, BROKEN if self.has_folder else SERVER)
+            if error.code == DIED and LOADING in text:
+                code = "missing"
             raise IndexUnavailable(text, code=code) from None
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from itertools import batched
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import EmbeddingFailed
-from ..child.process import DIED, HANGS, Child, ChildFailed
+from ..child.process import DIED, HANGS, NOT_STARTED, Child, ChildFailed
 from ..child.program import Json
 from .local.on_disk import ModelOnDisk
 from .ports import CONTROL, Fingerprint, unit
@@ -97,7 +97,8 @@ class ModelEmbedder:
         """Of what was loaded when the process ended, by its name."""
         said, library = str(failed), _LOADING.search(str(failed))
         if failed.code != DIED or library is None:
-            return EmbeddingFailed(f"{DIED if failed.code == HANGS else failed.code}: {said}")
+            code = DIED if failed.code in (HANGS, NOT_STARTED) else failed.code
+            return EmbeddingFailed(f"{code}: {said}")
         death = said.partition(" ")[0]
         if death in _LACKS_INSTRUCTIONS:
             self._deaths[library[1]] = death

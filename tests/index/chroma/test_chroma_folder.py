@@ -174,18 +174,44 @@ def test_one_process_has_the_folder(store: ChromaStore, folder: Path) -> None:
     other.close()
 
 
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("raise ImportError('none here')", "none here"),
+        ("raise RuntimeError('an old sqlite3')", "an old sqlite3"),
+        ("import os; os.abort()", "SIGABRT while loading chromadb"),
+    ],
+)
 def test_without_chromadb_it_says_so_and_the_folder_can_go(
-    store: ChromaStore, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: ChromaStore,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    told: str,
 ) -> None:
     (tmp_path / "before").mkdir()
-    (tmp_path / "before/chromadb.py").write_text("raise ImportError('none here')")
+    (tmp_path / "before/chromadb.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path / "before"))
-    with pytest.raises(IndexUnavailable, match="none here") as failed:
+    with pytest.raises(IndexUnavailable, match=told) as failed:
         sound(store)
     assert failed.value.code == "missing"
     assert folder.exists()
     store.drop(None)
     assert not folder.exists()
+
+
+def test_a_process_that_the_system_refuses_is_no_fault_of_the_folder(
+    store: ChromaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise BlockingIOError("no process left")
+
+    with monkeypatch.context() as short, pytest.raises(IndexUnavailable, match="left") as failed:
+        short.setattr("subprocess.Popen", refused)
+        sound(store)
+    assert failed.value.code == "no_child"
+    assert len(sound(store)) == COUNT
 
 
 def test_a_disk_that_is_nearly_full_is_not_written_to(
