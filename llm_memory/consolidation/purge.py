@@ -85,7 +85,10 @@ class Purge:
                 await self._corrected.not_purged(name, memory_id)
         notes = [note.text for note in self._note_book.all()]
         traces = await asyncio.to_thread(self._traces, list(self._catalogue.all()), notes)
-        left = await self._taken_out(traces, ()) if traces.deeds else []
+        left = list[str]()
+        if traces.deeds:
+            there = await asyncio.to_thread(self._files.search, lambda _: True)
+            left = await self._taken_out(traces, there)
         if left:
             await asyncio.sleep(_AGAIN_SECONDS)
             left = await self._taken_out(traces, left)
@@ -137,8 +140,8 @@ class Purge:
         return [turn for scope in self._turns.scopes() for turn in self._turns.of_scope(scope)]
 
     async def _taken_out(self, traces: Traces, found: Sequence[str]) -> list[str]:
-        """Take the statements out of every file. Returns what is left, by file. ``found``: what
-        was before; an index that is slow to build is made anew only then."""
+        """Take the statements out of every file. Returns what is left, by file. ``found``: which
+        files may hold any. Nothing can be looked for in vectors: they are all written anew."""
         async with self._living.writing:
             left = await self._done(
                 {

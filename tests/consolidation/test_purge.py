@@ -21,6 +21,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import Changed, DeedKind, Memory
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
@@ -215,6 +216,28 @@ async def test_an_index_of_vectors_that_has_the_id_is_built_anew_without_it(tmp_
         assert await home.night() == 1
         await home.rig.until_indexed()
         assert files_holding(tmp_path, home.memory_id, SECRET) == set()
+        assert await home.rig.texts("爬山", FAMILY) == [HARMLESS]
+
+
+def holds_vector(folder: Path, vector: Vector) -> bool:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return any(vector.tobytes() in path.read_bytes() for path in files)
+
+
+async def test_the_vector_of_former_words_goes_though_their_entry_lives(tmp_path: Path) -> None:
+    chroma = tmp_path / "index" / "chroma"
+    store = ChromaStore(ChromaConnection.in_folder(chroma))
+    async with opened(tmp_path, StandingClock(EVENING), store=store) as home:
+        home.memory_id = await home.rig.stored_id(SECRET, FAMILY, SPEAKER)
+        await home.rig.until_indexed()
+        parts = home.rig.engine.parts
+        [former] = await parts.indexing.vectors([*parts.passages.all()])
+        await home.rig.edit(home.memory_id, HARMLESS, FAMILY, ADMIN)
+        await home.rig.until_indexed()
+        assert holds_vector(chroma, former)  # Chroma keeps what it has replaced
+        shutil.rmtree(tmp_path / ARCHIVE)
+        assert await home.night() == 1, home.unfinished
+        assert not holds_vector(chroma, former)
         assert await home.rig.texts("爬山", FAMILY) == [HARMLESS]
 
 
