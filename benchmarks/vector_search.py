@@ -31,7 +31,7 @@ import numpy as np  # noqa: E402
 from gauges import Stalls, resident_megabytes, spread, watched_loop  # noqa: E402
 from samples import SHARES  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (  # noqa: E402
     ChromaConnection,
     ChromaStore,
 )

@@ -14,7 +14,7 @@ from ..errors import IndexUnavailable
 from ..index.child.program import Json
 from ..index.chroma.records import PREFIX
 from ..index.chroma.scope_where import scope_where
-from ..index.chroma.store import ChromaConnection, listed
+from ..index.chroma.vector_store import ChromaConnection, listed
 from ..models.scope import ScopeFilter
 from .ports import ForeignRecord, Value
 

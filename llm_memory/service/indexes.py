@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from ..index.child.process import Child
-from ..index.chroma.store import ChromaConnection, ChromaStore
+from ..index.chroma.vector_store import ChromaConnection, ChromaStore
 from ..index.embedding.guarded import GuardedEmbedder
 from ..index.embedding.local.folder import is_folder
 from ..index.embedding.local.on_disk import ModelOnDisk

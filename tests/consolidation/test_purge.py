@@ -20,7 +20,10 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Changed, DeedKind, Memory
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
+    ChromaConnection,
+    ChromaStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added

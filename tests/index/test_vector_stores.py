@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma.records import collection_name
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
+    ChromaConnection,
+    ChromaStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Fingerprint,
     Vector,

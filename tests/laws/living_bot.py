@@ -37,7 +37,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
+    ChromaConnection,
+    ChromaStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_denied

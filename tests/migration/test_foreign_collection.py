@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import ChromaConnection
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_collection import LegacyCollection
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection, ForeignRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory import Memory
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
+    ChromaConnection,
+    ChromaStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by

@@ -1,4 +1,4 @@
-"""The program in which chromadb lives: it does what ``store.py`` asks and decides nothing.
+"""The program in which chromadb lives: it does what ``vector_store.py`` asks and decides nothing.
 
 It may take a gigabyte, hold the interpreter for seconds, and die of a broken folder. Each question
 says where Chroma is: ``folder``, or ``url`` and ``headers``; it is opened for the first one.

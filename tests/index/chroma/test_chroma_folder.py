@@ -19,7 +19,10 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
+    ChromaConnection,
+    ChromaStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import BROKEN, IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key

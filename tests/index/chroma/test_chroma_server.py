@@ -15,7 +15,10 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.waiting import free_port
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma.records import collection_name
-from astrbot_plugin_scoped_memory.llm_memory.index.chroma.store import ChromaConnection, ChromaStore
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
+    ChromaConnection,
+    ChromaStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
