@@ -94,8 +94,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
 
     async def run(self, embedder: Embedder | None) -> None:
         """Follow what lives by an embedder until cancelled; None: do without vectors. What an
-        earlier model left waits for its return then, until something of it is forgotten or edited:
-        it goes as a whole, for nobody looks into it."""
+        earlier model left waits for its return then, but for what is forgotten or edited."""
         self._embedder, self._fingerprint = embedder, None
         if embedder is not None:
             self.label = embedder.label
@@ -107,9 +106,10 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             self._changed.clear()
             self._waiting.clear()
             try:
-                if self._leaving:
-                    await self._do(self._store.drop, None)
-                    self._leaving.clear()
+                if leaving := [*self._leaving]:
+                    await self._do(self._store.drop, leaving)
+                    for key in leaving:
+                        del self._leaving[key]
                 await self._changed.wait()
             except IndexUnavailable:
                 await asyncio.sleep(self._pace.retry(sys.maxsize))

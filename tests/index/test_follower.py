@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogu
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import (
     RecallableMemories,
 )
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.unread_turns import UnreadTurns
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.unread_turns import Unread, UnreadTurns
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index import follower
 from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import CutTexts
@@ -124,8 +124,8 @@ class House:
     def __post_init__(self) -> None:
         self.board = NoticeBoard(lambda notice: self.notices.append(notice.code))
         self.store = Store(self.disk)
-        pending, unread = PendingRecords(self.catalogue), UnreadTurns()
-        passages = Passages(self.catalogue, self.notes, pending, unread)  # type: ignore[arg-type]
+        pending, self.unread = PendingRecords(self.catalogue), UnreadTurns()
+        passages = Passages(self.catalogue, self.notes, pending, self.unread)  # type: ignore[arg-type]
         self.vectors = Semantic(passages, self.store, self.board, QUICK)
         tokenizer = Tokenizer(use_jieba=False)
         self.cut = CutTexts(self.root / "words.sqlite")
@@ -419,7 +419,7 @@ async def test_no_comparison_holds_the_loop_and_no_deed_costs_more_than_its_own(
             assert sum(count for name, count in house.store.told if name == what) == len(memories)
 
 
-async def test_words_alone_leave_a_models_folder_until_something_of_it_is_forgotten(
+async def test_words_alone_leave_of_a_model_what_is_not_forgotten(
     house: House,
 ) -> None:
     house.load(stored(1), stored(2))
@@ -427,13 +427,16 @@ async def test_words_alone_leave_a_models_folder_until_something_of_it_is_forgot
         await house.settled()
     again = House(house.root, house.disk)
     again.load(stored(1), stored(2))
+    again.unread.put(Unread("t", "", stored(4), SAID))  # waits since before the start
     alone = asyncio.create_task(again.vectors.run(None))
     await until_true(lambda: again.vectors.words_alone)
     again.living.take(stored(3))
     await asyncio.sleep(0.05)
     assert (len(again.rows()), again.vectors.backlog) == (2, 0)
     again.living.take(stored(1, EDITED))
-    await until_true(lambda: not again.disk.collections)
+    again.unread.drop(["t"])
+    await until_true(lambda: not again.vectors.leaving)
+    assert [*again.rows()] == [key_of(stored(2))], "the provider may be back at the next start"
     alone.cancel()
 
 

@@ -80,6 +80,8 @@ class ChromaConnection:
 
     def listed(self) -> list[Mapping[str, Json]]:
         """Everybody's collections. Raises IndexUnavailable."""
+        if self.has_folder and not os.path.lexists(str(self._where["folder"])):
+            return []
         found = listed(self.call("", "list_collections")[0]["found"])
         return [one for one in found if isinstance(one, dict)]
 
