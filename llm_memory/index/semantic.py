@@ -79,12 +79,19 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._prepared = asyncio.Event()
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rewritten: deque[float] = deque(maxlen=_REWRITES)
+        self._unwritten: Callable[[], Iterable[Page]] | None = None
+        """What the store shall hold, while it is being written anew or that failed in the midst."""
         self.most_bytes = MOST_BYTES
 
     @property
     def words_alone(self) -> bool:
         """Whether it was decided to do without vectors."""
         return self.state == WORDS_ALONE
+
+    @property
+    def in_step(self) -> bool:
+        """See ``Follower``."""
+        return super().in_step and self._unwritten is None
 
     async def prepared(self, known: Fingerprint | None = None) -> Fingerprint:
         """Wait for the space that vectors lie in, if it is another than the one ``known``."""
@@ -117,20 +124,28 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
     async def _open(self, fault: Fault | None) -> None:
         assert self._embedder is not None  # noqa: S101  (else nothing is followed)
         fingerprint = await self._embedder.prepare()
-        if fingerprint != self._fingerprint:  # no vector of another model answers
-            self._fingerprint = fingerprint
-            self._forget()
-        self._prepared.set()
-        self._prepared = asyncio.Event()
-        if fault is not None and fault.code == BROKEN:
-            await self._begin_anew(fault)
-        else:
-            await self._keep(self._load)
+        async with self._writing:  # a purge writes what is of the former model
+            if fingerprint != self._fingerprint:  # no vector of another model answers
+                self._fingerprint = fingerprint
+                self._forget()
+            self._prepared.set()
+            self._prepared = asyncio.Event()
+            if fault is not None and fault.code == BROKEN:
+                await self._begin_anew(fault)
+            elif self._unwritten is None:
+                await self._keep(self._load)
+
+    async def _step(self) -> None:
+        async with self._writing:
+            if self.is_open and self._unwritten is not None:
+                await self._keep(partial(self._write_anew, self._unwritten))
+        await super()._step()
 
     def _forget(self) -> None:
         """Fresh arrays: what is still under way for another model goes into the old ones."""
         self._arrays, self._held, self._asks_store = VectorArrays(), {}, False
         self._recent.clear()
+        self._unwritten = None
 
     async def _load(self) -> None:
         self._forget()
@@ -170,20 +185,26 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             raise IndexUnavailable(str(broken))
         self._rewritten.append(now)
         self._notices.post(Notice("index_rebuilt"))
-        if self._asks_store:
+        if self._asks_store and self._unwritten is None:
             self._forget()
             self.recheck()
-        await self._write_anew(self._arrays.pages(PAGE))
+        try:
+            await self._write_anew(self._unwritten or partial(self._arrays.pages, PAGE))
+        except IndexUnavailable as error:  # what is in memory answers meanwhile
+            code = "fault" if error.code == BROKEN else error.code
+            raise IndexUnavailable(str(error), code=code) from error
 
-    async def _write_anew(self, pages: Iterable[Page]) -> None:
+    async def _write_anew(self, pages: Callable[[], Iterable[Page]]) -> None:
         """Leave in the store what is given, and no trace of anything else."""
-        held = iter(pages)
+        self._unwritten = pages
+        begun, held = self._pages(), iter(pages())
         await self._do(self._store.drop, None)
-        await self._do(lambda: list(self._pages()))
+        await self._do(list, begun)
         while page := await self._do(lambda: next(held, None)):
             records, rows = page
             if rows is not None:
                 await self._do(self._store.write, records, rows)
+        self._unwritten = None
 
     def _hashes(self) -> dict[Key, str]:
         return self._held.copy()
@@ -297,13 +318,17 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         if self.words_alone:
             await self._do(self._store.drop, None)
             return
-        if self.leaving or self.state != "ready":
-            raise IndexUnavailable(f"index is {self.state}", code=BUSY)
         async with self._writing:
-            pages: Iterable[Page] = self._arrays.pages(PAGE)
-            if self._asks_store:  # for a moment all of it is in memory
-                pages = await self._do(lambda: list(self._pages(sys.maxsize)))
-            await self._write_anew(pages)
+            if self.leaving or self.state != "ready":
+                raise IndexUnavailable(f"index is {self.state}", code=BUSY)
+            pages = self._unwritten or partial(self._arrays.pages, PAGE)
+            if self._asks_store and self._unwritten is None:  # for a moment all is in memory
+                held = await self._do(lambda: list(self._pages(sys.maxsize)))
+                pages = held.copy
+            try:
+                await self._write_anew(pages)
+            finally:
+                self._changed.set()
 
     async def close(self) -> None:
         """Release the store and the embedder. ``run`` must have ended."""

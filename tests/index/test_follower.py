@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -460,6 +461,65 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
         assert ("remove", 0) in house.store.told
         assert (house.rows().keys(), embedder.calls) == ({key_of(stored(1))}, calls)
         assert await house.by_meaning(SAID) == [key_of(stored(1))]
+
+
+async def test_a_purge_beside_a_changed_model_leaves_the_new_one_nothing_old(house: House) -> None:
+    house.load(*(stored(number, f"第{number}本书在架上") for number in range(1100)))
+    embedder = Switched()
+    async with house.following(embedder):
+        await house.settled()
+        write, begun = house.store.write, threading.Event()
+
+        def slow(records: Sequence[IndexRecord], vectors: Vectors) -> None:
+            begun.set()
+            time.sleep(0.3)
+            write(records, vectors)
+
+        house.store.write = slow  # type: ignore[method-assign]
+        purge = asyncio.create_task(house.vectors.clear_traces())
+        await until_true(begun.is_set)
+        embedder.failing_documents = True
+        await switched(house, embedder)
+        await purge
+        await until_true(lambda: house.vectors.state == "building")
+        assert [*house.disk.collections] == [Fingerprint("new", 256)]
+        assert not house.rows()
+
+
+@pytest.mark.parametrize("most", [None, 0])
+@pytest.mark.parametrize(
+    ("by", "codes"),
+    [
+        ("a purge", [BROKEN]),
+        ("a purge", ["full", BROKEN, "full"]),
+        ("a write", [BROKEN, BROKEN]),
+        ("a write", [BROKEN, "full", BROKEN]),
+    ],
+)
+async def test_a_fault_while_the_store_is_written_anew_loses_no_vector(
+    house: House, by: str, codes: list[str], most: int | None
+) -> None:
+    if most is not None and by == "a purge":
+        house.vectors.most_bytes = most
+    house.load(*(stored(number, f"第{number}本书在架上") for number in range(100)))
+    embedder = FakeEmbedder()
+    async with house.following(embedder):
+        await house.settled()
+        calls, left, write = embedder.calls, codes.copy(), house.store.write
+
+        def failing(records: Sequence[IndexRecord], vectors: Vectors) -> None:
+            if left:
+                raise IndexUnavailable("", code=left.pop(0))
+            write(records, vectors)
+
+        house.store.write = failing  # type: ignore[method-assign]
+        if by == "a purge":
+            with pytest.raises(IndexUnavailable):
+                await house.vectors.clear_traces()
+        house.living.take(stored(999, EDITED))
+        await until_true(lambda: not left)
+        await house.settled()
+        assert (len(house.rows()), embedder.calls) == (101, calls + 1)
 
 
 async def test_words_are_ready_when_all_of_them_are_held(house: House) -> None:
