@@ -164,10 +164,12 @@ class Follower[D](ABC):
         failures = 0
         while True:
             self._changed.clear()
+            forgets = bool(self._leaving)
             try:
                 await self._step()
-                failures = 0
-                self._went_well(FOLLOWING)
+                if not (forgets and self._waiting):  # which says nothing of what takes in
+                    failures = 0
+                    self._went_well(FOLLOWING)
                 await asyncio.sleep(self._pace.pause_seconds if self._waiting else 0)
             except (IndexUnavailable, EmbeddingFailed) as error:
                 logger.debug("an index cannot be followed for now: {}", error)

@@ -363,6 +363,29 @@ async def test_what_blames_no_store_is_waited_for(house: House, code: str, notic
     assert "remove" not in dict(house.store.told)
 
 
+@pytest.mark.parametrize("lost", ["disk", "embedder"])
+async def test_what_is_forgotten_meanwhile_clears_no_notice(house: House, lost: str) -> None:
+    memories = [stored(number, f"第{number}本书在架上") for number in range(5)]
+    house.load(*memories)
+    embedder = FakeEmbedder()
+    async with house.following(embedder):
+        await house.settled()
+        embedder.failing_documents = lost == "embedder"
+        if lost == "disk":
+            house.store.faults["write"] = IndexUnavailable("", code="full")
+        house.living.take(stored(9))
+        for one in memories:
+            await until_true(lambda: len(house.board.standing()) == 1)
+            house.living.drop(one)
+            await until_true(lambda: not house.vectors.leaving)
+            await asyncio.sleep(0.05)
+        assert len(house.notices) == 1
+        embedder.failing_documents = False
+        house.store.faults.clear()
+        await house.settled()
+        await until_true(lambda: not house.board.standing())
+
+
 async def test_what_hangs_is_told_and_closed_in_time(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
