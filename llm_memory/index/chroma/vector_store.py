@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Final
 from ...errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ...models.passages import Key
 from ...models.scope import ScopeFilter
-from ..child.process import CLOSED, DIED, LOADING, NO_CHILD, NOT_STARTED, Child, ChildFailed
+from ..calls import SLOW
+from ..child.process import (
+    CLOSED,
+    DIED,
+    HANGS,
+    LOADING,
+    NO_CHILD,
+    NOT_STARTED,
+    Child,
+    ChildFailed,
+)
 from ..child.program import Answer, Json
 from ..embedding.ports import Fingerprint
 from ..ports import BROKEN, PAGE, IndexRecord, Neighbours, Page
@@ -42,6 +52,8 @@ _OUTSIDE: Final = {code: code for code in (CLOSED, "missing", "full", "in_use", 
     NOT_STARTED: NO_CHILD
 }
 """Codes that blame no folder, and what they are called here."""
+_DEATHS: Final = 3
+"""So many at one question are the folder's fault; fewer, that of whoever ended the program."""
 _WRITTEN: Final = 500
 _NEW: Final[dict[str, Json]] = {
     "configuration": {"hnsw": {"space": SPACE, "ef_construction": 40, "ef_search": 200}},
@@ -90,7 +102,9 @@ class ChromaConnection:
         if os.path.lexists(str(self._where["folder"])):
             self._ask("remove")
 
-    def _ask(self, what: str, body: bytes = b"", told: Mapping[str, Json] | None = None) -> Answer:
+    def _ask(
+        self, what: str, body: bytes = b"", told: Mapping[str, Json] | None = None, deaths: int = 1
+    ) -> Answer:
         if self._where.get("url") == "":
             raise IndexUnavailable("chroma_url is no address", code=SERVER)
         fields = {**self._where, **(told or {})}
@@ -98,12 +112,16 @@ class ChromaConnection:
         try:
             return self._program.ask(what, fields, body, seconds=self._seconds, urgent=urgent)
         except ChildFailed as error:
+            if error.code == DIED and deaths < _DEATHS:
+                return self._ask(what, body, told, deaths + 1)
             text, headers = str(error), self._where.get("headers")
             for secret in headers.values() if isinstance(headers, dict) else ():
                 text = text.replace(str(secret), "***") if secret else text
             code = _OUTSIDE.get(error.code, BROKEN if self.has_folder else SERVER)
             if error.code == DIED and LOADING in text:
                 code = "missing"
+            elif error.code == HANGS and self.has_folder:
+                code = SLOW  # another program's lock, or the disk
             raise IndexUnavailable(text, code=code) from None
 
     def close(self) -> None:
