@@ -73,7 +73,7 @@ class Child:
             environment: Set in its process beside the bot's own.
         """
         self._module, self._arguments = module, [*arguments]
-        self._idle_seconds = idle_seconds
+        self.idle_seconds = idle_seconds
         self._or_here = or_here
         self._environment = environment or {}
         self._changing = threading.Lock()
@@ -105,6 +105,7 @@ class Child:
             "fields": dict(fields),
             "seconds": seconds,
             "urgent": urgent,
+            "idle_seconds": self.idle_seconds,
         }
         while True:
             with self._changing:
@@ -122,8 +123,7 @@ class Child:
             raise ChildFailed(CLOSED, "the program was closed")
         if self._life is None or self._life.over:
             options = {"module": self._module, "arguments": self._arguments, "path": import_path()}
-            told = json.dumps({**options, "idle_seconds": self._idle_seconds})
-            command = python_program(_PROGRAM, told)
+            command = python_program(_PROGRAM, json.dumps(options))
             if not command and self._or_here:
                 return None
             if not command:
@@ -182,21 +182,28 @@ class _Life:
         number, since = next(self._numbers), time.monotonic()
         line = json.dumps({**asked, "id": number, "body": len(body)}).encode() + b"\n"
         future = self._waiting[number] = Future[Answer]()
+        stopped = threading.Timer(seconds, self._kill)  # it reads nothing: a write waits for it
         try:
+            stopped.start()
             if self.over:
                 raise self._end()
             with contextlib.suppress(OSError, ValueError), self._writing:
                 self._input.write(line)
                 self._input.write(body)
                 self._input.flush()
+            stopped.cancel()
             while (left := max(since, self._sign) + seconds - time.monotonic()) > 0:
                 with contextlib.suppress(TimeoutError):
                     return future.result(left)
-            self._code, self.over = HANGS, True
-            self._popen.kill()
+            self._kill()
             return future.result()
         finally:
+            stopped.cancel()
             del self._waiting[number]
+
+    def _kill(self) -> None:
+        self._code, self.over = HANGS, True
+        self._popen.kill()
 
     def _listen(self) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -232,6 +239,8 @@ class _Life:
 
     def end(self) -> None:
         """It sees that nothing follows, closes what it has, and ends; killed if it does not."""
+        if self._writing.locked():  # to close it would wait for who writes
+            self._kill()
         with contextlib.suppress(OSError, ValueError):
             self._input.close()
         try:

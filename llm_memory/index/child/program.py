@@ -1,12 +1,12 @@
 """The other end of ``process.py``: a program that answers its parent until that asks no more.
 
-    python program.py '{"module": …, "arguments": […], "path": […], "idle_seconds": …}'
+    python program.py '{"module": …, "arguments": […], "path": […]}'
 
 The module makes the handlers: ``handlers(*arguments)``. It sees the engine as ``llm_memory``. Each
 message is a line of JSON, and ``body`` raw bytes behind it. Asked:
-``{"id", "what", "fields", "urgent", "seconds", "body"}``; answered: ``{"id", "fields", "body"}`` or
-``{"id", "error", "text"}``, and between them ``{"loading": "onnxruntime"}``, or
-``{"leaving": true}`` of one that was not asked for so long.
+``{"id", "what", "fields", "urgent", "seconds", "idle_seconds", "body"}``; answered:
+``{"id", "fields", "body"}`` or ``{"id", "error", "text"}``, and between them
+``{"loading": "onnxruntime"}``, or ``{"leaving": true}`` of one that was not asked for so long.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ def read_message(stream: BinaryIO) -> Answer | None:
     return None
 
 
-def serve(handlers: Handlers, idle_seconds: float | None = None) -> None:
-    """Answer one after the other, urgent ones first, until standard input ends."""
+def serve(handlers: Handlers) -> None:
+    """Answer one after the other, urgent ones first, until standard input ends, or nothing is asked
+    for the ``idle_seconds`` of the last question."""
     source, output = _streams()
     _parent.append(output)
     waiting: PriorityQueue[tuple[int, int, Any, bytes]] = PriorityQueue()
@@ -100,10 +101,12 @@ def serve(handlers: Handlers, idle_seconds: float | None = None) -> None:
         waiting.put((-1, 0, None, b""))
 
     threading.Thread(target=listen, daemon=True).start()
+    idle_seconds: float | None = None
     with contextlib.suppress(Empty):
         while (asked := (turn := waiting.get(timeout=idle_seconds))[2]) is not None:
+            idle_seconds = asked["idle_seconds"]
             # A native library that hangs keeps the interpreter: a thread of C's ends us then.
-            faulthandler.dump_traceback_later(asked["seconds"] + 1.0, exit=True)
+            faulthandler.dump_traceback_later(asked["seconds"] + 1.0, exit=True, file=2)
             try:
                 found, body = answer(handlers, asked["what"], asked["fields"], turn[3])
                 _send({"id": asked["id"], "fields": dict(found)}, body)
@@ -111,7 +114,7 @@ def serve(handlers: Handlers, idle_seconds: float | None = None) -> None:
                 _send({"id": asked["id"], "error": fault.code, "text": str(fault)})
             faulthandler.cancel_dump_traceback_later()
     _send({"leaving": True})
-    faulthandler.dump_traceback_later(_CLOSING_SECONDS, exit=True)
+    faulthandler.dump_traceback_later(_CLOSING_SECONDS, exit=True, file=2)
     with contextlib.suppress(Fault):
         answer(handlers, CLOSE, {}, b"")
     os._exit(0)  # libraries' threads are not asked to end in order
@@ -122,13 +125,17 @@ def _streams() -> tuple[BinaryIO, BinaryIO]:
     for name in ("SIGINT", "SIGHUP"):  # meant for the bot, which then ends our input
         if (number := getattr(signal, name, None)) is not None:
             signal.signal(number, signal.SIG_IGN)
+    try:
+        os.fstat(2)
+    except OSError:  # the bot was started without: a pipe of ours would take its place
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     source, output = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     return source, output
 
 
-def _start(module: str, arguments: list[str], path: list[str], idle_seconds: float | None) -> None:
+def _start(module: str, arguments: list[str], path: list[str]) -> None:
     """The engine is loaded from where this file lies, whatever the host calls it."""
     os.umask(0o077)
     sys.path += [entry for entry in path if entry not in sys.path]
@@ -139,7 +146,7 @@ def _start(module: str, arguments: list[str], path: list[str], idle_seconds: flo
         sys.modules["llm_memory"] = engine = module_from_spec(spec)
         spec.loader.exec_module(engine)
     program = import_module("llm_memory.index.child.program")
-    program.serve(import_module(module).handlers(*arguments), idle_seconds)
+    program.serve(import_module(module).handlers(*arguments))
 
 
 if __name__ == "__main__":

@@ -90,6 +90,10 @@ class ChromaConnection:
         IndexUnavailable."""
         return self._ask("call", body, {"name": name, "call": call, "arguments": arguments})
 
+    def stay(self, stays: bool) -> None:
+        """Whether its program stays however long nothing is asked: a start costs seconds."""
+        self._program.idle_seconds = None if stays else _IDLE_SECONDS
+
     def listed(self) -> list[Mapping[str, Json]]:
         """Everybody's collections. Raises IndexUnavailable."""
         if self.has_folder and not os.path.lexists(str(self._where["folder"])):
@@ -146,6 +150,7 @@ class ChromaStore:
         self._fingerprint, self._name = fingerprint, ""
         name, dim = self._in_use()
         small = int(str(self._chroma.call(name, "count")[0]["found"])) <= most
+        self._chroma.stay(not small)
         wanted: list[Json] = ["metadatas", "embeddings"] if small else ["metadatas"]
         odd: list[str] = []
         offset, size = 0, PAGE

@@ -4,6 +4,9 @@ becomes of it."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +23,7 @@ from astrbot_plugin_scoped_memory.tests.support.programs.program import PROGRAMS
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(60)]
 
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 type Make = Callable[..., Child]
 
 
@@ -154,6 +158,40 @@ def test_a_killed_parent_leaves_no_child(told: Path, held: bool) -> None:
 
     if sys.platform.startswith("linux"):
         wait_until(gone)
+
+
+@POSIX
+def test_without_standard_error_it_answers(told: Path) -> None:
+    code = (
+        f"import os; os.close(2); sys.path.insert(0, {str(PROGRAMS)!r})\n"
+        "from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child\n"
+        "child = Child('child_program', [sys.argv[1]])\n"
+        "print([child.ask('echo', {}, b'x' * n, seconds=30)[1] == b'x' * n for n in (1, 1 << 20)])"
+        "; child.close()"
+    )
+    answered = subprocess.run(lines(code, told), stdout=subprocess.PIPE, text=True, check=True)
+    assert (answered.stdout, told.read_text()) == ("[True, True]\n", "closed")
+
+
+@POSIX
+@pytest.mark.parametrize("closed", [False, True])
+def test_one_that_is_stopped_is_ended_while_it_is_written_to(make: Make, closed: bool) -> None:
+    child = make()
+    pid = child.ask("echo", {}, seconds=30)[0]["pid"]
+    assert isinstance(pid, int)
+    os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(child.ask, "echo", {}, bytes(1 << 20), seconds=60 if closed else 1)
+        try:
+            time.sleep(0.3)
+            if closed:
+                pool.submit(child.close).result(10)
+            with pytest.raises(ChildFailed) as failed:
+                asked.result(10)
+            assert failed.value.code == "hangs"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def test_where_python_starts_no_other_it_says_so_or_works_here(

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma import vector_store
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
     ChromaConnection,
     ChromaStore,
@@ -160,6 +162,18 @@ def test_a_program_that_is_killed_while_it_loads_costs_nothing(store: ChromaStor
     count = len(next(pages)[0])
     _kill(store)
     assert count + sum(len(some) for some, _ in pages) == COUNT
+
+
+@pytest.mark.parametrize("most", [COUNT, COUNT - 1])
+def test_the_program_stays_while_the_store_itself_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(vector_store, "_IDLE_SECONDS", 0.5)
+    here = ChromaStore(ChromaConnection.in_folder(folder))
+    assert sum(len(some) for some, _ in here.load(SPACE, most)) == COUNT
+    time.sleep(1.5)
+    assert (here._chroma._program.pid is None) is (most == COUNT)
+    here.close()
 
 
 def test_a_lock_of_another_program_is_no_fault_of_the_folder(folder: Path) -> None:
