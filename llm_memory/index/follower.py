@@ -106,9 +106,11 @@ class Follower[D](ABC):
         """Add or replace. Raises IndexUnavailable: it is tried again."""
 
     @abstractmethod
-    async def _drop(self, keys: Sequence[Key], passages: Sequence[Passage]) -> None:
-        """Take out ``keys``, and keep nothing of ``passages``. Raises IndexUnavailable: it is tried
-        again."""
+    async def _drop(self, keys: Sequence[Key]) -> None:
+        """Take out. Raises IndexUnavailable: it is tried again."""
+
+    async def _erase(self, passages: Sequence[Passage]) -> None:  # noqa: B027
+        """Keep nothing of what was dropped; nobody waits. Raises IndexUnavailable as above."""
 
     @property
     def is_open(self) -> bool:
@@ -234,10 +236,11 @@ class Follower[D](ABC):
         async with self._writing:
             # What lives and does not wait is in the index as it is now.
             gone = [key for key in leaving if self.lacks(key) or self._passages.get(key) is None]
-            await self._drop(gone, [passage for passage in leaving.values() if passage])
-            for key, former in leaving.items():
-                if self._leaving[key] is former:
-                    del self._leaving[key]
+            await self._drop(gone)
+        await self._erase([passage for passage in leaving.values() if passage])
+        for key, former in leaving.items():
+            if self._leaving[key] is former:
+                del self._leaving[key]
 
     async def _take_in(self, entries: Mapping[Key, Passage]) -> None:
         derived = await self._derive([*entries.values()])

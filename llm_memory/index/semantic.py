@@ -252,7 +252,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         if self._arrays.nbytes > self.most_bytes:
             raise IndexUnavailable("too many vectors for memory", code=_TOO_MANY)
 
-    async def _drop(self, keys: Sequence[Key], passages: Sequence[Passage]) -> None:
+    async def _drop(self, keys: Sequence[Key]) -> None:
         await self._do(self._arrays.drop, keys)
         await self._keep(partial(self._do, self._store.drop, keys))
         for key in keys:

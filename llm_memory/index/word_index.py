@@ -15,7 +15,7 @@ from ..models.settings import EngineSettings
 from ..runtime.cooperative import cooperative
 from ..runtime.notice_board import NoticeBoard
 from ..text.tokenizer import Tokenizer
-from .calls import BUSY
+from .calls import BUSY, Calls
 from .cut_texts import CutTexts, Tokens, cut, text_key
 from .follower import Fault, Follower
 from .passages import Passages
@@ -23,6 +23,8 @@ from .records import WordMatches, WordQuery, WordRecord, word_record
 from .words import Words
 
 _BATCH: Final = 1000
+_SECONDS: Final = 60.0
+"""Of one change in memory."""
 _TAKEN_IN: Final = 100
 """Passages that wait and take part in a search: each is cut into words first, which takes a third
 of a millisecond."""
@@ -49,6 +51,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         self._cut_texts = cut_texts
         self._tokenizer = tokenizer
         self._is_tidy = False
+        self._in_memory = Calls()  # apart from those that a disk may hold up
 
     async def search(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
         """What shares words with the query; what was acknowledged last is taken in first, however
@@ -101,10 +104,12 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         return {row[0].key: row for row in rows}
 
     async def _put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
-        await self._do(self._words.put, rows)
+        await self._in_memory.run(_SECONDS, self._words.put, rows)
 
-    async def _drop(self, keys: Sequence[Key], passages: Sequence[Passage]) -> None:
-        await self._do(self._words.drop, keys)
+    async def _drop(self, keys: Sequence[Key]) -> None:
+        await self._in_memory.run(_SECONDS, self._words.drop, keys)
+
+    async def _erase(self, passages: Sequence[Passage]) -> None:
         await self._do(self._forget, passages)
 
     def _forget(self, passages: Sequence[Passage]) -> None:

@@ -193,6 +193,32 @@ async def test_what_is_acknowledged_is_found_at_once_by_words(house: House) -> N
         stuck.set()
 
 
+@pytest.mark.parametrize("hangs", ["forget", "keep_only"])
+async def test_words_wait_for_no_disk_that_forgets(house: House, hangs: str) -> None:
+    stuck, begun = threading.Event(), threading.Event()
+    house.load(stored(1), stored(2))
+    async with house.following():
+        await house.settled()
+
+        def wait(*_: object) -> None:
+            begun.set()
+            stuck.wait()
+
+        setattr(house.cut, hangs, wait)
+        purge = asyncio.create_task(house.words.clear_traces())
+        await asyncio.sleep(0)
+        house.living.drop(stored(1))
+        await until_true(begun.is_set)
+        for number in (3, 4):
+            house.living.take(stored(number))
+            assert key_of(stored(number)) in await house.by_words(SAID)
+            await asyncio.sleep(0.05)
+        assert key_of(stored(1)) not in await house.by_words(SAID)
+        stuck.set()
+        await asyncio.gather(purge, return_exceptions=True)
+        await house.settled()
+
+
 async def test_what_is_edited_leaves_nothing_of_its_old_words(house: House) -> None:
     """At once, though the new ones cannot be embedded now, or ever."""
     embedder, one, other = Picky(), stored(1), stored(2)
