@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from itertools import chain, islice
 from typing import ClassVar, Final
 
@@ -264,19 +264,19 @@ class Follower[D](ABC):
         """One call of the owner's, in a thread. Raises IndexUnavailable, also where it hangs."""
         return await self._calls.run(_CALL_SECONDS, call, *args, **kwargs)
 
-    async def _asked[T](self, answer: Awaitable[T]) -> T:
-        """In its time. Raises IndexUnavailable."""
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[None]:
+        """An answer in its time. Raises IndexUnavailable."""
         try:
             async with within(self._pace.query_seconds):
-                found = await answer
+                yield
         except IndexUnavailable as error:
             self._went_wrong(ASKING, error)
             raise
         self._went_well(ASKING)
-        return found
 
-    async def _ask[T](self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._asks, call)
+    def _ask[T](self, call: Callable[[], T]) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(self._asks, call)
 
     def _went_wrong(self, doing: str, error: Fault) -> None:
         if doing != FOLLOWING and error.code in self.anew:  # only the task can mend it

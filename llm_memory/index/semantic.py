@@ -292,7 +292,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         """The visible neighbours of a vector. Raises IndexUnavailable."""
         self._ready()
         ask = self._store.query if self._asks_store else self._arrays.nearest
-        return await self._asked(self._ask(partial(ask, vector, scope_filter, k)))
+        async with self._asking():
+            return await self._ask(partial(ask, vector, scope_filter, k))
 
     async def vectors(self, passages: Sequence[Passage]) -> list[Vector]:
         """Of what is stored, or about to be: what the texts alone say. Raises IndexUnavailable,
@@ -300,7 +301,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._ready()
         space = self._fingerprint
         held = [key for passage in passages if not self.lacks(key := key_of(passage))]
-        known = await self._asked(self._ask(partial(self._arrays.plain, held)))
+        async with self._asking():
+            known = await self._ask(partial(self._arrays.plain, held))
         texts = {
             key: embedded_passage(one) for one in passages if (key := key_of(one)) not in known
         }

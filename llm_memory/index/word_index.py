@@ -58,12 +58,10 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         long the rest takes. Raises IndexUnavailable."""
         if not self.is_open or self._doubt:  # it may lack what was read a moment ago
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
-        return await self._asked(self._found(query, scope_filter, k))
-
-    async def _found(self, query: WordQuery, scope_filter: ScopeFilter, k: int) -> WordMatches:
-        if self._waiting:
-            await asyncio.shield(asyncio.ensure_future(self._take_newest()))
-        return await self._ask(partial(self._words.search, query, scope_filter, k))
+        async with self._asking():
+            if self._waiting:
+                await asyncio.shield(asyncio.ensure_future(self._take_newest()))
+            return await self._ask(partial(self._words.search, query, scope_filter, k))
 
     async def _take_newest(self) -> None:
         """Waits for no disk. They are cut anew at the next start."""
