@@ -132,6 +132,10 @@ class UnreadTurns:
         found = self._by_place.get(key.scope, {}).get(key.memory_id)
         return None if found is None else found.stored
 
+    def followed(self, key: Key) -> StoredMemory | None:
+        """Returns the turn that the indexes should hold there, hidden or not."""
+        return self.waiting(key) if key in self._notified else None
+
     def copied(self, key: Key) -> frozenset[str]:
         """Returns the ids of the memories that say the same as the turn, none for no turn."""
         found = self._by_place.get(key.scope, {}).get(key.memory_id)

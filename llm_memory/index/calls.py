@@ -42,12 +42,17 @@ class Calls:
         async with within(seconds):
             await self._turn.acquire()
             answer = asyncio.wrap_future(told)
-            answer.add_done_callback(lambda _: self._turn.release())
+            answer.add_done_callback(self._over)
             try:
                 threading.Thread(target=work, name="scoped-memory-index", daemon=True).start()
             except RuntimeError as error:
                 told.set_exception(error)
             return await asyncio.shield(answer)
+
+    def _over[T](self, answer: asyncio.Future[T]) -> None:
+        self._turn.release()
+        if not answer.cancelled():
+            answer.exception()  # retrieved, also where nobody waits any more
 
 
 @contextlib.asynccontextmanager

@@ -215,7 +215,7 @@ class Follower[D](ABC):
             if key in stale or self._passages.is_gone(key):
                 self._leaving.setdefault(key, None)
         async for passage in unhurried(new):
-            if self._passages.get(key_of(passage)) is passage:
+            if self._passages.is_followed(passage):
                 self._waiting.setdefault(key_of(passage), passage)
         self._doubt = None if self._doubt is doubt else self._doubt
 

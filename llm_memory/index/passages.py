@@ -49,6 +49,11 @@ class Passages:
         waiting = chain(self._pending.all(), self._unread.all())
         return chain(self._catalogue.all(), self._notes.all(), waiting)
 
+    def is_followed(self, passage: Passage) -> bool:
+        """Whether an index should hold it: a turn also while it is hidden and not told to be."""
+        key = key_of(passage)
+        return self.get(key) is passage or self._unread.followed(key) is passage
+
     @property
     def are_whole(self) -> bool:
         """Whether notes were read, too."""
@@ -75,7 +80,7 @@ class Passages:
 
     def is_unread(self, passage: Passage) -> bool:
         """Whether it was said and is not read yet."""
-        return self._unread.get(key_of(passage)) is not None
+        return self._unread.waiting(key_of(passage)) is not None
 
     def copied(self, passage: Passage) -> frozenset[str]:
         """The ids of what was stored of a turn that is not read yet."""

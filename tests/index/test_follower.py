@@ -4,6 +4,7 @@ loop is held, and what fails is told once and mends itself."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
@@ -24,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories impor
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.unread_turns import Unread, UnreadTurns
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index import follower
+from astrbot_plugin_scoped_memory.llm_memory.index.calls import Calls
 from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import CutTexts
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Fingerprint,
@@ -309,6 +311,30 @@ async def switched(house: House, embedder: Switched) -> None:
         await house.by_meaning(SAID)
 
 
+async def test_a_turn_that_is_hidden_while_all_is_compared_is_found_when_it_shows(
+    house: House,
+) -> None:
+    shown = [True]
+
+    async def judge(_: Sequence[Unread]) -> None:
+        shown[0] = True
+
+    house.unread.set_filter(lambda _: shown[0], judge)
+    house.unread.put(Unread("t", "", stored(1), SAID))
+    shown[0] = False  # something was corrected, and no turn is looked through yet
+    embedder = Switched()
+    async with house.following(embedder):
+        await house.settled()
+        await switched(house, embedder)
+        await until_true(lambda: Fingerprint("new", 256) in house.disk.collections)
+        await house.settled()
+        await house.unread.review()
+        await house.settled()
+        assert await house.by_words(SAID) == [key_of(stored(1))]
+        assert await house.by_meaning(SAID) == [key_of(stored(1))]
+        assert not files_holding(house.root, "花生"), "it is on disk in its queue alone"
+
+
 @pytest.mark.parametrize("dim", [256, 128])
 async def test_no_vector_of_a_service_that_changed_its_model_is_kept(
     house: House, dim: int
@@ -426,6 +452,23 @@ async def test_what_hangs_is_told_and_closed_in_time(
             await until_true(lambda: {*house.notices} == {"index_off", "lexical_off"})
             assert await house.by_words(SAID)
     stuck.set()
+
+
+async def test_what_a_call_raises_that_was_given_up_is_not_printed() -> None:
+    stuck, printed, calls = threading.Event(), list[object](), Calls()
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: printed.append(told))
+
+    def fails() -> None:
+        stuck.wait()
+        raise IndexUnavailable("too late")
+
+    with pytest.raises(IndexUnavailable):
+        await calls.run(0.01, fails)
+    stuck.set()
+    await calls.run(10, gc.collect)
+    await asyncio.sleep(0)
+    gc.collect()
+    assert printed == []
 
 
 async def test_a_task_that_ends_by_a_bug_is_told_and_begun_again(house: House) -> None:
