@@ -143,16 +143,21 @@ class Child:
         except Fault as fault:
             raise ChildFailed(fault.code, str(fault)) from fault
 
+    def end(self) -> None:
+        """End its process in order; the next question starts another one."""
+        with self._changing:
+            life, self._life = self._life, None
+        if life is not None:
+            life.end()
+
     def close(self) -> None:
         """End it in order. Idempotent; all that is asked later fails with ``closed``."""
         with self._changing:
             self._closed = True
-            life, self._life = self._life, None
             if self._handlers is not None:
                 with contextlib.suppress(Fault):
                     answer(self._handlers, CLOSE, {}, b"")
-        if life is not None:
-            life.end()
+        self.end()
 
 
 class _Life:

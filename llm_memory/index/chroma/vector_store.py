@@ -102,9 +102,11 @@ class ChromaConnection:
         return [one for one in found if isinstance(one, dict)]
 
     def remove(self) -> None:
-        """The folder. Raises IndexUnavailable."""
+        """The folder. Chroma fills what is free in a new file with whatever stood in its memory:
+        another process writes the next one. Raises IndexUnavailable."""
         if os.path.lexists(str(self._where["folder"])):
             self._ask("remove")
+            self._program.end()
 
     def _ask(
         self, what: str, body: bytes = b"", told: Mapping[str, Json] | None = None, deaths: int = 1
