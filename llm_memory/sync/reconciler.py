@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from itertools import batched
 from pathlib import Path
 
 from ..catalogue.catalogue import Catalogue
@@ -26,6 +27,7 @@ from .file_reports import FileReports
 from .known_files import KnownVaultFiles
 from .write_debounce import WriteDebounce
 
+_FILES = 50
 _AGAIN_SECONDS = 1.0
 """Until the next round where one left something: a program may write to a file all the time."""
 
@@ -149,7 +151,12 @@ class Reconciler:
         gone = _gone(files, look)
         changed = self._changed(look, gone)
         if changed or gone or self._known_files.loading:
-            answers = await asyncio.to_thread(self._see, changed, files)
+            answers: _Answers = {}
+            for some in batched(changed, _FILES):  # what is as it was known is told meanwhile
+                seen = await asyncio.to_thread(self._see, some, files)
+                same = (found.key for found, one in seen.items() if isinstance(one, KnownFile))
+                await self._load_known([*same])
+                answers |= seen
             async with self._known_files.writing:
                 if await asyncio.to_thread(self._vault.is_absent):
                     await self._load_known(files)

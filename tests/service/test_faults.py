@@ -71,6 +71,7 @@ async def test_while_a_scope_is_read_recall_answers_from_what_has_been_read_or_w
     reading, go_on, see = threading.Event(), threading.Event(), VaultScan.see
 
     def slow(scan: VaultScan, places: Any, *args: Any, **kwargs: Any) -> Any:
+        places = [*places]
         if any(place.scope.name == "家人" for place in places):
             reading.set()
             go_on.wait(30)
