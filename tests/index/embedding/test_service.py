@@ -157,6 +157,23 @@ async def test_a_faulty_service_fails_each_call_and_recovers(
     assert all(row is not None for row in await embedder.embed_documents(TEXTS))
 
 
+async def test_an_answer_without_an_end_is_read_up_to_its_limit(server: EmbeddingServer) -> None:
+    sent: list[int] = []
+
+    def endless(handler: BaseHTTPRequestHandler, _: Asked) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        for _ in range(200):
+            handler.wfile.write(b" " * (1 << 20))
+            sent.append(1)
+        handler.close_connection = True
+
+    server.always = endless
+    with pytest.raises(EmbeddingFailed, match="not_an_answer: it is larger than 64 MB"):
+        await raw(server).embed(TEXTS)
+    assert 64 <= len(sent) < 200
+
+
 async def test_a_service_that_takes_fewer_texts_gets_fewer(server: EmbeddingServer) -> None:
     def at_most_ten(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
         if len(asked.texts) > 10:

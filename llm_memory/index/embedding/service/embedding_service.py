@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 4
 """Requests under way."""
+_LONGEST: Final = 64 << 20
+"""Bytes of an answer. 64 vectors of 4,096 numbers are a tenth of it."""
 
 
 class EmbeddingService:
@@ -52,8 +54,8 @@ class EmbeddingService:
         """Returns one vector per text, by one request, which has no deadline of its own.
 
         Raises:
-            EmbeddingFailed: ``unreachable``, ``not_an_answer``, or what ``failures`` says of the
-                answer's status.
+            EmbeddingFailed: ``unreachable``, ``not_an_answer`` (of one that is larger than 64 MB,
+                too), or what ``failures`` says of the answer's status.
         """
         import httpx
 
@@ -61,12 +63,10 @@ class EmbeddingService:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._made)
             body = {"model": self.model, "input": list(texts)}
-            answer = await self._client.post(self._url, json=body, headers=self._bearer())
-            if answer.status_code == HTTPStatus.OK:
-                return await asyncio.to_thread(_vectors, answer.content, len(texts))
-            code = code_of(str(answer.status_code), answer.content.decode(errors="replace"))
-            place = self._url.partition("?")[0]
-            failure = EmbeddingFailed(f"{code}: HTTP {answer.status_code}, {place}")
+            posted = self._client.stream("POST", self._url, json=body, headers=self._bearer())
+            async with posted as answer:
+                pieces = await _pieces(answer)
+            return await asyncio.to_thread(self._read, answer.status_code, pieces, len(texts))
         except EmbeddingFailed as error:
             failure = error
         except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
@@ -87,6 +87,28 @@ class EmbeddingService:
             timeout=None,  # noqa: S113  # the guard has one
             trust_env=not is_loopback(self._url),
         )
+
+    def _read(self, status: int, pieces: Sequence[bytes], count: int) -> Sequence[Sequence[float]]:
+        """Blocks."""
+        body = b"".join(pieces)
+        if status == HTTPStatus.OK:
+            return _vectors(body, count)
+        code = code_of(str(status), body.decode(errors="replace"))
+        raise EmbeddingFailed(f"{code}: HTTP {status}, {self._url.partition('?')[0]}")
+
+
+async def _pieces(answer: httpx.Response) -> list[bytes]:
+    """As they come: unpacked, a small one could fill the memory, and nothing packed was asked for.
+
+    Raises EmbeddingFailed."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in answer.aiter_raw():
+        size += len(piece)
+        if size > _LONGEST:
+            raise EmbeddingFailed("not_an_answer: it is larger than 64 MB")
+        pieces.append(piece)
+    return pieces
 
 
 def _vectors(body: bytes, count: int) -> list[Sequence[float]]:
