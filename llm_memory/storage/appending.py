@@ -18,23 +18,17 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from .files import (
-    ABSENT,
-    ChangedMeanwhile,
-    append_synced,
-    make_folder,
-    opener,
-    stamp_at,
-    when_free,
-)
+from .files import ChangedMeanwhile, append_synced, make_folder, opener, when_free
 
-TRIES: Final = 20
+_TRIES: Final = 20
 _PAUSE: Final = 0.05
 """Seconds between two tries."""
 _QUIET: Final = 0.02
-"""An editor that emptied a file writes it again within so many seconds, from its beginning: what
-was appended meanwhile would be gone after we had seen it there."""
-_LOOKS: Final = 10
+"""A file that was written so many seconds ago an editor may still be writing, from its beginning:
+what was appended meanwhile would be gone after we had seen it there."""
+_EMPTY: Final = 5.0
+"""The same of an empty file: an editor empties it and may take its time to write it again. So we
+rather refuse."""
 _BOM: Final = b"\xef\xbb\xbf"
 _appending: Final = threading.Lock()
 """A store has one owner: whoever else appends to its files is a thread of ours."""
@@ -63,9 +57,7 @@ class NotAppended(Exception):
         self.detail = detail
 
 
-def append_and_verify(
-    path: Path, make: Callable[[bytes], bytes], *, start: bytes = b"", tries: int = TRIES
-) -> int:
+def append_and_verify(path: Path, make: Callable[[bytes], bytes], *, start: bytes = b"") -> int:
     """Append lines to a file, made if missing, unless they stand in it already. Returns the line at
     which they stand, counted from 1. Blocks, up to a second while others write the file.
 
@@ -78,10 +70,9 @@ def append_and_verify(
         NotAppended: nothing of the file was removed or replaced.
     """
     with _appending:
-        for number in range(tries):
+        for number in range(_TRIES):
             time.sleep(_PAUSE if number else 0)
             try:
-                _wait_until_quiet(path)
                 payload = _append(path, make, start)
                 with _opened(path, "r") as file:
                     content = file.readall()
@@ -95,32 +86,29 @@ def append_and_verify(
     raise NotAppended(AppendFault.BUSY)
 
 
-def _wait_until_quiet(path: Path) -> None:
-    """Wait, not for ever, until nobody has written the file for a while; longer for an empty one.
-    Raises OSError."""
-    before = ABSENT
-    for _ in range(_LOOKS):
-        now = stamp_at(path)
-        _, size, _ = now
-        if now == before and (size or now == ABSENT):
-            return
-        time.sleep(_QUIET)
-        before = now
-
-
 def _append(path: Path, make: Callable[[bytes], bytes], start: bytes) -> bytes:
     """Returns the payload. Raises NotAppended, OSError, ChangedMeanwhile."""
     make_folder(path.parent)
     is_new = not _refuse_unplain(path)
+    if is_new and _is_fresh(path.parent.stat(), _QUIET):  # moved away by an editor just now
+        raise ChangedMeanwhile(path.name)
     with _opened(path, "a+") as file:
         _refuse_unplain(path, os.fstat(file.fileno()))
         file.seek(0)
         content = file.readall()
+        is_begun = is_new and not content
+        if not is_begun and _is_fresh(os.fstat(file.fileno()), _QUIET if content else _EMPTY):
+            raise ChangedMeanwhile(path.name)
         payload = make(content)
         if find_lines(content, payload) is None:
-            before = _between(content, start, is_new=is_new and not content)
+            before = _between(content, start, is_new=is_begun)
             append_synced(file, before + payload, new_in=path.parent if is_new else None)
     return payload
+
+
+def _is_fresh(status: os.stat_result, seconds: float) -> bool:
+    """True if it was written so short a time ago. A time that is still to come says nothing."""
+    return 0 <= time.time() - status.st_mtime < seconds
 
 
 def _opened(path: Path, mode: str) -> FileIO:

@@ -6,10 +6,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import threading
-import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from io import FileIO
 from itertools import product
 from pathlib import Path
@@ -63,6 +61,7 @@ def test_what_stood_there_stays_and_the_lines_follow_once_behind_a_blank_one(
 ) -> None:
     if before is not None:
         put(path, before)
+        os.utime(path, (0, 0))
     line = append_and_verify(path, record, start=b"# 2026-11-27\n")
     whole = (before or b"") + between + RECORD
     assert path.read_bytes() == whole
@@ -221,6 +220,7 @@ def test_whatever_people_save_meanwhile_stays_byte_for_byte(
     real = {name: getattr(appending, name) for name in steps}
     monkeypatch.setattr(appending, "_PAUSE", 0)
     monkeypatch.setattr(appending, "_QUIET", 0)
+    monkeypatch.setattr(appending, "_EMPTY", 0)
     for first, second in product(range(1, 16), (2, 5, 99)):
         put(path, b"# D\nbefore\n")
         person = Person(path, way, text, first, first + second)
@@ -236,25 +236,38 @@ def test_whatever_people_save_meanwhile_stays_byte_for_byte(
             rest = rest[rest.find(line) + len(line) :]
 
 
-@pytest.mark.parametrize("seconds", [0.01, 0.08])
+class Slow:
+    """An editor that has emptied a file writes it so many seconds later. The time that passes is
+    what we sleep."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        put(path, b"")
+        self.path, self.seconds, self.passed = path, seconds, 0.0
+        self.began = path.stat().st_mtime
+
+    def time(self) -> float:
+        return self.began + self.passed
+
+    def sleep(self, seconds: float) -> None:
+        before, self.passed = self.passed, self.passed + seconds
+        if before < self.seconds <= self.passed:
+            with self.path.open("r+b") as file:
+                file.write(b"# E\n" * 50)
+            os.utime(self.path, (self.began, self.began + self.seconds))
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.08, 0.3, 0.9, 3.0])
 def test_what_is_appended_while_an_editor_has_the_file_empty_outlives_its_save(
-    path: Path, seconds: float
+    path: Path, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(path, b"# D\n" * 50)
-    is_empty = threading.Event()
-
-    def save() -> None:
-        with path.open("r+b", buffering=0) as file:
-            file.truncate(0)
-            is_empty.set()
-            time.sleep(seconds)
-            file.write(b"# E\n" * 50)
-
-    editor = threading.Thread(target=save)
-    editor.start()
-    is_empty.wait()
+    editor = Slow(path, seconds)
+    monkeypatch.setattr(appending, "time", editor)
+    with pytest.raises(NotAppended) if seconds > 1 else nullcontext():
+        append_and_verify(path, record)
+    appended = path.read_bytes()
+    editor.sleep(60)
+    assert path.read_bytes() == (b"# E\n" * 50 if seconds > 1 else appended)
     append_and_verify(path, record)
-    editor.join()
     assert path.read_bytes() == b"# E\n" * 50 + b"\n" + RECORD
 
 
@@ -270,11 +283,13 @@ def test_what_an_old_buffer_overwrote_is_appended_again_and_told_of_in_the_end(
             path.write_bytes(b"# D\nfrom an old buffer\n")
 
     monkeypatch.setattr(appending, "append_synced", overwritten)
-    monkeypatch.setattr(appending, "_PAUSE", 0.0)
+    monkeypatch.setattr(appending, "_QUIET", 0)
+    monkeypatch.setattr(appending, "_PAUSE", 0)
     assert append_and_verify(path, record) == 4
     path.write_bytes(b"# D\n")
     saves[:] = [1] * 3
+    monkeypatch.setattr(appending, "_TRIES", 3)
     with pytest.raises(NotAppended) as refusal:
-        append_and_verify(path, record, tries=3)
+        append_and_verify(path, record)
     assert refusal.value.code is AppendFault.BUSY
     assert path.read_bytes() == b"# D\nfrom an old buffer\n"
