@@ -103,29 +103,29 @@ class CutTexts:
         with suppress(*_MISSES):
             self._file.write("INSERT OR REPLACE INTO cut VALUES (?, ?, ?, ?)", rows)
 
-    def forget(self, keys: Collection[TextKey]) -> None:
+    def forget(self, keys: Iterable[TextKey]) -> None:
         """They are no memory's words any more."""
         with suppress(*_MISSES):
             self._file.write(_FORGET, [*keys])
 
     def keep_only(self, living: Collection[TextKey]) -> None:
-        """Leave no byte of any other on the disk. ``living`` is looked into for each. Raises
-        IndexUnavailable: the file is as it was, or nearly so."""
+        """Leave no byte of any other on the disk, nor of them where another program holds the file.
+        Raises IndexUnavailable: it is as it was, or nearly so."""
         try:
             known = cooperative(self._file.rows("SELECT place, hash FROM cut"))
             self._file.write(_FORGET, [row for row in known if row not in living])
             self._file.checkpoint_wal()
-        except _MISSES as error:
-            raise IndexUnavailable(str(error), code="busy") from error
+        except _MISSES:
+            self._begin_anew()
 
-    def begin_anew(self) -> None:
-        """Leave nothing at all. Raises IndexUnavailable."""
+    def _begin_anew(self) -> None:
         self._file.close()
         try:
             remove(self._path)
         except OSError as error:
             raise IndexUnavailable(str(error), code="busy") from error
-        self.open()
+        finally:
+            self.open()
 
     def close(self) -> None:
         """Idempotent. A cache that is closed knows nothing."""

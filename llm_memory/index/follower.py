@@ -27,7 +27,7 @@ from ..runtime.notice_board import NoticeBoard
 from .calls import SLOW, Calls, within
 from .passages import Passages
 
-_CALL_SECONDS: Final = 60.0
+CALL_SECONDS: Final = 60.0
 """Of one call to a disk, a server or a program: then the owner is told that it hangs."""
 _CLOSING_SECONDS: Final = 10.0
 _SEARCHES: Final = 3
@@ -262,7 +262,7 @@ class Follower[D](ABC):
 
     async def _do[**P, T](self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One call of the owner's, in a thread. Raises IndexUnavailable, also where it hangs."""
-        return await self._calls.run(_CALL_SECONDS, call, *args, **kwargs)
+        return await self._calls.run(CALL_SECONDS, call, *args, **kwargs)
 
     @asynccontextmanager
     async def _asking(self) -> AsyncIterator[None]:

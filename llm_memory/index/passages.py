@@ -101,7 +101,8 @@ class Passages:
 
     async def ahead(self, query: str, scope_filter: ScopeFilter) -> None:
         """Before a question: have what could answer it and was not read yet."""
-        await self._pending.ahead(query, scope_filter)
+        if (look := self._pending.look) is not None:
+            await look(query, scope_filter)
 
     def folded(self, passage: Passage) -> str:
         """What it says, ready to be looked through for words."""

@@ -39,15 +39,6 @@ class PendingRecords:
         """It is told of what waits."""
         self._followers.append(follower)
 
-    async def ahead(self, query: str, scope_filter: ScopeFilter) -> None:
-        """Before a recall asks anything."""
-        if self.look is not None:
-            await self.look(query, scope_filter)
-
-    def __len__(self) -> int:
-        """How many there are, in all scopes."""
-        return sum(map(len, self._by_scope.values()))
-
     def add(self, waiting: Iterable[StoredMemory]) -> None:
         """They are recalled from now on; not those whose memory lives already."""
         scopes = tuple(self._catalogue.counts())

@@ -139,11 +139,8 @@ def best_places(score: Floats, k: int, first: Flags) -> Ints:
     first, of equals the later one."""
     positive = np.flatnonzero(score > 0)
     if len(positive) > k:
-        chosen = score + first * (score.max() + 1)
-        few = np.argpartition(chosen[positive], -k)[-k:]
-        worst = chosen[positive][few].min()
-        positive = positive[chosen[positive] >= worst]
-        positive = positive[np.lexsort((-positive, -chosen[positive]))][:k]
+        chosen = (score + first * (score.max() + 1))[positive]
+        positive = positive[np.lexsort((-positive, -chosen))[:k]]
     return positive[np.lexsort((-positive, -score[positive]))]
 
 

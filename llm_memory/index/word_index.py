@@ -17,14 +17,12 @@ from ..runtime.notice_board import NoticeBoard
 from ..text.tokenizer import Tokenizer
 from .calls import BUSY, Calls
 from .cut_texts import CutTexts, Tokens, cut, text_key
-from .follower import Fault, Follower
+from .follower import CALL_SECONDS, Fault, Follower
 from .passages import Passages
 from .records import WordMatches, WordQuery, WordRecord, word_record
 from .words import Words
 
 _BATCH: Final = 1000
-_SECONDS: Final = 60.0
-"""Of one change in memory."""
 _TAKEN_IN: Final = 100
 """Passages that wait and take part in a search: each is cut into words first, which takes a third
 of a millisecond."""
@@ -102,23 +100,18 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         return {row[0].key: row for row in rows}
 
     async def _put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
-        await self._in_memory.run(_SECONDS, self._words.put, rows)
+        await self._in_memory.run(CALL_SECONDS, self._words.put, rows)
 
     async def _drop(self, keys: Sequence[Key]) -> None:
-        await self._in_memory.run(_SECONDS, self._words.drop, keys)
+        await self._in_memory.run(CALL_SECONDS, self._words.drop, keys)
 
     async def _erase(self, passages: Sequence[Passage]) -> None:
-        await self._do(self._forget, passages)
-
-    def _forget(self, passages: Sequence[Passage]) -> None:
-        self._cut_texts.forget({text_key(word_record(one)) for one in cooperative(passages)})
+        records = map(word_record, cooperative(passages))  # made in the thread
+        await self._do(self._cut_texts.forget, map(text_key, records))
 
     async def clear_traces(self) -> None:
         """Leave nothing on disk but the words of what lives. Raises IndexUnavailable: some may be
         left."""
         if self.leaving:
             raise IndexUnavailable(f"{self.leaving} to be forgotten", code=BUSY)
-        try:
-            await self._do(self._forget_others)
-        except IndexUnavailable:  # another program holds the file, say
-            await self._do(self._cut_texts.begin_anew)
+        await self._do(self._forget_others)

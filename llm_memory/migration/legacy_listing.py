@@ -151,7 +151,7 @@ class LegacyListing:
     def mode_on(self) -> bool:
         """Records that state no scope are recalled now, as public ones."""
         return self._mode is not MigrationMode.OFF and (
-            self._pending.look is not None or bool(len(self._pending))
+            self._pending.look is not None or any(self._pending.all())
         )
 
     async def _read_all(self, *, show: bool) -> list[Read]:

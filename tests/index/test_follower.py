@@ -441,7 +441,7 @@ async def test_what_is_forgotten_meanwhile_clears_no_notice(house: House, lost: 
 async def test_what_hangs_is_told_and_closed_in_time(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower, "_CALL_SECONDS", 0.05)
+    monkeypatch.setattr(follower, "CALL_SECONDS", 0.05)
     monkeypatch.setattr(follower, "_CLOSING_SECONDS", 0.05)
     stuck = threading.Event()
     for part, name in ((house.store, "write"), (house.store, "close"), (house.cut, "put")):
