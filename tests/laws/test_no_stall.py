@@ -29,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     is_changed,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, catalogue
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.laws.large_house import (
@@ -78,7 +79,9 @@ def bound() -> float:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """All is indexed, by words alone, and many conversations have spoken."""
+    """All is indexed, by words alone, and many conversations have spoken. The plugin has read its
+    texts before it makes an engine."""
+    catalogue(LANGUAGES[0])
     root, clock = tmp_path_factory.mktemp("house"), Ticker()
     write_vault(root)
     write_state(root)
