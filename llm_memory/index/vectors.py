@@ -8,13 +8,14 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import batched
+from itertools import batched, chain
 from mmap import mmap
 from typing import TYPE_CHECKING
 
 from ..errors import IndexUnavailable
 from ..models.passages import Key
 from ..models.scope import ScopeFilter
+from .arrays import np
 from .chroma.scope_where import scope_where
 from .ports import IndexRecord, Neighbour, Neighbours
 
@@ -31,13 +32,10 @@ class VectorArrays:
         self._dim = 0
         """The length of a vector; 0 before there is one."""
 
-    def __len__(self) -> int:
-        return sum(len(matrix.records) for matrix in list(self._places.values()))
-
     @property
     def nbytes(self) -> int:
         """Of all vectors."""
-        return 4 * len(self) * self._dim
+        return 4 * self._dim * sum(len(place.records) for place in list(self._places.values()))
 
     def put(self, records: Sequence[IndexRecord], rows: Vectors) -> None:
         """Add or replace by key. Raises IndexUnavailable for vectors that cannot be compared."""
@@ -51,80 +49,62 @@ class VectorArrays:
         """Unknown ones are ignored."""
         for key in keys:
             with self._lock:
-                if (place := self._places.get(key.scope)) is not None:
-                    place.drop(key)
+                if key.scope in self._places:
+                    self._places[key.scope].drop(key)
 
     def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The ``k`` nearest of all that the filter admits, exactly. Raises IndexUnavailable."""
-        import numpy as np
-
         scope_where(scope_filter)  # raises TypeError for what is no filter of validated places
         if k <= 0 or not self._places:
             return Neighbours(())
         wanted = finite([vector], self._dim)[0]
-        keys: list[Key] = []
-        near: list[Vector] = []
         with self._lock:
-            names = self._places if scope_filter.everything else scope_filter.names
-            for name in dict.fromkeys(names):
-                if scope_filter.admits(name) and (place := self._places.get(name)) is not None:
-                    similar, chosen = place.nearest(wanted, k)
-                    near.append(similar)
-                    keys += [place.records[at].key for at in chosen]
-        if not near:
-            return Neighbours(())
-        similar = np.concatenate(near).clip(-1.0, 1.0)
-        best = np.argsort(-similar, kind="stable")[:k]
-        return Neighbours(
-            tuple(map(Neighbour, [keys[at] for at in best.tolist()], similar[best].tolist()))
-        )
+            names = self._places if scope_filter.everything else dict.fromkeys(scope_filter.names)
+            seen = [self._places[n] for n in names if n in self._places and scope_filter.admits(n)]
+            records = [*chain.from_iterable(place.records for place in seen)]
+            similar = np.concatenate([wanted[:0], *(place.similar(wanted) for place in seen)])
+        best = similar.argpartition(-k)[-k:] if k < len(similar) else np.arange(len(similar))
+        best = best[np.argsort(-similar[best], kind="stable")]
+        keys = [records[at].key for at in best.tolist()]
+        found = zip(keys, similar[best].clip(-1.0, 1.0).tolist(), strict=True)
+        return Neighbours(tuple(map(Neighbour._make, found)))
 
     def plain(self, keys: Iterable[Key]) -> dict[Key, Vector]:
         """What the texts alone say, of those that are known: without the questions they answer."""
-        import numpy as np
-
         found: dict[Key, Vector] = {}
         for key in keys:
             with self._lock:
-                if (held := self._held(key)) is not None:
-                    record, row = held
+                for record, row in self._held(key):
                     plain = np.frombuffer(record.plain, dtype="<f2") if record.plain else row
                     found[key] = plain.astype(np.float32)
         return found
 
     def pages(self, size: int) -> Iterator[tuple[list[IndexRecord], Vectors]]:
         """Copies of all that is there; what is dropped meanwhile may be left out."""
-        import numpy as np
-
         with self._lock:
             keys = [record.key for place in self._places.values() for record in place.records]
         for some in batched(keys, size):
             with self._lock:
-                found = [held for key in some if (held := self._held(key)) is not None]
+                found = [held for key in some for held in self._held(key)]
                 rows = np.array([row for _, row in found])
             if found:
                 yield [record for record, _ in found], rows
 
-    def _held(self, key: Key) -> tuple[IndexRecord, Vector] | None:
-        """The record, and its row as long as the lock is held."""
-        place = self._places.get(key.scope)
-        at = None if place is None else place.at.get(key)
-        return None if place is None or at is None else (place.records[at], place.rows[at])
+    def _held(self, key: Key) -> Iterator[tuple[IndexRecord, Vector]]:
+        """The record, if it is known, and its row as long as the lock is held."""
+        if key.scope in self._places and key in (place := self._places[key.scope]).at:
+            yield place.records[place.at[key]], place.rows[place.at[key]]
 
 
 class _Matrix:
     """One place's records, and their vectors in the same order."""
 
     def __init__(self) -> None:
-        import numpy as np
-
         self.at: dict[Key, int] = {}
         self.records: list[IndexRecord] = []
         self.rows: Vectors = np.empty((0, 0), dtype=np.float32)
 
     def put(self, record: IndexRecord, row: Vector) -> None:
-        import numpy as np
-
         at = self.at.setdefault(record.key, len(self.records))
         if at == len(self.rows):  # by a sixteenth: memory that is not written to is not taken
             shape = at + at // 16 + 4, len(row)
@@ -144,24 +124,16 @@ class _Matrix:
             self.records[at], self.at[last.key] = last, at
             self.rows[at] = self.rows[len(self.records)]
 
-    def nearest(self, vector: Vector, k: int) -> tuple[Vector, list[int]]:
-        """The similarities of ``k`` rows or fewer, and their numbers, in no order."""
-        import numpy as np
-
+    def similar(self, vector: Vector) -> Vector:
+        """To each row."""
         # A row at a time, on this thread: ``rows @ vector`` starts threads, which wait for each
         # other for 20 ms where the processor is busy.
         rows = self.rows[: len(self.records), np.newaxis]
-        similar = np.matmul(rows, vector[:, np.newaxis]).ravel()
-        if k >= len(similar):
-            return similar, list(range(len(similar)))
-        chosen = similar.argpartition(-k)[-k:]
-        return similar[chosen], chosen.tolist()
+        return np.matmul(rows, vector[:, np.newaxis]).ravel()
 
 
 def finite(rows: Vectors | Sequence[Vector], dim: int) -> Vectors:
     """As float32, shape ``(n, dim)``. Raises IndexUnavailable: a NaN would spoil its neighbours."""
-    import numpy as np
-
     found = np.asarray(rows, dtype=np.float32)
     if len(found) and (found.ndim != 2 or not found.shape[1] or found.shape[1] != dim):
         raise IndexUnavailable(f"vectors of shape {found.shape}, dimension {dim}")
