@@ -47,7 +47,7 @@ from ..remember.rules.gate import MAX_TAGS
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import shielded
-from ..storage.loop_facts import Evidence, SqliteLoopFacts
+from ..storage.loop_file import Evidence, SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
 from .report import SleepReport
 

@@ -24,8 +24,7 @@ from ..models.status import Notice
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import shielded
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_facts import SqliteLoopFacts
-from ..storage.loop_file import SqliteLoopFile
+from ..storage.loop_file import SqliteLoopFacts, SqliteLoopFile
 from ..vault.markdown_vault import MarkdownVault
 from .backup import Backup
 from .leaving import Leaving

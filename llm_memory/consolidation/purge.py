@@ -31,8 +31,7 @@ from ..remember.rules.corrected import unread_id
 from ..runtime.cooperative import cooperative
 from ..runtime.lifecycle import shielded
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_facts import SqliteLoopFacts
-from ..storage.loop_file import SqliteLoopFile
+from ..storage.loop_file import SqliteLoopFacts, SqliteLoopFile
 from ..storage.state_store import SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..text.normalising import preview, same_words

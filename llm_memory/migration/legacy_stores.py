@@ -132,7 +132,7 @@ class PluginStores:
 
 def _answer(end: ChildEnd) -> tuple[int, str]:
     """How many records were read, and why the rest was not. Raises StoreUnreadable."""
-    if end.late:
+    if end.status is None:
         raise StoreUnreadable("native", "no answer in time")
     if end.death:
         raise StoreUnreadable("native", end.death)

@@ -26,7 +26,7 @@ from ..models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE, PRIMER_PAGE, t
 from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..scopes.access import View
-from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.loop_file import SqliteLoopFacts
 from ..text.normalising import clean, content_hash
 from ..texts import Texts
 from ..vault.markdown.exclusion_list import without_list

@@ -21,7 +21,7 @@ from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.turns import Feedback
 from ..runtime.lifecycle import shielded
-from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.loop_file import SqliteLoopFacts
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import preview
 from .rules.order import Candidate, as_hit

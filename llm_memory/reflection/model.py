@@ -13,7 +13,7 @@ from ..errors import ChatFailed
 from ..models.loop import Resting
 from ..models.settings import LoopSettings
 from ..runtime.identifiers import Clock
-from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.loop_file import SqliteLoopFacts
 from ..text.normalising import estimate_tokens
 from .rules.due import Allowance
 from .rules.prompt import REPLY_TOKENS, Prompt

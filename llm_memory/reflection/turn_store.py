@@ -13,8 +13,7 @@ from typing import Any, Final
 from ..models.conversation import ConversationKind
 from ..models.loop import Batch, QueueSize, Share, WaitingLine, group_of
 from ..models.turns import QueuedTurn
-from ..storage.loop_facts import add_share
-from ..storage.loop_file import SqliteLoopFile
+from ..storage.loop_file import SqliteLoopFile, add_share
 from ..storage.sqlite_file import sound
 from ..text.normalising import derived_id
 

@@ -72,8 +72,7 @@ from ..soul.souls import Souls
 from ..soul.store import SoulStore
 from ..soul.style_counts import SqliteStyleCounts
 from ..storage.directory_lock import DirectoryLock
-from ..storage.loop_facts import SqliteLoopFacts
-from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
+from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFacts, SqliteLoopFile
 from ..storage.state_store import ForgetfulState, SoulHeads, SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..sync.follower import VaultFollower

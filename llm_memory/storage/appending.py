@@ -93,7 +93,6 @@ def _append(path: Path, make: Callable[[bytes], bytes], start: bytes) -> bytes:
     if is_new and _is_fresh(path.parent.stat(), _QUIET):  # moved away by an editor just now
         raise ChangedMeanwhile(path.name)
     with _opened(path, "a+") as file:
-        _refuse_unplain(path, os.fstat(file.fileno()))
         file.seek(0)
         content = file.readall()
         is_begun = is_new and not content
@@ -120,19 +119,15 @@ def _opened(path: Path, mode: str) -> FileIO:
     return when_free(lambda: FileIO(path, mode, opener=itself))
 
 
-def _refuse_unplain(path: Path, opened: os.stat_result | None = None) -> bool:
+def _refuse_unplain(path: Path) -> bool:
     """Returns whether there is such a file. Raises NotAppended for one that may be written under
-    another name, ChangedMeanwhile if it is not the one that was opened."""
+    another name."""
     try:
         found = path.lstat()
     except FileNotFoundError:
-        if opened is not None:
-            raise ChangedMeanwhile(path.name) from None
         return False
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         raise NotAppended(AppendFault.NOT_PLAIN)
-    if opened is not None and not os.path.samestat(found, opened):
-        raise ChangedMeanwhile(path.name)
     return True
 
 

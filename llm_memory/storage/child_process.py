@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_KEPT_OUTPUT: Final = 16_384
 _WINDOWS_FAULT: Final = 0xC0000000
 """Exit statuses from here on are exceptions that ended a process: 0xC000001D, 0xC0000005, …"""
-_NO_WINDOW: Final = 0x0800_0000
-"""Windows: CREATE_NO_WINDOW. A bot without a console would open one for its child."""
+FLAGS: Final = 0x0800_0000 if sys.platform == "win32" else 0
+"""How a child is made. CREATE_NO_WINDOW: a bot without a console would open one for its child."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +25,6 @@ class ChildEnd:
     status: int | None
     output: str = ""
     errors: str = ""
-
-    @property
-    def late(self) -> bool:
-        """Killed by us at the deadline."""
-        return self.status is None
 
     @property
     def death(self) -> str:
@@ -78,7 +72,7 @@ class Child:
                 capture_output=True,
                 timeout=seconds,
                 env=child_environment(),
-                creationflags=quiet_flags(),
+                creationflags=FLAGS,
                 check=False,
             )
         except subprocess.TimeoutExpired as late:
@@ -104,10 +98,5 @@ def import_path() -> list[str]:
     return [entry for entry in entries if isinstance(entry, str) and entry]
 
 
-def quiet_flags() -> int:
-    """How a child is made on Windows; nothing elsewhere."""
-    return _NO_WINDOW if sys.platform == "win32" else 0
-
-
 def _text(output: bytes | None) -> str:
-    return (output or b"")[-_KEPT_OUTPUT:].decode(errors="replace")
+    return (output or b"").decode(errors="replace")

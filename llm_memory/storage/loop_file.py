@@ -1,47 +1,26 @@
-"""``loop.sqlite``, the file that the memory loop's stores share.
+"""``loop.sqlite``, the file that the memory loop's stores share, and its small facts: costs, who
+came when, how memories served.
 
-Every table that holds words, or says what was done to a memory, carries the scope.
+Every table that holds words, or says what was done to a memory, carries the scope. Every method
+blocks, and raises StateUnavailable.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Final, NamedTuple
 
-from .formats.schema import Schema
-from .sqlite_file import SqliteFile
+from ..models.loop import Share, Spent
+from ..models.passages import Key
+from .formats.schema import Schema, tables
+from .sqlite_file import SqliteFile, sound
 
-_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS turn (
-    place INTEGER PRIMARY KEY AUTOINCREMENT, ticket_id TEXT NOT NULL UNIQUE,
-    scope TEXT NOT NULL, conversation TEXT NOT NULL, persona TEXT NOT NULL,
-    observed_at TEXT NOT NULL, person TEXT NOT NULL, who TEXT NOT NULL, user_text TEXT NOT NULL,
-    reply_text TEXT NOT NULL, recalled TEXT NOT NULL, map_key TEXT NOT NULL,
-    admin INTEGER NOT NULL, stored TEXT NOT NULL, history TEXT NOT NULL,
-    batch_id TEXT NOT NULL DEFAULT '');
-CREATE INDEX IF NOT EXISTS turn_by_batch ON turn (batch_id);
-CREATE INDEX IF NOT EXISTS turn_by_line ON turn (scope, conversation, persona);
-CREATE TABLE IF NOT EXISTS batch (
-    batch_id TEXT PRIMARY KEY, scope TEXT NOT NULL, conversation TEXT NOT NULL,
-    reply TEXT NOT NULL, error TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS last_seen (
-    conversation TEXT PRIMARY KEY, scope TEXT NOT NULL, at TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS evidence (
-    scope TEXT NOT NULL, memory_id TEXT NOT NULL, useful INTEGER NOT NULL, useless INTEGER NOT NULL,
-    PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS spent (
-    day TEXT PRIMARY KEY, calls INTEGER NOT NULL, failed INTEGER NOT NULL, tokens INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS share (
-    day TEXT NOT NULL, scope TEXT NOT NULL, tokens INTEGER NOT NULL, dropped INTEGER NOT NULL,
-    PRIMARY KEY (day, scope)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS style (
-    scope TEXT NOT NULL, role TEXT NOT NULL, week TEXT NOT NULL, axis TEXT NOT NULL,
-    direction TEXT NOT NULL, person TEXT NOT NULL,
-    PRIMARY KEY (scope, role, week, axis, direction, person)) WITHOUT ROWID;
-"""
-
-LOOP: Final = Schema(6, _TABLES, older=("turn", "batch", "share"))
+LOOP: Final = Schema(6, tables("loop"), older=("turn", "batch", "share"))
+_KEPT_DAYS: Final = 7
+"""Shares of so many days are kept, today included."""
 
 
 class SqliteLoopFile(SqliteFile):
@@ -56,3 +35,108 @@ class ForgetfulLoopFile(SqliteLoopFile):
     def open(self) -> bool:
         self.open_in_memory(empty=True)
         return True
+
+
+class Evidence(NamedTuple):
+    """How a memory served in its own scope since it was last weighed."""
+
+    key: Key
+    useful: int
+    useless: int
+
+
+class SqliteLoopFacts:
+    """The facts, over the file that the loop's stores share."""
+
+    def __init__(self, file: SqliteLoopFile) -> None:
+        self._file = file
+
+    def spend(
+        self, day: date, *, tokens: int, failed: bool = False, group: str | None = None
+    ) -> None:
+        """Count one more call, and what it cost the group that it was made for, None for none."""
+        with self._file.transaction() as connection:
+            connection.execute(
+                "INSERT INTO spent VALUES (?, 1, ?, ?) ON CONFLICT (day) DO UPDATE SET"
+                " calls = calls + 1, failed = failed + excluded.failed,"
+                " tokens = tokens + excluded.tokens",
+                (day.isoformat(), int(failed), tokens),
+            )
+            if group is not None:
+                add_share(connection, day, Share(group, tokens))
+
+    def shares(self, day: date) -> list[Share]:
+        """Returns what each group had of a day, the largest use first."""
+        question = (
+            "SELECT scope, tokens, dropped FROM share WHERE day = ? ORDER BY tokens DESC, scope"
+        )
+        rows = self._file.rows(question, (day.isoformat(),))
+        return [Share(scope, int(tokens), int(dropped)) for scope, tokens, dropped in rows]
+
+    def spent(self, day: date) -> Spent:
+        """Returns all calls of a day."""
+        question = "SELECT calls, failed, tokens FROM spent WHERE day = ?"
+        rows = self._file.rows(question, (day.isoformat(),))
+        return Spent(day, *map(int, rows[0])) if rows else Spent(day)
+
+    def last_seen(self, conversation: str) -> datetime | None:
+        """Returns when the last turn that was noted began, None for none."""
+        question = "SELECT at FROM last_seen WHERE conversation = ?"
+        rows = self._file.rows(question, (sound(conversation),))
+        return datetime.fromisoformat(rows[0][0]) if rows else None
+
+    def see(self, conversation: str, scope: str, *, at: datetime) -> None:
+        """Note that a turn began."""
+        change = "INSERT OR REPLACE INTO last_seen VALUES (?, ?, ?)"
+        self._file.write(change, [(sound(conversation), scope, at.isoformat())])
+
+    def count_evidence(self, useful: Sequence[Key], useless: Sequence[Key]) -> None:
+        """Count one more of each, in the memories' own scope."""
+        good, bad = Counter(useful), Counter(useless)
+        self._file.write(
+            "INSERT INTO evidence VALUES (?, ?, ?, ?) ON CONFLICT (scope, memory_id) DO UPDATE SET"
+            " useful = useful + excluded.useful, useless = useless + excluded.useless",
+            [(key.scope, key.memory_id, good[key], bad[key]) for key in {*good, *bad}],
+        )
+
+    def evidence(self, scope: str) -> list[Evidence]:
+        """Returns what was counted for memories of a scope."""
+        rows = self._file.rows(
+            "SELECT memory_id, useful, useless FROM evidence WHERE scope = ? ORDER BY memory_id",
+            (scope,),
+        )
+        return [Evidence(Key(scope, name), int(good), int(bad)) for name, good, bad in rows]
+
+    def take_off(self, weighed: Sequence[Evidence]) -> None:
+        """Delete what was weighed; what was counted meanwhile stays."""
+        with self._file.transaction() as connection:
+            connection.executemany(
+                "UPDATE evidence SET useful = MAX(0, useful - ?), useless = MAX(0, useless - ?)"
+                " WHERE scope = ? AND memory_id = ?",
+                [(one.useful, one.useless, one.key.scope, one.key.memory_id) for one in weighed],
+            )
+            connection.execute("DELETE FROM evidence WHERE useful = 0 AND useless = 0")
+
+    def forget_evidence(self, memory_ids: Iterable[str]) -> None:
+        """Delete what was counted for purged memories."""
+        rows = [(name,) for name in memory_ids]
+        self._file.write("DELETE FROM evidence WHERE memory_id = ?", rows)
+
+    def fact(self, name: str) -> str:
+        """Returns what is kept under a name, empty for nothing. No person's words are kept here."""
+        rows = self._file.rows("SELECT value FROM fact WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""
+
+    def put_fact(self, name: str, value: str) -> None:
+        self._file.write("INSERT OR REPLACE INTO fact VALUES (?, ?)", [(name, value)])
+
+
+def add_share(connection: sqlite3.Connection, day: date, share: Share) -> None:
+    """Add to a day inside the caller's transaction, and delete the rows of days long past."""
+    first = day - timedelta(days=_KEPT_DAYS - 1)
+    connection.execute("DELETE FROM share WHERE day < ?", (first.isoformat(),))
+    connection.execute(
+        "INSERT INTO share VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " tokens = tokens + excluded.tokens, dropped = dropped + excluded.dropped",
+        (day.isoformat(), sound(share.group), share.tokens, share.dropped),
+    )

@@ -31,8 +31,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Ticket
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
+    SqliteLoopFacts,
+    SqliteLoopFile,
+)
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.core.turn.events import Said
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, MemoryKind
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteSection
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION

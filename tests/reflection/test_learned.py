@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_don
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import Decisions, Recorded
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.vault_layout import topic_of
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import Evidence
 from astrbot_plugin_scoped_memory.tests.support.deciding import ListDecisions, Reject
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, person, private
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (

@@ -12,9 +12,9 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
     ForgetfulLoopFile,
+    SqliteLoopFacts,
     SqliteLoopFile,
 )
 

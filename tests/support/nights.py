@@ -14,8 +14,10 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
+    SqliteLoopFacts,
+    SqliteLoopFile,
+)
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder

@@ -16,11 +16,11 @@ from typing import BinaryIO, Final, cast
 
 from ...errors import ScopedMemoryError
 from ...storage.child_process import (
+    FLAGS,
     ChildEnd,
     child_environment,
     import_path,
     python_program,
-    quiet_flags,
 )
 from .program import CLOSE, Answer, Fault, Handlers, Json, Message, answer, read_message
 
@@ -170,7 +170,7 @@ class _Life:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=child_environment() | environment,
-            creationflags=quiet_flags(),
+            creationflags=FLAGS,
         )
         self.pid = self._popen.pid
         self.over = False

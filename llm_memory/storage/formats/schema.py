@@ -26,6 +26,11 @@ type Written = tuple[int, str]
 """A format's number, and the version that first wrote it: empty if unknown."""
 
 
+def tables(name: str) -> str:
+    """Returns the statements that make the tables of a file of this name."""
+    return Path(__file__).with_name(f"{name}.sql").read_text("utf-8")
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """``older`` are tables that a file of a smaller number has in another form: they are dropped

@@ -13,27 +13,9 @@ from ...errors import VaultWriteFailed
 from ..files import replace_durably
 from ..loop_file import LOOP
 from ..state_store import STATE
-from .schema import Schema, read_stamp, refuse_newer
+from .schema import Schema, read_stamp, refuse_newer, tables
 
-_MIGRATION_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS job (
-    name TEXT PRIMARY KEY, kind TEXT NOT NULL, source TEXT NOT NULL, batch TEXT NOT NULL,
-    state TEXT NOT NULL, begun TEXT NOT NULL, detail TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS outcome (
-    job TEXT NOT NULL, record_id TEXT NOT NULL, fate TEXT NOT NULL, patched INTEGER,
-    scope TEXT NOT NULL, memory_id TEXT NOT NULL, reason TEXT NOT NULL,
-    PRIMARY KEY (job, record_id)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS before (
-    job TEXT NOT NULL, record_id TEXT NOT NULL, scope TEXT NOT NULL, metadata TEXT NOT NULL,
-    PRIMARY KEY (job, record_id)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS added (
-    batch TEXT NOT NULL, scope TEXT NOT NULL, memory_id TEXT NOT NULL, digest TEXT NOT NULL,
-    record_id TEXT NOT NULL,
-    PRIMARY KEY (batch, scope, memory_id)) WITHOUT ROWID;
-"""
-
-MIGRATION: Final = Schema(1, _MIGRATION_TABLES)
+MIGRATION: Final = Schema(1, tables("migration"))
 
 VAULT_FORMAT: Final = 1
 STAMP: Final = ".format.json"
