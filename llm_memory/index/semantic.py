@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
@@ -28,7 +28,7 @@ from .embedding.failures import OF_THE_TEXT
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .follower import EMBEDDING, Fault, Follower
 from .passages import Passages
-from .ports import BROKEN, PAGE, IndexRecord, Neighbours, Page, VectorStore
+from .ports import BROKEN, PAGE, IndexRecord, Neighbours, VectorStore
 from .rules.common_part import apart_from
 from .vectors import VectorArrays
 
@@ -79,8 +79,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._prepared = asyncio.Event()
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rewritten: deque[float] = deque(maxlen=_REWRITES)
-        self._unwritten: Callable[[], Iterable[Page]] | None = None
-        """What the store shall hold, while it is being written anew or that failed in the midst."""
+        self._unwritten = False
+        """What is in memory is being written anew into the store, or that failed in the midst."""
         self.most_bytes = MOST_BYTES
 
     @property
@@ -91,7 +91,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
     @property
     def in_step(self) -> bool:
         """See ``Follower``."""
-        return super().in_step and self._unwritten is None
+        return super().in_step and not self._unwritten
 
     async def prepared(self, known: Fingerprint | None = None) -> Fingerprint:
         """Wait for the space that vectors lie in, if it is another than the one ``known``."""
@@ -102,7 +102,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
     async def run(self, embedder: Embedder | None) -> None:
         """Follow what lives by an embedder until cancelled; None: do without vectors. What an
         earlier model left waits for its return then, but for what is forgotten or edited."""
-        self._embedder, self._fingerprint = embedder, None
+        if embedder is not self._embedder:  # else the task was begun again
+            self._embedder, self._fingerprint = embedder, None
         if embedder is not None:
             self.label = embedder.label
             await self.follow()
@@ -132,24 +133,26 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             self._prepared = asyncio.Event()
             if fault is not None and fault.code == BROKEN:
                 await self._begin_anew(fault)
-            elif self._unwritten is None:
-                await self._keep(self._load)
+            elif not self._unwritten:
+                self._forget()
+                await self._keep(partial(self._read, self.most_bytes))
 
     async def _step(self) -> None:
         async with self._writing:
-            if self.is_open and self._unwritten is not None:
-                await self._keep(partial(self._write_anew, self._unwritten))
+            if self.is_open and self._unwritten:
+                await self._keep(self._write_anew)
         await super()._step()
 
     def _forget(self) -> None:
         """Fresh arrays: what is still under way for another model goes into the old ones."""
         self._arrays, self._held, self._asks_store = VectorArrays(), {}, False
         self._recent.clear()
-        self._unwritten = None
+        self._unwritten = False
 
-    async def _load(self) -> None:
-        self._forget()
-        pages = self._pages()
+    async def _read(self, most_bytes: int) -> None:
+        """Hold what the store holds, in arrays if its vectors take no more than this."""
+        assert self._fingerprint is not None  # noqa: S101  (the embedder was prepared)
+        pages = self._store.load(self._fingerprint, most_bytes // (4 * self._fingerprint.dim))
         while page := await self._do(lambda: next(pages, None)):
             records, rows = page
             self._asks_store = rows is None
@@ -159,14 +162,6 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         if rows is not None and not self._asks_store:
             await self._do(self._arrays.put, records, rows)
         self._held.update((record.key, record.content_hash) for record in records)
-
-    def _pages(self, most: int | None = None) -> Iterator[Page]:
-        """What the store holds. Blocks."""
-        assert self._fingerprint is not None  # noqa: S101  (the embedder was prepared)
-        return self._store.load(
-            self._fingerprint,
-            self.most_bytes // (4 * self._fingerprint.dim) if most is None else most,
-        )
 
     async def _keep(self, call: Callable[[], Awaitable[None]]) -> None:
         """What the store is told: one that is broken is begun anew, with all that is held."""
@@ -185,26 +180,24 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             raise IndexUnavailable(str(broken))
         self._rewritten.append(now)
         self._notices.post(Notice("index_rebuilt"))
-        if self._asks_store and self._unwritten is None:
+        if self._asks_store:
             self._forget()
             self.recheck()
         try:
-            await self._write_anew(self._unwritten or partial(self._arrays.pages, PAGE))
+            await self._write_anew()
         except IndexUnavailable as error:  # what is in memory answers meanwhile
             code = "fault" if error.code == BROKEN else error.code
             raise IndexUnavailable(str(error), code=code) from error
 
-    async def _write_anew(self, pages: Callable[[], Iterable[Page]]) -> None:
-        """Leave in the store what is given, and no trace of anything else."""
-        self._unwritten = pages
-        begun, held = self._pages(), iter(pages())
+    async def _write_anew(self) -> None:
+        """Leave in the store what is in memory, and no trace of anything else."""
+        self._unwritten = True
         await self._do(self._store.drop, None)
-        await self._do(list, begun)
-        while page := await self._do(lambda: next(held, None)):
-            records, rows = page
-            if rows is not None:
-                await self._do(self._store.write, records, rows)
-        self._unwritten = None
+        await self._read(self.most_bytes)  # nothing: that begins it
+        pages = self._arrays.pages(PAGE)
+        while page := await self._do(lambda: next(pages, None)):
+            await self._do(self._store.write, *page)
+        self._unwritten = False
 
     def _hashes(self) -> dict[Key, str]:
         return self._held.copy()
@@ -323,12 +316,11 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         async with self._writing:
             if self.leaving or self.state != "ready":
                 raise IndexUnavailable(f"index is {self.state}", code=BUSY)
-            pages = self._unwritten or partial(self._arrays.pages, PAGE)
-            if self._asks_store and self._unwritten is None:  # for a moment all is in memory
-                held = await self._do(lambda: list(self._pages(sys.maxsize)))
-                pages = held.copy
             try:
-                await self._write_anew(pages)
+                if self._asks_store:  # for a moment all is in memory
+                    self._fault = IndexUnavailable("too many vectors for memory", code=_TOO_MANY)
+                    await self._read(sys.maxsize)
+                await self._write_anew()
             finally:
                 self._changed.set()
 
