@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.folder import is_hub_name
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import (
     PROGRAM,
-    ModelEmbedder,
+    ModelOnDisk,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import ModelEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def embedder_name(text: str) -> str:
 
 def embedder_named(which: str, scratch: Path) -> Embedder:
     """``bundled``, or a model's folder or name; ``scratch`` is an empty folder for its use."""
-    disk = ModelOnDisk(which, scratch, mirror=None, program=lambda: Child(PROGRAM))
+    disk = ModelOnDisk(which, scratch, mirror=None)
     inner = ModelEmbedder(Child(PROGRAM), None if which == "bundled" else disk)
     return GuardedEmbedder(
         inner, EngineSettings(embed_query_seconds=600.0, embed_write_seconds=600.0)

@@ -27,12 +27,12 @@ import checkout  # (it lies in scripts/, which the line above makes visible)
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import (  # noqa: E402
-    BUNDLED,
-)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.encoders import (  # noqa: E402
     TorchModel,
     open_onnx,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.program import (  # noqa: E402
+    BUNDLED,
 )
 
 _ROUNDS = 5
@@ -46,7 +46,7 @@ def opened(rung: str) -> Encode:
     """From ``bundled:MODULE`` or a folder."""
     kind, _, module = rung.partition("bundled:")
     if not kind:
-        return next(package for package in BUNDLED if package.module == module).load()
+        return BUNDLED[module][1]()
     folder = Path(rung)
     return (open_onnx(folder, folder.name) or TorchModel(folder, folder.name)).encode
 
@@ -93,7 +93,7 @@ def main() -> None:
     if options.one:
         sys.stdout.write(json.dumps(measured(options.one)))
         return
-    rungs = {package.module: f"bundled:{package.module}" for package in BUNDLED if package.is_there}
+    rungs = {one: f"bundled:{one}" for one in BUNDLED if importlib.util.find_spec(one)}
     rungs |= dict(named.split("=", 1) for named in options.model)
     figures = {}
     for name, rung in rungs.items():

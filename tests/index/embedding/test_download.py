@@ -13,13 +13,11 @@ import huggingface_hub.constants
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child
 from astrbot_plugin_scoped_memory.llm_memory.index.child.program import Fault
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local import hub as hub_module
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local import on_disk
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.hub import fetch, hub_at
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import PROGRAM
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 from astrbot_plugin_scoped_memory.tests.support.servers.hub_server import HubServer, running
 
@@ -51,7 +49,7 @@ def hub(model: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
 
 
 def source(hub_url: str | None, fetched: Path, name: str = "owner/tiny") -> ModelOnDisk:
-    return ModelOnDisk(name, fetched, mirror=hub_url, program=lambda: Child(PROGRAM))
+    return ModelOnDisk(name, fetched, mirror=hub_url)
 
 
 async def reason(disk: ModelOnDisk) -> str:

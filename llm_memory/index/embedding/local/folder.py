@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Collection, Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 TOKENIZER: Final = "tokenizer.json"
@@ -16,6 +16,7 @@ TOTAL: Final = ".total"
 _END: Final = 1 << 18
 _HUB_NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", re.ASCII)
 """Nothing in it means anything to a file system or in an address."""
+_GRAPH: Final = re.compile(r"(?:onnx/)?model[^/]*\.onnx")
 _GRAPHS: Final = ("model_quantized.onnx", "model.onnx", "model_int8.onnx", "model_uint8.onnx")
 """What one would choose for a CPU, the best first: eight bits are as good and a quarter as long."""
 _LAST_GRAPHS: Final = ("fp16", "O4", "q4", "bnb4")
@@ -40,9 +41,8 @@ def folder_of(name_or_folder: str, fetched: Path) -> Path | None:
     with contextlib.suppress(RuntimeError):  # ~somebody, whom this machine does not know
         if is_folder(folder := Path(name_or_folder).expanduser()):
             return folder
-    if is_hub_name(name_or_folder) and is_folder(own := fetched_folder(name_or_folder, fetched)):
-        return own
-    return None
+    own = fetched_folder(name_or_folder, fetched)
+    return own if is_folder(own) else None
 
 
 def fetched_folder(name: str, fetched: Path) -> Path:
@@ -62,17 +62,11 @@ def is_hub_name(name: str) -> bool:
 
 def best_graph(names: Iterable[str]) -> str | None:
     """Of the ONNX files of a repository or a folder; None if there is none that is a model's."""
-    found = [name for name in names if _is_graph(PurePosixPath(name))]
-    return min(found, key=_rank, default=None)
-
-
-def _is_graph(path: PurePosixPath) -> bool:
-    is_model = path.name.startswith("model") and path.suffix == ".onnx"
-    return is_model and str(path.parent) in {".", "onnx"}
+    return min(filter(_GRAPH.fullmatch, names), key=_rank, default=None)
 
 
 def _rank(name: str) -> tuple[int, int, str]:
-    file = PurePosixPath(name).name
+    file = name.rpartition("/")[2]
     last = any(mark in file for mark in _LAST_GRAPHS)
     known = _GRAPHS.index(file) if file in _GRAPHS else len(_GRAPHS) + last
     return known, name.count("/"), name
@@ -82,10 +76,7 @@ def exported_graph(folder: Path) -> str | None:
     """The ONNX export to run, below the folder; None without one, or without its tokenizer."""
     if not (folder / TOKENIZER).is_file():
         return None
-    places = (folder, folder / "onnx")
-    return best_graph(
-        p.relative_to(folder).as_posix() for one in places for p in one.glob("*.onnx")
-    )
+    return best_graph(path.relative_to(folder).as_posix() for path in folder.rglob("*.onnx"))
 
 
 def needed(names: Collection[str], *, torch: bool) -> list[str]:

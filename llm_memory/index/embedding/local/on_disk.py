@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,7 @@ from ...child.process import Child, ChildFailed
 from ...child.program import Json
 from .folder import TOTAL, fetched_folder, folder_of, is_hub_name, unfinished
 
+PROGRAM: Final = "llm_memory.index.embedding.program"
 _SECONDS: Final = 3600.0
 """The deadline of a download."""
 _RETRY_SECONDS: Final = 600.0
@@ -28,22 +29,13 @@ class ModelOnDisk:
         name_or_folder: A folder, or a model's name on the hub.
         fetched: Where downloads are kept.
         mirror: The hub's address, empty for the usual one; None never downloads.
-        program: Makes the program that fetches.
     """
 
-    def __init__(
-        self,
-        name_or_folder: str,
-        fetched: Path,
-        *,
-        mirror: str | None,
-        program: Callable[[], Child],
-    ) -> None:
+    def __init__(self, name_or_folder: str, fetched: Path, *, mirror: str | None) -> None:
         self.label = f"local:{Path(name_or_folder).name}"
         self._name = name_or_folder
         self._fetched = fetched
         self._mirror = mirror
-        self._program = program
         self._download: asyncio.Task[None] | None = None
         self._failed = ""
 
@@ -78,7 +70,7 @@ class ModelOnDisk:
             "folder": str(fetched_folder(self._name, self._fetched)),
             "mirror": mirror,
         }
-        program, failed = self._program(), "the files are not where they should be"
+        program, failed = Child(PROGRAM), "the files are not where they should be"
         try:
             await asyncio.to_thread(program.ask, "fetch", asked, seconds=_SECONDS)
         except ChildFailed as error:
