@@ -112,7 +112,7 @@ class Engine:
         await attempt("use counts", parts.uses.load)
         await attempt("learning", self._open_loop)
         await attempt("manner", self._open_souls)
-        self.life.opened()
+        self.life.opened.set()
         with long_lived():
             await parts.reconciler.load()
         await attempt("decisions", parts.recorder.recover)

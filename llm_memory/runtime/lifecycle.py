@@ -22,18 +22,15 @@ class Lifespan:
     def __init__(self) -> None:
         self.is_closing = False
         """No new work begins behind; calls are answered until ``close``."""
-        self._opened = asyncio.Event()
+        self.opened = asyncio.Event()
+        """Scopes can be told, and the vault is being read."""
         self._loaded = asyncio.Event()
         self._end: EngineOff | EngineClosed | None = None
         self._running: set[asyncio.Task[object]] = set()
 
-    def opened(self) -> None:
-        """Scopes can be told, and the vault is being read."""
-        self._opened.set()
-
     def loaded(self) -> None:
         """The vault is read: waiting callers go on."""
-        self._opened.set()
+        self.opened.set()
         self._loaded.set()
 
     def failed(self, reason: EngineOff | EngineClosed) -> None:
@@ -56,7 +53,7 @@ class Lifespan:
     async def begun(self, *, wait_seconds: float | None = 0.0) -> None:
         """Wait until the vault is being read at least, and up to ``wait_seconds`` more, without
         end for None, for it to be read. Raises EngineClosed, EngineOff."""
-        await self._opened.wait()
+        await self.opened.wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_seconds):
                 await self._loaded.wait()
@@ -114,9 +111,7 @@ class Supervisor:
 
     def start(self, part: str, work: Callable[[], Awaitable[object]]) -> None:
         """Keep up work behind the caller, until ``close``."""
-        self._tasks.append(
-            asyncio.create_task(self.supervise(part, work), name=f"scoped-memory-{part}")
-        )
+        self._tasks.append(asyncio.create_task(self.supervise(part, work), name=part))
 
     async def supervise(self, part: str, work: Callable[[], Awaitable[object]]) -> None:
         """Do work to its end, or until cancelled; begin it again after each error."""

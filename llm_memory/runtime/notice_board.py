@@ -27,10 +27,6 @@ class NoticeBoard:
         for place in [p for p in self._standing if p[0] == code and subject in (None, p[1])]:
             del self._standing[place]
 
-    def stands(self, code: str) -> bool:
-        """True if a notice of this code is up."""
-        return any(place[0] == code for place in self._standing)
-
     def standing(self) -> tuple[Notice, ...]:
         """All notices, in the order in which they came."""
         return tuple(self._standing.values())

@@ -19,8 +19,7 @@ from ..vault.models import Changes, Copy, FileKey, KnownEntry, KnownFile, Repair
 from .comparison import Differences, FileComparison
 from .file_reports import FileReports
 from .known_files import KnownVaultFiles
-from .rules.unsettled_files import tied
-from .write_debounce import WriteDebounce
+from .unsettled_files import WriteDebounce, tied
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from ..runtime.cooperative import cooperative
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import Changes, FileKey, KnownEntry, KnownFile, RemovedEntry, SeenFile
 from ..vault.rules.reconcile import Known, compare
-from .rules.unsettled_files import files_to_defer
+from .unsettled_files import files_to_defer
 
 type Correction = tuple[str, Memory | None, str, Memory]
 """Former scope and entry, present scope and entry."""

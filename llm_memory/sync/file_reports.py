@@ -19,6 +19,8 @@ class FileReports:
 
     def __init__(self, notices: NoticeBoard) -> None:
         self._notices = notices
+        self.is_held = False
+        """Some scope is reported as held."""
 
     def broken(self, reports: Iterable[FileReport]) -> None:
         """Report all files that are skipped."""
@@ -57,15 +59,11 @@ class FileReports:
         }
         self._show("vault_twin", found)
 
-    @property
-    def is_held(self) -> bool:
-        """True while some scope is reported as held."""
-        return self._notices.stands("vault_held")
-
     def held(self, counts: Mapping[str, int]) -> None:
         """Report how many entries of each scope are held, missing with most of it."""
         held = {scope: {"scope": scope, "count": str(count)} for scope, count in counts.items()}
         self._show("vault_held", held, error=True)
+        self.is_held = bool(held)
 
     def not_written(self, error: VaultWriteFailed) -> None:
         """Report that the disk refused a write."""

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import batched
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from ..vault.rules.copies import with_copies
 from .apply_changes import ChangeApplier
 from .file_reports import FileReports
 from .known_files import KnownVaultFiles
-from .write_debounce import WriteDebounce
+from .unsettled_files import WriteDebounce
 
 _FILES = 50
 _AGAIN_SECONDS = 1.0
@@ -153,7 +154,8 @@ class Reconciler:
         if changed or gone or self._known_files.loading:
             answers: _Answers = {}
             for some in batched(changed, _FILES):  # what is as it was known is told meanwhile
-                seen = await asyncio.to_thread(self._see, some, files)
+                look_at = partial(self._vault.see, cooperative(some), files)
+                seen = dict(zip(some, await asyncio.to_thread(look_at), strict=True))
                 same = (found.key for found, one in seen.items() if isinstance(one, KnownFile))
                 await self._load_known([*same])
                 answers |= seen
@@ -179,11 +181,6 @@ class Reconciler:
         due = {found.key for found in waiting if self._applier.rests(found.key, found.stamp)}
         again = changed | copies | (unnamed if changed or gone else due)
         return [found for found in look.files if found.key in again]
-
-    def _see(self, changed: Sequence[FoundFile], files: _Known) -> _Answers:
-        """Returns the content of files that differ from their records. Blocks."""
-        answers = self._vault.see(cooperative(changed), files)
-        return dict(zip(changed, answers, strict=True))
 
     async def _take_in(
         self, look: Look, files: _Known, gone: Collection[FileKey], answers: _Answers

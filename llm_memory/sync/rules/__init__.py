@@ -1,1 +1,0 @@
-"""Pure rules of sync: which files are still being written."""
