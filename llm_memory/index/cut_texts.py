@@ -14,7 +14,7 @@ from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..models.passages import Passage
 from ..runtime.cooperative import cooperative
 from ..storage.formats.schema import Schema
-from ..storage.sqlite_file import SqliteFile, remove
+from ..storage.sqlite_file import SqliteFile, discard
 from ..text.tokenizer import VERSION, Tokenizer
 from .records import WordRecord, word_record
 
@@ -121,7 +121,7 @@ class CutTexts:
     def _begin_anew(self) -> None:
         self._file.close()
         try:
-            remove(self._path)
+            discard(self._path, kept=False)
         except OSError as error:
             raise IndexUnavailable(str(error), code="busy") from error
         finally:

@@ -82,10 +82,7 @@ class SqliteFile:
 
     def _discard(self) -> None:
         """What becomes of a broken file. Raises OSError."""
-        if self._can_be_made_again:
-            remove(self._path)
-        else:
-            set_aside(self._path)
+        discard(self._path, kept=not self._can_be_made_again)
 
     def connect(self) -> sqlite3.Connection:
         """A new connection to the checked file. Raises sqlite3.Error."""
@@ -233,16 +230,11 @@ def _look_through(connection: sqlite3.Connection) -> None:
             raise fault(int(unread[1]) if unread else sqlite3.SQLITE_CORRUPT, verdict)
 
 
-def set_aside(path: Path) -> None:
-    """Keep a broken file for its owner, with its log. Raises OSError."""
+def discard(path: Path, *, kept: bool) -> None:
+    """Delete a broken file with its log, unless it is ``kept`` for its owner. Raises OSError."""
     moment = time.time_ns()
     for ending in _ENDINGS:
         found = path.with_name(path.name + ending)
-        if found.exists():
+        if kept and found.exists():
             move(found, path.with_suffix(f".broken-{moment}{ending}"))
-
-
-def remove(path: Path) -> None:
-    """Delete a broken file with its log. Raises OSError."""
-    for ending in _ENDINGS:
-        path.with_name(path.name + ending).unlink(missing_ok=True)
+        found.unlink(missing_ok=True)

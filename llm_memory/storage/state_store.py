@@ -121,10 +121,8 @@ class SqliteStateStore(SqliteFile):
 
     def set_mark(self, name: str, *, there: bool = True) -> None:
         """Keep that something was done once, or that it was not after all. Idempotent."""
-        if there:
-            self.rows("INSERT OR REPLACE INTO meta VALUES (?, '')", (f"{_MARK}{name}",))
-        else:
-            self.rows("DELETE FROM meta WHERE name = ?", (f"{_MARK}{name}",))
+        keep, drop = "INSERT OR REPLACE INTO meta VALUES (?, '')", "DELETE FROM meta WHERE name = ?"
+        self.rows(keep if there else drop, (f"{_MARK}{name}",))
 
     def marks(self, begin: str = "") -> frozenset[str]:
         """Returns what follows ``begin`` in the names of all marks that begin so."""

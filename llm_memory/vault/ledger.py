@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import StateUnavailable
 from ..log import logger
-from ..storage.sqlite_file import SqliteFile, set_aside
+from ..storage.sqlite_file import SqliteFile, discard
 from .ledger_rows import LEDGER, PUT_ENTRY, entry_of, file_of, row_of
 from .models import BUFFER_SECONDS, FileKey, KnownEntry, KnownFile, RemovedEntry
 
@@ -58,7 +58,7 @@ class SqliteLedger(SqliteFile):
         return connection
 
     def _discard(self) -> None:
-        set_aside(self._path)  # it has the words of entries that are held
+        discard(self._path, kept=True)  # it has the words of entries that are held
 
     def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
         return tuple(values)  # a path that cannot be stored must not become another one

@@ -1,13 +1,15 @@
-"""Long work lets others have the interpreter, or the event loop."""
+"""Long work lets others have the interpreter, or the event loop, and so does the collector."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.runtime import cooperative as courtesy
 from astrbot_plugin_scoped_memory.llm_memory.runtime.cooperative import cooperative, unhurried
+from astrbot_plugin_scoped_memory.llm_memory.runtime.lifecycle import long_lived
 
 pytestmark = pytest.mark.unit
 
@@ -68,3 +70,15 @@ async def test_long_work_on_the_loop_holds_it_no_longer_than_a_millisecond_or_on
         day.now += seconds
     assert came == list(range(100))
     assert loop.given == given
+
+
+def test_what_is_made_to_stay_is_set_apart_before_the_collector_looks_at_it() -> None:
+    try:
+        with pytest.raises(LookupError), long_lived():
+            assert not gc.isenabled()
+            made = [[number] for number in range(1000)]
+            raise LookupError
+        assert gc.isenabled()
+        assert gc.get_freeze_count() >= len(made)
+    finally:
+        gc.unfreeze()
