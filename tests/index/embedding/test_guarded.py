@@ -30,8 +30,7 @@ GOOD = [3.0, 4.0, 0.0]
 
 class Scripted:
     """Of each text what ``answers`` has for it, raised where it is an error; else a good vector.
-
-    ``fault`` is done instead: raised, or awaited."""
+    ``fault`` is raised, or done, instead."""
 
     label = "provider:scripted"
     model = "m"
@@ -138,8 +137,7 @@ async def test_it_embeds_nothing_before_it_is_prepared_or_after_it_is_closed() -
         await embedder.prepare()
     raw.fault = None
     await embedder.prepare()
-    over = asyncio.Event()
-    raw.fault = lambda _: over.wait()
+    raw.fault = lambda _: asyncio.sleep(30.0)
     asked = asyncio.create_task(embedder.embed_query("x"))
     await asyncio.sleep(0)
     await embedder.close()
@@ -169,10 +167,6 @@ async def test_no_vector_of_another_model_comes_through_a_change() -> None:
 HOUR = 3600.0
 
 
-async def hang(_: object) -> None:
-    await asyncio.Event().wait()
-
-
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -180,7 +174,7 @@ async def hang(_: object) -> None:
         (RuntimeError("Error code: 429 - too many requests"), "busy: HTTP 429"),
         (RuntimeError("Error code: 401 - invalid key sk-123"), "denied: HTTP 401"),
         (RuntimeError("everything is broken"), "error: RuntimeError"),
-        (lambda texts: hang(texts), "timeout: "),
+        (lambda _: asyncio.sleep(HOUR), "timeout: "),
     ],
     ids=["quota", "busy", "key", "broken", "hangs"],
 )
@@ -194,22 +188,20 @@ def test_an_outage_is_asked_a_few_times_an_hour_by_questions_and_by_writes_and_e
         embedder = provider_embedder(raw, EngineSettings(pace=Pace()))
         await embedder.prepare()
         raw.fault = fault
-        reasons, waited = set(), 0.0
+        waited = 0.0
         raw.calls.clear()
         for at in range(120):  # a question and a write each half a minute
             for call in (embedder.embed_query("x"), embedder.embed_documents(["x"])):
                 began = loop.time()
-                with pytest.raises(EmbeddingFailed) as caught:
+                with pytest.raises(EmbeddingFailed, match=f"^{reason}"):
                     await call
                 waited += loop.time() - began
-                reasons.add(str(caught.value))
             await asyncio.sleep(HOUR / 120)
             if at == 9:
                 early = len(raw.calls)
         assert early <= 5
         assert len(raw.calls) - early <= 5
         assert waited < 200.0
-        assert all(one.startswith(reason) for one in reasons)
         raw.fault = None
         await asyncio.sleep(HOUR / 4)
         assert (await embedder.embed_query("x")).shape == (DIM,)
