@@ -26,6 +26,8 @@ from ..runtime.cooperative import cooperative, unhurried
 from ..runtime.notice_board import NoticeBoard
 from .calls import SLOW, Calls, within
 from .passages import Passages
+from .ports import IndexRecord
+from .records import WordRecord
 
 CALL_SECONDS: Final = 60.0
 """Of one call to a disk, a server or a program: then the owner is told that it hangs."""
@@ -39,7 +41,7 @@ FOLLOWING, ASKING, EMBEDDING = "following", "asking", "embedding"
 type Fault = IndexUnavailable | EmbeddingFailed
 
 
-class Follower[D](ABC):
+class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
     """``follow`` is the one task of an index; it ends by cancellation. ``D`` is what a passage
     becomes there. Touched from the event loop only, but for what says that it blocks."""
 
@@ -69,6 +71,8 @@ class Follower[D](ABC):
         self._waiting: dict[Key, Passage] = {}
         self._leaving: dict[Key, Passage | None] = {}
         self._parked: dict[Key, Passage] = {}
+        self._held: dict[Key, str] = {}
+        """What the index holds, by ``_hash``."""
         self._living = 0
         self._faults: Counter[tuple[str, str]] = Counter()
         self._fault: Fault | None = None
@@ -87,10 +91,6 @@ class Follower[D](ABC):
     async def _open(self, fault: Fault | None) -> None:
         """Make ready, with what was kept, after a fault that only this mends. Raises
         IndexUnavailable, EmbeddingFailed."""
-
-    @abstractmethod
-    def _hashes(self) -> dict[Key, str]:
-        """What the index holds; a copy. Blocks."""
 
     @abstractmethod
     def _hash(self, passage: Passage) -> str:
@@ -207,7 +207,7 @@ class Follower[D](ABC):
         """Put on the list whatever differs between what lives and the index."""
         doubt = self._doubt
         self._parked.clear()
-        held = await self._do(self._hashes)
+        held = self._held.copy()
         living = list(self._passages.all())  # a copy: others write while we pause
         self._living = len(living)
         stale, new = await self._do(self._differences, living, held)
@@ -237,6 +237,8 @@ class Follower[D](ABC):
             # What lives and does not wait is in the index as it is now.
             gone = [key for key in leaving if self.lacks(key) or self._passages.get(key) is None]
             await self._drop(gone)
+            for key in gone:
+                self._held.pop(key, None)
         await self._erase([passage for passage in leaving.values() if passage])
         for key, former in leaving.items():
             if self._leaving[key] is former:
@@ -249,15 +251,16 @@ class Follower[D](ABC):
             if rows := [row for row in current.values() if row is not None]:
                 await self._put(rows)
             for key, row in current.items():
-                self._written(key, entries[key], parked=row is None)
+                self._written(key, entries[key], row)
 
-    def _written(self, key: Key, passage: Passage, *, parked: bool = False) -> None:
-        """Off the list, unless it changed again meanwhile. What is parked stays out of the index
+    def _written(self, key: Key, passage: Passage, row: D | None) -> None:
+        """Off the list, unless it changed again meanwhile. What has no row stays out of the index
         until it changes, or all is compared again."""
+        if row is not None:
+            self._held[key] = row[0].content_hash
         if self._waiting.get(key) is passage:
             del self._waiting[key]
-            if parked:
-                logger.info("not_embedded")
+            if row is None:
                 self._parked[key] = passage
 
     async def _do[**P, T](self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -25,7 +25,7 @@ from ..text.normalising import content_hash
 from .arrays import np
 from .calls import BUSY
 from .embedding.failures import OF_THE_TEXT
-from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
+from .embedding.ports import Embedder, Fingerprint, Vector
 from .follower import EMBEDDING, Fault, Follower
 from .passages import Passages
 from .ports import BROKEN, PAGE, IndexRecord, Neighbours, VectorStore
@@ -71,7 +71,6 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         super().__init__(passages, notices, pace, batch=pace.batch, close=store.close)
         self._store = store
         self._arrays = VectorArrays()
-        self._held: dict[Key, str] = {}
         self._asks_store = False
         """What is held is too much for arrays."""
         self._embedder: Embedder | None = None
@@ -156,12 +155,9 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         while page := await self._do(lambda: next(pages, None)):
             records, rows = page
             self._asks_store = rows is None
-            await self._hold(records, rows)
-
-    async def _hold(self, records: Sequence[IndexRecord], rows: Vectors | None) -> None:
-        if rows is not None and not self._asks_store:
-            await self._do(self._arrays.put, records, rows)
-        self._held.update((record.key, record.content_hash) for record in records)
+            if rows is not None:
+                await self._do(self._arrays.put, records, rows)
+            self._held.update((record.key, record.content_hash) for record in records)
 
     async def _keep(self, call: Callable[[], Awaitable[None]]) -> None:
         """What the store is told: one that is broken is begun anew, with all that is held."""
@@ -182,7 +178,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._notices.post(Notice("index_rebuilt"))
         if self._asks_store:
             self._forget()
-            self.recheck()
+            self._unwritten = True
+            raise broken
         try:
             await self._write_anew()
         except IndexUnavailable as error:  # what is in memory answers meanwhile
@@ -198,9 +195,6 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         while page := await self._do(lambda: next(pages, None)):
             await self._do(self._store.write, *page)
         self._unwritten = False
-
-    def _hashes(self) -> dict[Key, str]:
-        return self._held.copy()
 
     def _hash(self, passage: Passage) -> str:
         return content_hash(f"{embedded_passage(passage)}\n{asks_text(passage)}")
@@ -240,7 +234,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
 
     async def _put(self, rows: Sequence[tuple[IndexRecord, Vector]]) -> None:
         records, vectors = [record for record, _ in rows], np.stack([row for _, row in rows])
-        await self._hold(records, vectors)
+        if not self._asks_store:
+            await self._do(self._arrays.put, records, vectors)
         await self._keep(partial(self._do, self._store.write, records, vectors))
         if self._arrays.nbytes > self.most_bytes:
             raise IndexUnavailable("too many vectors for memory", code=_TOO_MANY)
@@ -248,8 +243,6 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
     async def _drop(self, keys: Sequence[Key]) -> None:
         await self._do(self._arrays.drop, keys)
         await self._keep(partial(self._do, self._store.drop, keys))
-        for key in keys:
-            self._held.pop(key, None)
 
     def _ready(self) -> Embedder:
         if self.state != "ready" or self._embedder is None:

@@ -15,7 +15,7 @@ from ..models.settings import EngineSettings
 from ..runtime.cooperative import cooperative
 from ..runtime.notice_board import NoticeBoard
 from ..text.tokenizer import Tokenizer
-from .calls import BUSY, Calls
+from .calls import BUSY, Calls, within
 from .cut_texts import CutTexts, Tokens, cut, text_key
 from .follower import CALL_SECONDS, Fault, Follower
 from .passages import Passages
@@ -56,20 +56,20 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         long the rest takes. Raises IndexUnavailable."""
         if not self.is_open or self._doubt:  # it may lack what was read a moment ago
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
-        async with self._asking():
-            if self._waiting:
+        if self._waiting:
+            async with within(self._pace.query_seconds):
                 await asyncio.shield(asyncio.ensure_future(self._take_newest()))
+        async with self._asking():
             return await self._ask(partial(self._words.search, query, scope_filter, k))
 
     async def _take_newest(self) -> None:
         """Waits for no disk. They are cut anew at the next start."""
         async with self._writing:
             newest = dict(islice(reversed(self._waiting.items()), _TAKEN_IN))
-            rows = partial(cut, [*newest.values()], self._tokenizer, None)
-            put = self._words.put
-            await self._ask(lambda: put(rows()))
-            for key, passage in newest.items():
-                self._written(key, passage)
+            rows = await self._ask(partial(cut, [*newest.values()], self._tokenizer, None))
+            await self._ask(partial(self._words.put, rows))
+            for (key, passage), row in zip(newest.items(), rows, strict=True):
+                self._written(key, passage, row)
 
     async def _open(self, fault: Fault | None) -> None:
         await self._do(self._cut_texts.open)
@@ -82,11 +82,8 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         await super()._rest()
 
     def _forget_others(self) -> None:
-        held = cooperative(self._words.hashes().items())
+        held = cooperative(self._held.copy().items())
         self._cut_texts.keep_only({(key.scope, content_hash) for key, content_hash in held})
-
-    def _hashes(self) -> dict[Key, str]:
-        return self._words.hashes()
 
     def _hash(self, passage: Passage) -> str:
         return word_record(passage).content_hash

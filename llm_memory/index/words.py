@@ -98,7 +98,6 @@ class _Place:
         self.terms: dict[str, int] = {}
         self.part = _Part(self, (), np.zeros((4, 0)))
         self._ids: list[str] = []
-        self.hashes: dict[str, str] = {}
         self._free: list[int] = []
         self._sessions: dict[str, int] = {}
         self._follows = 0.0
@@ -111,7 +110,6 @@ class _Place:
         numbers = [self._number_of(one) for one in ids]
         values = []
         for record, tokens in rows:
-            self.hashes[record.key.memory_id] = record.content_hash
             session = self._sessions.setdefault(record.session, len(self._sessions))
             values.append((*(sum(one.values()) for one in tokens), session, record.at))
         room = len(self._ids) - len(self.part.ids)
@@ -146,7 +144,7 @@ class _Place:
 
     def drop(self, ids: Collection[str]) -> None:
         """Unknown ones are ignored."""
-        gone = [self.numbers.pop(one) for one in ids if self.hashes.pop(one, "")]
+        gone = [self.numbers.pop(one) for one in ids if one in self.numbers]
         for number in gone:
             self._ids[number] = ""
         columns = self.part.columns.copy()
@@ -194,13 +192,6 @@ class Words:
         self._tokenizer = tokenizer
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
-
-    def hashes(self) -> dict[Key, str]:
-        """Content hashes of all records."""
-        with self._lock:
-            known = [(name, place.hashes.copy()) for name, place in self._places.items()]
-        rows = ((name, *row) for name, some in known for row in some.items())
-        return {Key(name, one): content_hash for name, one, content_hash in cooperative(rows)}
 
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
         """Add or replace; of equal keys the last wins."""

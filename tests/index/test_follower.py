@@ -493,8 +493,7 @@ async def test_no_comparison_holds_the_loop_and_no_deed_costs_more_than_its_own(
     """Everything lives elsewhere than what was kept says."""
     async with house.following():
         await house.settled()
-        held = {Key("家人", f"m-{number:010d}"): "" for number in range(50_000)}
-        house.words._words.hashes = lambda: held.copy()  # type: ignore[method-assign]
+        house.words._held = {Key("家人", f"m-{number:010d}"): "" for number in range(50_000)}
         with LoopSteps() as steps:
             house.words.recheck()
             await house.settled()

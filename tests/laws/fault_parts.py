@@ -24,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neigh
 from astrbot_plugin_scoped_memory.llm_memory.index.records import WordMatch, WordMatches
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
+from astrbot_plugin_scoped_memory.tests.fakes.words import keys_in
 from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop, no_thread_starts
 
 RAISES, HANGS, STUBBORN = "raises", "hangs", "hangs whatever is cancelled"
@@ -222,7 +223,7 @@ def _everything(index: Any) -> list[Key]:
     """All that it holds, of whatever scope, and what it never held."""
     if isinstance(index, MemoryStore):
         return [*(key for rows in index.disk.collections.values() for key in rows), _INVENTED]
-    return [*index.hashes(), _INVENTED]
+    return [*keys_in(index), _INVENTED]
 
 
 _SPOILT: Final[dict[tuple[str, str, str], Callable[[Any, Any], Any]]] = {

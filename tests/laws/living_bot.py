@@ -51,6 +51,7 @@ from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import with_
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.memory_store import Disk, MemoryStore
+from astrbot_plugin_scoped_memory.tests.fakes.words import keys_in
 from astrbot_plugin_scoped_memory.tests.laws.cast import LINKS, Person, Place, words_in
 from astrbot_plugin_scoped_memory.tests.laws.moments import watched
 from astrbot_plugin_scoped_memory.tests.support.deciding import Accept
@@ -427,7 +428,7 @@ class LivingBot:
     def indexed(self) -> tuple[set[str], set[str]]:
         """The ids of memories that the index of words holds, and that of vectors."""
         rows = {key for some in self._disk.collections.values() for key in some}
-        words = {key.memory_id for key in self.rig.engine.parts.words.hashes()}
+        words = {key.memory_id for key in keys_in(self.rig.engine.parts.words)}
         vectors = {key.memory_id for key in rows}
         return (
             {one for one in words if one.startswith("m-")},
@@ -436,7 +437,8 @@ class LivingBot:
 
     def records(self) -> tuple[dict[Key, str], dict[Key, str]]:
         """Both indexes: of which words each record is, by its hash."""
-        words = self.rig.engine.parts.words.hashes()
+        parts = self.rig.engine.parts
+        words = {key: parts.lexical._held[key] for key in keys_in(parts.words)}
         rows = [row for some in self._disk.collections.values() for row in some.items()]
         return words, {key: record.content_hash for key, (record, _) in rows}
 

@@ -23,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import role_folder
 from astrbot_plugin_scoped_memory.tests.fakes.memory_store import Disk, MemoryStore
+from astrbot_plugin_scoped_memory.tests.fakes.words import keys_in
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.property]
@@ -137,7 +138,7 @@ async def indexed(rig: Rig, disk: Disk) -> tuple[dict[Key, object], ...]:
     await rig.until_words()
     rows = [row for some in disk.collections.values() for row in some.items()]
     vectors = {key: record.content_hash for key, (record, _) in rows}
-    words = rig.engine.parts.words.hashes()
+    words = {key: rig.engine.parts.lexical._held[key] for key in keys_in(rig.engine.parts.words)}
     living = {Key(c.place.name, c.note_id) for c in rig.engine.parts.note_book.all()}
     assert words.keys() == vectors.keys() == living
     return words, vectors
