@@ -13,7 +13,7 @@ from ..log import logger
 from ..models.settings import Pace
 from ..runtime.lifecycle import shielded
 from .reconciler import Reconciler
-from .watcher import Watcher
+from .watcher import FolderWatcher
 
 _LONGEST_BURST = 8
 """In debounce times: after so long a round runs although files keep changing."""
@@ -24,7 +24,7 @@ class VaultFollower:
     """``run`` is its one task."""
 
     _reconciler: Reconciler
-    _watcher: Watcher
+    _watcher: FolderWatcher
     _pace: Pace
     _also: Callable[[], Awaitable[None]]
     """Runs after each round, for other followers of the files."""

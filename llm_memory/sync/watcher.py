@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
 
 _STEP_MS = 300
 """The thread checks at this interval whether to stop."""
@@ -20,22 +19,15 @@ type Changed = Callable[[Collection[str]], object]
 without a path once the watch has begun."""
 
 
-class Watcher(Protocol):
-    """Watches one folder and all below it."""
-
-    async def watch(self, changed: Changed) -> None:
-        """Runs until cancelled, and then ends within a second. Raises what keeps changes from being
-        watched; returns where another folder has taken this one's place."""
-        ...
-
-
 class FolderWatcher:
-    """Implements ``Watcher``. ``watchfiles`` is imported when it is needed."""
+    """Watches one folder and all below it. ``watchfiles`` is imported when it is needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def watch(self, changed: Changed) -> None:
+        """Runs until cancelled, and then ends within a second. Raises what keeps changes from being
+        watched; returns where another folder has taken this one's place."""
         stop = threading.Event()
         # A pool of its own: the default one has few threads, and this one stays occupied.
         pool = ThreadPoolExecutor(1, "scoped-memory-watch")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Changed
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Changed, FolderWatcher
 
 
-class FakeWatcher:
-    """The port Watcher. ``missing`` makes it unavailable; ``change`` tells of a change."""
+class FakeWatcher(FolderWatcher):
+    """``missing`` makes it unavailable; ``change`` tells of a change."""
 
     def __init__(self, *, missing: str = "") -> None:
+        super().__init__(Path())
         self.missing = missing
         self.started = asyncio.Event()
         self._listener: Changed | None = None

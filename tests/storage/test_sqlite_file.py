@@ -46,8 +46,6 @@ class Kind:
     count: Callable[[Any], int]
     without_words: frozenset[str] = frozenset()
     """Its tables of nothing but ids, names of ours and numbers."""
-    waits: bool = True
-    """What cannot be opened now is not kept in memory instead."""
 
 
 def turn(number: int) -> QueuedTurn:
@@ -72,7 +70,6 @@ LEDGER = Kind(
     lambda file, number: file.record(files=[KnownFile("家人", f"{number:01500}", "x", "y")]),
     lambda file: len(file.files()),
     frozenset({"meta"}),
-    waits=False,
 )
 MIGRATION = Kind(
     SqliteMigrationStore,

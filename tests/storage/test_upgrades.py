@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import FormatNewer
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats import store_formats
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (
     MIGRATION,
     STAMP,
@@ -154,17 +154,14 @@ async def test_a_stamp_that_cannot_be_read_now_is_not_written_over(
 ) -> None:
     """It may be a later version's."""
     newer_vault(data)
-    before, real = (data / "memory" / STAMP).read_bytes(), Path.open
+    before = (data / "memory" / STAMP).read_bytes()
 
-    def unread(path: Path, *args: Any, **kwargs: Any) -> Any:
-        if path.name == STAMP:
-            raise OSError(5, "Input/output error")
-        return real(path, *args, **kwargs)
+    def unread(_: Path) -> None:
+        raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", unread)
-        async with running(data, sample.MAP, follow=False):
-            pass
+        patch.setattr(store_formats, "read_stamp", unread)
+        StoreFormats(data / "memory", data).open()
     assert (data / "memory" / STAMP).read_bytes() == before
 
 

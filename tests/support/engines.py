@@ -42,7 +42,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import Rerank
 from astrbot_plugin_scoped_memory.llm_memory.reflection.model import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.service.parts import no_prompt
 from astrbot_plugin_scoped_memory.llm_memory.service.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Watcher
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.memory_store import MemoryStore
@@ -227,7 +227,7 @@ async def running(
     settings: EngineSettings | None = None,
     follow: bool = True,
     clock: Callable[[], datetime] | None = None,
-    watcher: Watcher | None = None,
+    watcher: FolderWatcher | None = None,
     words: Words | None = None,
     vector_bytes: int | None = None,
     trust: EmbedderTrust | None = None,

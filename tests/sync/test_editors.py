@@ -75,15 +75,6 @@ async def told(bot: Bot, *texts: str) -> list[str]:
     return ids
 
 
-async def moved(bot: Bot, memory_id: str) -> None:
-    """To the company, by command."""
-    stored = bot.catalogue.get(Key(FAMILY.name, memory_id))
-    assert stored is not None
-    there = bot.vault.move(stored, WORK)
-    bot.living.drop(stored)
-    bot.living.take(there)
-
-
 def in_place(path: Path, text: str) -> None:
     path.write_text(text, "utf-8")
 
@@ -126,7 +117,11 @@ class Desk:
             await self.bot.forgets(self.ids[word])
 
     async def move(self, word: str) -> None:
-        await moved(self.bot, self.ids[word])
+        stored = self.bot.catalogue.get(Key(FAMILY.name, self.ids[word]))
+        assert stored is not None
+        there = self.bot.vault.move(stored, WORK)
+        self.bot.living.drop(stored)
+        self.bot.living.take(there)
 
     async def restore(self, word: str) -> None:
         assert await self.bot.restores(self.ids[word]) is not None

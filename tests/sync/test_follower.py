@@ -17,11 +17,11 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import Pace
 from astrbot_plugin_scoped_memory.llm_memory.sync import watcher as watcher_module
 from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
-from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Changed, FolderWatcher, Watcher
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import Changed, FolderWatcher
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 from astrbot_plugin_scoped_memory.tests.sync.test_editors import PEANUTS, TEA, added, block, edited
 
 pytestmark = pytest.mark.engine
@@ -50,7 +50,7 @@ async def until(so: Callable[[], bool]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def following(bot: Bot, watcher: Watcher, pace: Pace) -> AsyncIterator[Rounds]:
+async def following(bot: Bot, watcher: FolderWatcher, pace: Pace) -> AsyncIterator[Rounds]:
     """A follower that runs inside, after its first round."""
     rounds = Rounds()
     task = asyncio.create_task(VaultFollower(bot.reconciler, watcher, pace, rounds).run())
@@ -197,42 +197,6 @@ async def test_where_changes_cannot_be_watched_it_raises(tmp_path: Path) -> None
 
 
 # The engine
-
-
-@contextlib.asynccontextmanager
-async def engine_following(rig: Rig) -> AsyncIterator[None]:
-    """The engine keeps up with the files inside."""
-    task = asyncio.create_task(rig.engine.follow())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def test_entries_and_notes_are_followed_until_the_engine_is_closed(tmp_path: Path) -> None:
-    watcher, folder = FakeWatcher(), tmp_path / "memory/scopes/家人"
-
-    def known() -> bool:
-        words = [stored.memory.judgment for stored in rig.living()]
-        return words == ["奶奶对核桃过敏"] and bool(len(rig.engine.parts.note_book))
-
-    def contents() -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-    async with running(tmp_path, watcher=watcher) as rig, engine_following(rig):
-        await rig.remember(PEANUTS, HERE)
-        await watcher.started.wait()
-        edited(folder / "preferences.md", ("花生", "核桃"))
-        added(folder / "旅行.md", "# 京都\n\n住在四条的旅馆\n")
-        watcher.change()
-        await until(known)
-        await rig.engine.close()
-        added(folder / "preferences.md", "\n## 没有编号\n")
-        before = contents()
-        watcher.change()
-        await asyncio.sleep(0.1)
-        assert contents() == before
 
 
 CONTROLS = "\x00\x01\x08\x0b\x1b\x7f\x85"

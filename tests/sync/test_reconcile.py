@@ -63,6 +63,12 @@ def link_out(bot: Bot) -> None:
     bot.file("archive").symlink_to(bot.root)
 
 
+def put_in_its_place(bot: Bot, put: Callable[[Path], object]) -> None:
+    added(bot.file("新.md"), f"## {DOG} ^m-0001\n")
+    bot.file().unlink()
+    put(bot.file())
+
+
 def keeps_bytes_and_reason(bot: Bot) -> bool:
     lines = bot.file().read_text("utf-8").split("\n")
     reasons = {s.memory.judgment: s.memory.reasoning for s in bot.catalogue.all()}
@@ -89,6 +95,16 @@ DEEDS: dict[str, tuple[Callable[[Bot], object], list[str], Callable[[Bot], bool]
     "name folders as files": (
         name_folders_as_files, [*HERE, "门牌是蓝色的"], lambda bot: bot.notices.standing() == ()
     ),
+    "put a folder in a file's place": (
+        lambda bot: put_in_its_place(bot, Path.mkdir),
+        [DOG],
+        lambda bot: bot.reconciler.next_due is None,
+    ),
+    "put a link in a file's place": (
+        lambda bot: put_in_its_place(bot, lambda path: path.symlink_to(bot.file("新.md"))),
+        [DOG],
+        lambda bot: bot.reconciler.next_due is None,
+    ),
     "link out of the tree": (
         link_out,
         HERE,
@@ -113,7 +129,7 @@ async def test_what_a_person_does_is_followed(tmp_path: Path, name: str, restart
         bot.check()
         assert bot.texts() == sorted(lives)
         assert more(bot)
-        assert not bot.file("archive/preferences.md").exists()
+        assert bot.file("archive/preferences.md").exists() is (lives == [DOG])
 
 
 async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -> None:
@@ -133,25 +149,6 @@ async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -
             tea: "preferences.md",
         }
         assert not bot.file("archive").exists()
-        bot.check()
-
-
-@pytest.mark.parametrize(
-    "put",
-    [Path.mkdir, lambda path: path.symlink_to(path.with_name("新.md"))],
-    ids=["folder", "link"],
-)
-async def test_what_is_in_the_place_of_a_file_ends_its_entries(
-    tmp_path: Path, put: Callable[[Path], None]
-) -> None:
-    async with living(tmp_path) as bot:
-        await told(bot, PEANUTS)
-        added(bot.file("新.md"), f"## {TEA} ^m-0001\n")
-        bot.file().unlink()
-        put(bot.file())
-        await bot.look()
-        assert bot.reconciler.next_due is None
-        assert bot.texts() == [TEA]
         bot.check()
 
 
