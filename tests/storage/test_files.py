@@ -89,18 +89,6 @@ def test_a_drive_that_is_gone_is_an_error_and_not_an_endless_search(
         files.make_folder(tmp_path / "memory" / "scopes")
 
 
-@pytest.mark.parametrize("why", [errno.EACCES, errno.ENAMETOOLONG])
-def test_a_place_that_cannot_be_looked_at_is_told_as_one_that_cannot_be_written(
-    tmp_path: Path, why: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unseen(*_: object, **__: object) -> None:
-        raise OSError(why, "no look")
-
-    monkeypatch.setattr(Path, "exists", unseen)
-    with pytest.raises(VaultWriteFailed, match=r"a\.md: no look"):
-        files.append_durably(tmp_path / "a.md", b"new")
-
-
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX's")
 def test_a_rewrite_keeps_the_mode_of_the_file(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)

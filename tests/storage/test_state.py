@@ -151,8 +151,12 @@ UNKNOWN = ["map_withheld"] * 3
 BY_POLICY = ["group_policy", "group_policy", "dm_policy"]
 
 
+def state_is_broken(state: Path, _: pytest.MonkeyPatch) -> None:
+    (state / "state.sqlite").write_bytes(b"broken")
+
+
 @pytest.mark.parametrize("lost", [{}, {"aiocqhttp:GroupMessage:9": "public"}])
-@pytest.mark.parametrize("break_it", [state_is_a_file, both_are_folders])
+@pytest.mark.parametrize("break_it", [state_is_a_file, both_are_folders, state_is_broken])
 async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_until_confirmed(
     tmp_path: Path,
     break_it: Callable[[Path, pytest.MonkeyPatch], None],
@@ -163,8 +167,11 @@ async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_unt
         await rig.remember(PEANUTS, group(777))
         await rig.remember("图书馆周一闭馆", group(999))
     break_it(tmp_path / "state", monkeypatch)
+    for reset in (break_it is state_is_broken, False):
+        async with running(tmp_path, lost) as rig:
+            assert ("state_reset" in {notice.code for notice in rig.notices}) is reset
+            assert await whys(rig) == UNKNOWN
     async with running(tmp_path, lost) as rig:
-        assert await whys(rig) == UNKNOWN
         assert await rig.texts("图书馆哪天闭馆", group(777)) == ["图书馆周一闭馆"]
         service = rig.engine.service
         refused = await service.remember(MemoryDraft("爷爷住院了"), conversation_id=group(777))
@@ -175,22 +182,5 @@ async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_unt
         assert await whys(rig) == BY_POLICY
     async with running(tmp_path) as rig:  # the map is back
         assert "map_damaged" not in {notice.code for notice in rig.notices}
-        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-
-
-@pytest.mark.parametrize("found", [{}, {"aiocqhttp:GroupMessage:777": "家人"}], ids=["", "found"])
-async def test_after_a_broken_state_a_lost_map_stays_on_hold_until_it_is_found_or_confirmed(
-    tmp_path: Path, found: dict[str, object]
-) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-    (tmp_path / "state" / "state.sqlite").write_bytes(b"broken")
-    for start in range(2):
-        async with running(tmp_path, {}) as rig:
-            assert ("state_reset" in {n.code for n in rig.notices}) is (start == 0)
-            assert await whys(rig) == UNKNOWN
-            if start and not found:
-                await rig.engine.service.confirm_map(actor=ADMIN)
-    async with running(tmp_path, found) as rig:
         assert (await whys(rig))[1:] == BY_POLICY[1:]
-        assert await rig.texts(QUESTION, group(777)) == ([PEANUTS] if found else [])
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
