@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,13 +28,11 @@ class ChildEnd:
     @property
     def death(self) -> str:
         """The signal that ended it, or what Windows calls one; empty if it ended by itself."""
-        if self.status is None:
-            return ""
-        if self.status < 0:
-            with suppress(ValueError):
-                return signal.Signals(-self.status).name
-            return f"signal {-self.status}"
-        return f"{self.status:#x}" if self.status >= _WINDOWS_FAULT else ""
+        status = self.status or 0
+        if status >= _WINDOWS_FAULT:
+            return f"{status:#x}"
+        names = {one.value: one.name for one in signal.Signals}
+        return names.get(-status, f"signal {-status}") if status < 0 else ""
 
 
 type RunChild = Callable[[Sequence[str], float], ChildEnd]

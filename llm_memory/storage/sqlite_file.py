@@ -60,24 +60,16 @@ class SqliteFile:
     def open(self) -> bool:
         """Look through the file and add the tables and columns that are missing. Returns False
         where it was broken and a new one was begun. Raises StateUnavailable: it is as it was."""
-        with self._lock:
+        with self._lock, self._translated():
+            make_folder(self._path.parent)
             try:
-                with self._translated():
-                    return self._open()
-            except StateUnavailable as error:
-                self._absent = error
-                raise
-
-    def _open(self) -> bool:
-        make_folder(self._path.parent)
-        try:
-            self._connection = self.connect()
-        except sqlite3.DatabaseError as error:
-            if not is_broken(error):
-                raise
-            self._discard()
-            self._connection = self.connect()
-            return False
+                self._connection = self.connect()
+            except sqlite3.DatabaseError as error:
+                if not is_broken(error):
+                    raise
+                self._discard()
+                self._connection = self.connect()
+                return False
         return True
 
     def _discard(self) -> None:
@@ -190,7 +182,10 @@ class SqliteFile:
             yield
         except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
             cause = (isinstance(error, OSError) and error.strerror) or str(error)
-            raise StateUnavailable(cause, str(self._path)) from error
+            unavailable = StateUnavailable(cause, str(self._path))
+            if self._connection is None:
+                self._absent = unavailable
+            raise unavailable from error
 
     def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
         return tuple(map(sound, values))

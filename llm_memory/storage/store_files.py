@@ -92,25 +92,22 @@ class StoreFiles:
     def _pieces(self, path: Path) -> Iterator[bytes]:
         """Closing any handle of a file gives up the locks that this process has on it, those of an
         open database, too. So one handle of each database is kept until ``close``."""
-        if os.name == "nt" or not path.name.endswith(_DATABASES):
-            with path.open("rb") as file:
-                yield from _pieces(file)
-            return
-        status = path.stat()
-        number = status.st_dev, status.st_ino
-        if number not in self._held:
-            self._held[number] = path.open("rb")
-        self._held[number].seek(0)
-        yield from _pieces(self._held[number])
+        with contextlib.ExitStack() as stack:
+            if os.name == "nt" or not path.name.endswith(_DATABASES):
+                file: BinaryIO = stack.enter_context(path.open("rb"))
+            else:
+                status = path.stat()
+                number = status.st_dev, status.st_ino
+                if number not in self._held:
+                    self._held[number] = path.open("rb")
+                file = self._held[number]
+                file.seek(0)
+            before = b""
+            while piece := file.read(_PIECE):
+                yield before + piece
+                before = piece[-_OVERLAP:]
 
     def close(self) -> None:
         """Close what was kept open, after the databases were closed. Idempotent."""
         while self._held:
             self._held.popitem()[1].close()
-
-
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    before = b""
-    while piece := file.read(_PIECE):
-        yield before + piece
-        before = piece[-_OVERLAP:]
