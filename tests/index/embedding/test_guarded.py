@@ -65,8 +65,8 @@ async def test_no_text_that_is_sent_is_blank_or_cannot_be_sent() -> None:
     embedder = await guarded(raw := Scripted())
     assert await embedder.prepare() == Fingerprint("provider:scripted/m", DIM)
     raw.calls.clear()
-    await embedder.embed_documents(["", " \n", " " * 10_000 + "花生", "half \ud83d", "a\0b"])
-    assert raw.calls == [[".", ".", "花生", "half ?", "a b"]]
+    await embedder.embed_documents(["", " \n", " " * 10_000 + "花" * 10_000, "half \ud83d", "a\0b"])
+    assert raw.calls == [[".", ".", "花" * 6_000, "half ?", "a b"]]
 
 
 class Filtered(Exception):
@@ -107,7 +107,6 @@ async def test_what_is_wrong_with_one_text_costs_that_text_its_vector_and_nothin
         (ConnectionError("read timed out"), "timeout: ConnectionError"),
         (lambda texts: [[math.nan] * DIM for _ in texts], "not_finite"),
         (lambda _: [], "wrong_dimension: 0 instead of any"),
-        (lambda _: None, "error: TypeError"),
         (lambda texts: [["a"] * DIM for _ in texts], "not_finite: no numbers"),
         (lambda texts: [[1.0] * 5 for _ in texts], "model_changed: 5 numbers instead of 3"),
         (Filtered("all"), "rejected: HTTP 400 (Filtered)"),
@@ -125,6 +124,17 @@ async def test_an_embedder_that_is_at_fault_fails_as_a_whole_and_no_text_is_blam
             await embedder.embed_documents(texts)
         assert str(caught.value) == reason
         assert len(raw.calls) <= 2
+
+
+async def test_an_embedder_that_takes_fewer_texts_gets_fewer() -> None:
+    embedder = await guarded(raw := Scripted())
+    raw.fault = lambda texts: [GOOD for _ in texts] if len(texts) <= 10 else []
+    for _ in range(2):
+        raw.calls.clear()
+        found = await embedder.embed_documents(["one"] * 70)
+        assert [row is None for row in found] == [False] * 70
+    assert all(len(call) <= 10 for call in raw.calls)
+    assert len(raw.calls) <= 10
 
 
 async def test_it_embeds_nothing_before_it_is_prepared_or_after_it_is_closed() -> None:

