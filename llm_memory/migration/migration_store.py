@@ -40,11 +40,11 @@ class SqliteMigrationStore(SqliteFile):
         super().__init__(path, MIGRATION, version=version)
         self._opened = False
 
-    def _open(self) -> bool:
+    def open(self) -> bool:
         self._opened = True
         if self._connection is not None or not self._path.is_file():
             return True
-        return super()._open()
+        return super().open()
 
     def jobs(self) -> tuple[Job, ...]:
         """Returns all jobs that ever were begun, the oldest first."""
@@ -194,6 +194,5 @@ class SqliteMigrationStore(SqliteFile):
             if self._opened and not kept:
                 return
             if self._opened and self._connection is None:
-                with self._translated():
-                    super()._open()
+                super().open()
             super().write(statement, kept)

@@ -91,8 +91,8 @@ class ChangeApplier:
         await self._known_files.drop(found.left)
         for file in seen:
             if file.key in found.changes.copies:  # it is not written to
-                record = partial(self._vault.ledger.record, files=[KnownFile.of_copy(file)])
-                await asyncio.to_thread(record)
+                copy = KnownFile.of_copy(file)
+                await asyncio.to_thread(self._vault.ledger.record, files=[copy])
                 self._applied(file.key, stamps, waits=False)
             else:
                 await self._take_in(file, found, stamps, written=file.key not in refused)

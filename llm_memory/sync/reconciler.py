@@ -194,13 +194,14 @@ class Reconciler:
         stamps = self._applier.stamps
         for found, answer in answers.items():
             self._broken.pop(found.key, None)
+            known = files.get(found.key)
             match answer:
                 case FileReport():
                     self._broken[found.key] = answer
                     stamps[found.key] = found.stamp
                 case KnownFile():
                     stamps[found.key] = found.stamp
-                case SeenFile() if found.key in stale or not _is_as_known(answer, files):
+                case SeenFile(digest=now) if found.key in stale or not known or known.digest != now:
                     seen[found] = answer
                 case SeenFile(scope, path):  # entries without a time have the file's: it may differ
                     memories = (entry.memory for entry in answer.entries)
@@ -222,11 +223,6 @@ class Reconciler:
         # On a disk that folds names, a renamed file is found under its old name, too.
         there = {None, *(found.stamp for found in look.files)}
         return stale | {key for key in gone if now[key] not in there}
-
-
-def _is_as_known(file: SeenFile, files: _Known) -> bool:
-    known = files.get(file.key)
-    return known is not None and known.digest == file.digest
 
 
 def _gone(known: Collection[FileKey], look: Look) -> list[FileKey]:
