@@ -39,7 +39,6 @@ _MISSES: Final = (StateUnavailable, EngineClosed)
 type TextKey = tuple[str, str]
 """The place of a record, and its content hash."""
 
-
 type Tokens = tuple[Mapping[str, int], Mapping[str, int]]
 """How often each token stands in the text of a record, and in what stands around it."""
 

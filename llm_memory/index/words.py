@@ -28,16 +28,7 @@ from .arrays import Floats, Ints, np
 from .cut_texts import Tokens, tokens_of
 from .question import Question
 from .records import WordMatch, WordMatches, WordQuery, WordRecord
-from .scoring import (
-    BEFORE,
-    Documents,
-    Postings,
-    best_places,
-    follows,
-    joined,
-    preceding,
-    scores,
-)
+from .scoring import BEFORE, Documents, Postings, best_places, follows, joined, preceding, scores
 
 _BLOCK: Final = 8192
 """Neighbouring documents whose postings are written anew together, with each change."""

@@ -58,7 +58,6 @@ class MemoryStore:
         for record in records:
             record_id(record.key)  # raises for a key without a scope
         for record, row in zip(records, rows, strict=True):
-            self.drop([record.key])
             mine[record.key] = record, row
 
     def drop(self, keys: Collection[Key] | None) -> None:

@@ -62,28 +62,22 @@ def stored(number: int, text: str = SAID, scope: Scope = PUBLIC, **more: Any) ->
     return StoredMemory(scope, "entities.md", Memory(f"m-{number:010d}", text, AT, **more))
 
 
+def books(many: int) -> list[StoredMemory]:
+    return [stored(number, f"第{number}本书在架上") for number in range(many)]
+
+
 def note(number: int) -> NoteChunk:
     return NoteChunk(f"n-{number:06x}", SHARED, "a.md", ("备份",), f"第{number}步先停机", 1, 1, AT)
 
 
-class Notes:
+class Notes(dict[Key, NoteChunk]):
     """A note book of which the disk may be absent."""
 
-    def __init__(self) -> None:
-        self.scanned = True
-        self.pieces: dict[Key, NoteChunk] = {}
+    scanned = True
+    all = dict.values
 
     def follow_with(self, follower: object) -> None:
         """Nobody changes them here."""
-
-    def add(self, piece: NoteChunk) -> None:
-        self.pieces[key_of(piece)] = piece
-
-    def get(self, key: Key) -> NoteChunk | None:
-        return self.pieces.get(key)
-
-    def all(self) -> list[NoteChunk]:
-        return list(self.pieces.values())
 
 
 class Store(MemoryStore):
@@ -105,9 +99,7 @@ class Store(MemoryStore):
 
     def write(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
         self._note("write", len(records))
-        noted, self._note = self._note, lambda *_: None  # type: ignore[method-assign]
         super().write(records, vectors)
-        self._note = noted  # type: ignore[method-assign]
 
     def drop(self, keys: Collection[Key] | None) -> None:
         self._note("remove" if keys is None else "drop", len(keys or ()))
@@ -251,8 +243,8 @@ async def test_a_start_compares_with_what_was_kept(house: House) -> None:
     """Nothing is embedded twice, nothing stale or gone stays. Of notes that cannot be read nobody
     knows that they are gone."""
     embedder = FakeEmbedder()
-    house.load(*(stored(number, f"第{number}本书在架上") for number in range(3)))
-    house.notes.add(note(1))
+    house.load(*books(3))
+    house.notes[key_of(note(1))] = note(1)
     async with house.following(embedder):
         await house.settled()
     again = House(house.root, house.disk)
@@ -339,7 +331,7 @@ async def test_a_turn_that_is_hidden_while_all_is_compared_is_found_when_it_show
 async def test_no_vector_of_a_service_that_changed_its_model_is_kept(
     house: House, dim: int
 ) -> None:
-    house.load(*(stored(number, f"第{number}本书在架上") for number in range(3)))
+    house.load(*books(3))
     embedder = Switched()
     async with house.following(embedder):
         await house.settled()
@@ -417,7 +409,7 @@ async def test_what_blames_no_store_is_waited_for(house: House, code: str, notic
 
 @pytest.mark.parametrize("lost", ["disk", "embedder"])
 async def test_what_is_forgotten_meanwhile_clears_no_notice(house: House, lost: str) -> None:
-    memories = [stored(number, f"第{number}本书在架上") for number in range(5)]
+    memories = books(5)
     house.load(*memories)
     embedder = FakeEmbedder()
     async with house.following(embedder):
@@ -471,22 +463,6 @@ async def test_what_a_call_raises_that_was_given_up_is_not_printed() -> None:
     assert printed == []
 
 
-async def test_a_task_that_ends_by_a_bug_is_told_and_begun_again(house: House) -> None:
-    put, bugs = house.words._words.put, [RuntimeError("nobody expected this")]
-
-    def failing(rows: Any) -> None:
-        if bugs:
-            raise bugs.pop()
-        put(rows)
-
-    house.words._words.put = failing  # type: ignore[method-assign]
-    house.load(stored(1))
-    async with house.following():
-        await house.settled()
-        assert house.notices == ["part_failed"]
-        assert await house.by_words(SAID)
-
-
 async def test_no_comparison_holds_the_loop_and_no_deed_costs_more_than_its_own(
     house: House,
 ) -> None:
@@ -522,6 +498,7 @@ async def test_words_alone_leave_of_a_model_what_is_not_forgotten(
     again.unread.put(Unread("t", "", stored(4), SAID))  # waits since before the start
     alone = asyncio.create_task(again.vectors.run(None))
     await until_true(lambda: again.vectors.words_alone)
+    assert (again.vectors.state, again.vectors.label) == ("lexical", "lexical")
     again.living.take(stored(3))
     await asyncio.sleep(0.05)
     assert (len(again.rows()), again.vectors.backlog) == (2, 0)
@@ -529,6 +506,7 @@ async def test_words_alone_leave_of_a_model_what_is_not_forgotten(
     again.unread.drop(["t"])
     await until_true(lambda: not again.vectors.leaving)
     assert [*again.rows()] == [key_of(stored(2))], "the provider may be back at the next start"
+    assert "load" not in dict(again.store.told)
     alone.cancel()
 
 
@@ -556,7 +534,7 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
 
 
 async def test_a_purge_beside_a_changed_model_leaves_the_new_one_nothing_old(house: House) -> None:
-    house.load(*(stored(number, f"第{number}本书在架上") for number in range(1100)))
+    house.load(*books(1100))
     embedder = Switched()
     async with house.following(embedder):
         await house.settled()
@@ -595,7 +573,7 @@ async def test_a_fault_while_the_store_is_written_anew_loses_no_vector(
 ) -> None:
     if "big" in by:
         house.vectors.most_bytes = 0
-    house.load(*(stored(number, f"第{number}本书在架上") for number in range(100)))
+    house.load(*books(100))
     embedder = FakeEmbedder()
     async with house.following(embedder):
         await house.settled()
@@ -615,13 +593,6 @@ async def test_a_fault_while_the_store_is_written_anew_loses_no_vector(
         await until_true(lambda: not left)
         await house.settled()
         assert (len(house.rows()), embedder.calls) == (101, calls + 1)
-
-
-async def test_words_are_ready_when_all_of_them_are_held(house: House) -> None:
-    house.load(*(stored(number, f"第{number}本书在架上") for number in range(1200)))
-    async with house.following():
-        await until_true(lambda: house.words.state == "ready")
-        assert house.words.backlog == 0
 
 
 async def test_words_of_what_went_while_nothing_followed_are_forgotten(house: House) -> None:

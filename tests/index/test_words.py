@@ -1,20 +1,24 @@
-"""The index of words: what it finds in which order, and what a scope has to do with another."""
+"""The index of words: what it finds in which order, what a scope has to do with another, and
+how much of a question a record speaks of."""
 
 from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import tokens_of
+from astrbot_plugin_scoped_memory.llm_memory.index.question import says
 from astrbot_plugin_scoped_memory.llm_memory.index.records import (
     WordMatches,
     WordQuery,
     WordRecord,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.scoring import AROUND, LEAST, LONG, coverage
 from astrbot_plugin_scoped_memory.llm_memory.index.words import Words, coverages
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
@@ -171,3 +175,86 @@ def test_without_numpy_there_is_no_index_and_a_rough_answer(
         put(index, *FAMILY)
     shares = coverages(WordQuery("花生过敏", "花生过敏"), FAMILY)
     assert shares[0] == max(shares) > shares[2] > shares[-1] == 0
+
+
+WEIGHT = st.floats(0.1, 20)
+
+
+def covered(weights: list[float], holds: list[float], length: float = 10.0) -> float:
+    """Of one document; all tokens are asked for."""
+    every, held = np.ones(len(weights), dtype=bool), np.array(holds).reshape(-1, 1)
+    (share,) = coverage(np.array(weights), every, held, np.array([length]))
+    return float(share)
+
+
+@given(st.lists(WEIGHT, min_size=1, max_size=12), st.data())
+def test_who_says_more_of_a_question_covers_more_of_it(
+    weights: list[float], data: st.DataObject
+) -> None:
+    flags = st.lists(st.booleans(), min_size=len(weights), max_size=len(weights))
+    said = [float(flag) for flag in data.draw(flags)]
+    more = [max(a, float(b)) for a, b in zip(said, data.draw(flags), strict=True)]
+    assert 0.0 <= covered(weights, said) <= covered(weights, more) <= 1.0
+
+
+@given(WEIGHT, st.floats(1, 100_000), st.floats(1, 100_000))
+def test_a_long_text_covers_less_with_the_same_words_but_never_nothing(
+    weight: float, one: float, other: float
+) -> None:
+    short, long = sorted((one, other))
+    assert covered([weight], [1.0], short) >= covered([weight], [1.0], long)
+    assert covered([weight], [1.0], 20 * LONG) == pytest.approx(LEAST * covered([weight], [1.0]))
+    assert covered([weight], [1.0], 2 * LONG) < covered([weight], [1.0], LONG)
+    if long <= LONG:
+        assert covered([weight], [1.0], long) == covered([weight], [1.0])
+
+
+def test_what_is_asked_about_a_time_alone_nothing_covers() -> None:
+    share = coverage(np.array([3.0]), np.array([False]), np.ones((1, 2)), np.array([5.0, 5.0]))
+    assert list(share) == [0.0, 0.0]
+
+
+@given(text=st.text())
+def test_every_token_says_something_and_none_all(text: str) -> None:
+    assert all(0.0 < says(token) < 1.0 for token in Tokenizer(use_jieba=False).tokens(text))
+    assert says("lisbon") > says("tim") > says("the")
+
+
+MEMORIES = (
+    "奶奶对花生过敏",
+    "图书馆周一闭馆",
+    "小明喜欢喝美式咖啡",
+    "公司周五下午三点开周会",
+    "服务器的端口是8443",
+    "Anna prefers green tea over coffee",
+)
+FLOOR = 0.36
+
+
+@pytest.mark.parametrize(
+    ("query", "memories"),
+    [
+        ("奶奶能吃花生吗", ["奶奶对花生过敏"]),
+        ("图书馆哪天闭馆", ["图书馆周一闭馆"]),
+        ("服务器用哪个端口", ["服务器的端口是8443"]),
+        ("小明喜欢喝什么", ["小明喜欢喝美式咖啡"]),
+        ("does Anna take coffee or TEA?", ["Anna prefers green tea over coffee"]),
+        *((talk, []) for talk in ("你好", "哈哈哈哈", "今天天气怎么样", "好的谢谢")),
+        *((talk, []) for talk in ("what's up", "👍", "", "？！")),
+    ],
+)
+def test_a_question_finds_its_memory_and_small_talk_none(query: str, memories: list[str]) -> None:
+    """What speaks of much of the question, best first."""
+    records = [WordRecord(Key(HOME, text), text, text) for text in MEMORIES]
+    shares = coverages(WordQuery(query, query), records)
+    ranked = sorted(zip(shares, MEMORIES, strict=True), reverse=True)
+    assert [text for share, text in ranked if share >= FLOOR] == memories
+
+
+def test_what_stands_around_a_record_counts_less_than_what_it_says() -> None:
+    said = WordRecord(Key("家", "1"), "1", "pottery class starts")
+    around = WordRecord(Key("家", "2"), "2", "sounds lovely", context="pottery class starts")
+    query = WordQuery("when is the pottery class", "when is the pottery class")
+    shares = coverages(query, [said, around])
+    assert 0 < shares[1] == pytest.approx(AROUND * shares[0])
+    assert coverages(query, []) == []

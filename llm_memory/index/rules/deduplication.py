@@ -63,9 +63,8 @@ def decide(
             cosine similarity; in any order.
         thresholds: The embedder's own.
     """
-    near = sorted(neighbours, key=lambda pair: -pair[1])
     said: Statement | None = None
-    for stored, similarity in near:
+    for stored, similarity in sorted(neighbours, key=lambda pair: -pair[1]):
         if not similarity >= thresholds.replace:  # NaN, too
             break
         old = stored.memory
