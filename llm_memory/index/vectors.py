@@ -39,8 +39,7 @@ class VectorArrays:
 
     def put(self, records: Sequence[IndexRecord], rows: Vectors) -> None:
         """Add or replace by key. Raises IndexUnavailable for vectors that cannot be compared."""
-        if len(records):
-            self._dim = self._dim or rows.shape[-1]
+        self._dim = self._dim or rows.shape[-1]
         for record, row in zip(records, finite(rows, self._dim), strict=True):
             with self._lock:
                 self._places[record.key.scope].put(record, row)

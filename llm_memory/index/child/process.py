@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -22,7 +20,7 @@ from ...storage.child_process import (
     import_path,
     python_program,
 )
-from .program import CLOSE, Answer, Fault, Handlers, Json, Message, answer, read_message
+from .program import Answer, Fault, Json, Message, read_message
 
 DIED: Final = "died"
 HANGS: Final = "hangs"
@@ -33,13 +31,10 @@ NOT_STARTED: Final = "not_started"
 """The system has no memory, or no process left, for now."""
 LOADING: Final = "while loading "
 """In the text of a death, before the library's name."""
-
 _LEFT: Final = "left"
 """It had not been asked for so long, and ended before it began on this."""
-
 _PROGRAM: Final = Path(__file__).with_name("program.py")
 _ENDING_SECONDS: Final = 6.0
-_ENGINE: Final = __package__.removesuffix(".index.child")
 _ENVIRONMENT: Final = {
     "MALLOC_ARENA_MAX": "1",  # Linux's malloc keeps a heap for each thread (docs/dev/speed.md)
     # Threads that contend for a core cost tenfold.
@@ -56,29 +51,18 @@ class Child:
     there. Every method blocks; for any thread."""
 
     def __init__(
-        self,
-        module: str,
-        arguments: Sequence[str] = (),
-        *,
-        idle_seconds: float | None = None,
-        or_here: bool = False,
-        environment: dict[str, str] | None = None,
+        self, module: str, arguments: Sequence[str] = (), *, idle_seconds: float | None = None
     ) -> None:
         """
         Args:
             module: Where ``handlers`` stands: ``llm_memory.index.chroma.program``.
             arguments: Of ``handlers``. Everybody on the machine can read them.
             idle_seconds: So long unasked, it ends; None leaves it running.
-            or_here: Where this Python can start no other, the handlers run in this very process.
-            environment: Set in its process beside the bot's own.
         """
         self._module, self._arguments = module, [*arguments]
         self.idle_seconds = idle_seconds
-        self._or_here = or_here
-        self._environment = environment or {}
         self._changing = threading.Lock()
         self._life: _Life | None = None
-        self._handlers: Handlers | None = None
         self._closed = False
 
     @property
@@ -100,83 +84,60 @@ class Child:
 
         ``seconds`` without a sign from the program are too many: it is ended. Raises ChildFailed.
         """
-        asked: Message = {
-            "what": what,
-            "fields": dict(fields),
-            "seconds": seconds,
-            "urgent": urgent,
-            "idle_seconds": self.idle_seconds,
-        }
+        asked: dict[str, Json] = {"what": what, "fields": {**fields}, "urgent": urgent}
+        asked |= {"seconds": seconds, "idle_seconds": self.idle_seconds}
         while True:
             with self._changing:
-                if (life := self._living()) is None:
-                    return self._answered_here(what, fields, body)
+                if self._closed:
+                    raise ChildFailed(CLOSED, "the program was closed")
+                if self._life is None or self._life.over:
+                    self._life = self._begun()
+                life = self._life
             try:
                 return life.ask(asked, body, seconds)
             except ChildFailed as failed:
                 if failed.code != _LEFT:
                     raise
 
-    def _living(self) -> _Life | None:
-        """None where it is to be answered here."""
-        if self._closed:
-            raise ChildFailed(CLOSED, "the program was closed")
-        if self._life is None or self._life.over:
-            options = {"module": self._module, "arguments": self._arguments, "path": import_path()}
-            command = python_program(_PROGRAM, json.dumps(options))
-            if not command and self._or_here:
-                return None
-            if not command:
-                raise ChildFailed(NO_CHILD, "this Python starts no other")
-            try:
-                self._life = _Life(command, _ENVIRONMENT | self._environment)
-            except (OSError, ValueError, RuntimeError) as error:
-                raise ChildFailed(NOT_STARTED, f"not started: {error}") from error
-        return self._life
-
-    def _answered_here(self, what: str, fields: Message, body: bytes) -> Answer:
-        if self._handlers is None:
-            module = import_module(self._module.replace("llm_memory", _ENGINE, 1))
-            self._handlers = cast("Handlers", module.handlers(*self._arguments))
+    def _begun(self) -> _Life:
+        options = {"module": self._module, "arguments": self._arguments, "path": import_path()}
+        command = python_program(_PROGRAM, json.dumps(options))
+        if not command:
+            raise ChildFailed(NO_CHILD, "this Python starts no other")
         try:
-            return answer(self._handlers, what, fields, body)
-        except Fault as fault:
-            raise ChildFailed(fault.code, str(fault)) from fault
+            return _Life(command)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ChildFailed(NOT_STARTED, f"not started: {error}") from error
 
     def end(self) -> None:
-        """End its process in order; the next question starts another one."""
+        """End its process; the next question starts another one."""
         with self._changing:
             life, self._life = self._life, None
         if life is not None:
             life.end()
 
     def close(self) -> None:
-        """End it in order. Idempotent; all that is asked later fails with ``closed``."""
-        with self._changing:
-            self._closed = True
-            if self._handlers is not None:
-                with contextlib.suppress(Fault):
-                    answer(self._handlers, CLOSE, {}, b"")
+        """End it. Idempotent; all that is asked later fails with ``closed``."""
+        self._closed = True
         self.end()
 
 
 class _Life:
     """From a start of the program to its end."""
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         """Raises OSError if it cannot be started."""
         self._popen = subprocess.Popen(  # noqa: S603 - our own program
             [*command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=child_environment() | environment,
+            env=child_environment() | _ENVIRONMENT,
             creationflags=FLAGS,
         )
         self.pid = self._popen.pid
         self.over = False
         self._input = cast("BinaryIO", self._popen.stdin)
         self._writing = threading.Lock()
-        self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[Answer]] = {}
         self._loading = ""
         self._code = DIED
@@ -184,27 +145,27 @@ class _Life:
         threading.Thread(target=self._listen, name="scoped-memory-child", daemon=True).start()
 
     def ask(self, asked: Message, body: bytes, seconds: float) -> Answer:
-        number, since = next(self._numbers), time.monotonic()
+        since, future = time.monotonic(), Future[Answer]()
+        number = id(future)
         line = json.dumps({**asked, "id": number, "body": len(body)}).encode() + b"\n"
-        future = self._waiting[number] = Future[Answer]()
-        stopped = threading.Timer(seconds, self._kill)  # it reads nothing: a write waits for it
+        self._waiting[number] = future
         try:
-            stopped.start()
+            # One that reads nothing leaves the write waiting, too.
+            threading.Thread(target=self._write, args=(line + body,), daemon=True).start()
             if self.over:
                 raise self._end()
-            with contextlib.suppress(OSError, ValueError), self._writing:
-                self._input.write(line)
-                self._input.write(body)
-                self._input.flush()
-            stopped.cancel()
             while (left := max(since, self._sign) + seconds - time.monotonic()) > 0:
                 with contextlib.suppress(TimeoutError):
                     return future.result(left)
             self._kill()
             return future.result()
         finally:
-            stopped.cancel()
             del self._waiting[number]
+
+    def _write(self, message: bytes) -> None:
+        with contextlib.suppress(OSError, ValueError), self._writing:
+            self._input.write(message)
+            self._input.flush()
 
     def _kill(self) -> None:
         self._code, self.over = HANGS, True
@@ -223,16 +184,13 @@ class _Life:
 
     def _hear(self, message: Message, body: bytes) -> None:
         future = self._waiting.get(cast("int", message.get("id")))
-        if "loading" in message:
-            self._loading = str(message["loading"])
-        elif "leaving" in message:
+        self._loading = str(message.get("loading", ""))
+        if "leaving" in message:
             self._code = _LEFT
+        elif future is not None and "error" in message:
+            future.set_exception(ChildFailed(str(message["error"]), str(message["text"])))
         elif future is not None:
-            self._loading = ""
-            if "error" in message:
-                future.set_exception(ChildFailed(str(message["error"]), str(message["text"])))
-            else:
-                future.set_result((cast("Message", message["fields"]), body))
+            future.set_result((cast("Message", message["fields"]), body))
 
     def _end(self) -> ChildFailed:
         """What becomes of those who wait."""
@@ -243,13 +201,12 @@ class _Life:
         return ChildFailed(self._code, f"{end.death or f'status {end.status}'}{doing}")
 
     def end(self) -> None:
-        """It sees that nothing follows, closes what it has, and ends; killed if it does not."""
+        """It sees that nothing follows, and ends; killed if it does not."""
         if self._writing.locked():  # to close it would wait for who writes
             self._kill()
         with contextlib.suppress(OSError, ValueError):
             self._input.close()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(_ENDING_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._popen.kill()
-            self._popen.wait()
+        self._popen.kill()
+        self._popen.wait()

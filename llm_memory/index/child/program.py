@@ -21,19 +21,17 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from queue import Empty, PriorityQueue
+from types import ModuleType
 from typing import Any, BinaryIO, Final
 
 type Json = str | int | float | bool | list[Json] | dict[str, Json] | None
 type Message = Mapping[str, Json]
 type Answer = tuple[Message, bytes]
 type Handlers = Mapping[str, Callable[[Message, bytes], Answer]]
-"""By what is asked: fields and body in, fields and body out. ``close`` is called at the end."""
+"""By what is asked: fields and body in, fields and body out."""
 
-CLOSE: Final = "close"
-_CLOSING_SECONDS: Final = 5.0
 _CODES: Final = {ImportError: "missing", PermissionError: "unreadable"}
 
 
@@ -46,7 +44,7 @@ class Fault(Exception):
 
 
 _parent: Final[list[BinaryIO]] = []
-"""Whom this program speaks to; nobody, where the handlers run in the bot itself."""
+"""Whom this program speaks to."""
 
 
 def _send(message: Message, body: bytes = b"") -> None:
@@ -63,17 +61,19 @@ def loading(library: str) -> None:
     _send({"loading": library})
 
 
-def answer(handlers: Handlers, what: str, fields: Message, body: bytes) -> Answer:
-    """One answer. Raises Fault: its own, or ``missing``, ``unreadable``, ``full``, ``fault``."""
+def _answer(asked: dict[str, Any], body: bytes, handlers: Handlers) -> None:
+    """Or the code of a fault: its own, or ``missing``, ``unreadable``, ``full``, ``fault``."""
     try:
-        return handlers[what](fields, body)
-    except Fault:
-        raise
-    except BaseException as error:  # a panic of a Rust library is no Exception
+        found, body = handlers[asked["what"]](asked["fields"], body)
+        _send({"id": asked["id"], "fields": {**found}}, body)
+    except BaseException as error:  # noqa: BLE001 - a panic of a Rust library is no Exception
         code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "fault")
         if getattr(error, "errno", 0) == errno.ENOSPC or "disk is full" in str(error):
             code = "full"
-        raise Fault(code, f"{type(error).__name__}: {error}"[:500]) from error
+        text = f"{type(error).__name__}: {error}"[:500]
+        if isinstance(error, Fault):
+            code, text = error.code, str(error)
+        _send({"id": asked["id"], "error": code, "text": text})
 
 
 def read_message(stream: BinaryIO) -> Answer | None:
@@ -107,17 +107,10 @@ def serve(handlers: Handlers) -> None:
             idle_seconds = asked["idle_seconds"]
             # A native library that hangs keeps the interpreter: a thread of C's ends us then.
             faulthandler.dump_traceback_later(asked["seconds"] + 1.0, exit=True, file=2)
-            try:
-                found, body = answer(handlers, asked["what"], asked["fields"], turn[3])
-                _send({"id": asked["id"], "fields": dict(found)}, body)
-            except Fault as fault:
-                _send({"id": asked["id"], "error": fault.code, "text": str(fault)})
+            _answer(asked, turn[3], handlers)
             faulthandler.cancel_dump_traceback_later()
     _send({"leaving": True})
-    faulthandler.dump_traceback_later(_CLOSING_SECONDS, exit=True, file=2)
-    with contextlib.suppress(Fault):
-        answer(handlers, CLOSE, {}, b"")
-    os._exit(0)  # libraries' threads are not asked to end in order
+    os._exit(0)  # what was answered is on the disk; libraries' threads are not asked to end
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:
@@ -140,11 +133,8 @@ def _start(module: str, arguments: list[str], path: list[str]) -> None:
     os.umask(0o077)
     sys.path += [entry for entry in path if entry not in sys.path]
     root = Path(__file__).resolve().parents[2]
-    place = root / "__init__.py"
-    spec = spec_from_file_location("llm_memory", place, submodule_search_locations=[str(root)])
-    if spec is not None and spec.loader is not None:
-        sys.modules["llm_memory"] = engine = module_from_spec(spec)
-        spec.loader.exec_module(engine)
+    sys.modules["llm_memory"] = engine = ModuleType("llm_memory")
+    engine.__path__ = [str(root)]
     program = import_module("llm_memory.index.child.program")
     program.serve(import_module(module).handlers(*arguments))
 

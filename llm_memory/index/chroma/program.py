@@ -6,14 +6,14 @@ says where Chroma is: ``folder``, or ``url`` and ``headers``; it is opened for t
 
 from __future__ import annotations
 
-import contextlib
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from ..child.program import Answer, Fault, Handlers, Json, loading
+from ..child.program import Answer, Fault, Handlers, loading
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -31,8 +31,10 @@ _WRITTEN_FOR_EACH_BYTE: Final = 8
 
 def handlers() -> Handlers:
     """See ``Chroma``."""
+    # A server is a neighbour: a proxy would see vectors and headers.
+    os.environ.update(NO_PROXY="*", no_proxy="*")
     chroma = Chroma()
-    return {"call": chroma.call, "remove": chroma.remove, "close": chroma.close}
+    return {"call": chroma.call, "remove": chroma.remove}
 
 
 class Chroma:
@@ -50,10 +52,7 @@ class Chroma:
         """
         import numpy as np
 
-        target: Any = self._opened(fields)
         arguments, name = dict(fields["arguments"]), fields["call"]
-        if fields["name"]:  # without an embedding function: the default one fetches a model
-            target = target.get_collection(fields["name"], embedding_function=None)
         if body:
             wanted = "query_embeddings" if name == "query" else "embeddings"
             rows = np.frombuffer(body, dtype="<f4").reshape(len(arguments.get("ids", "1")), -1)
@@ -61,9 +60,13 @@ class Chroma:
             free = shutil.disk_usage(fields["folder"]).free if "folder" in fields else None
             if free is not None and free < _RESERVE + len(body) * _WRITTEN_FOR_EACH_BYTE:
                 raise Fault("full", f"{free >> 20} MB free, {_RESERVE >> 20} MB stay free")
+        target: Any = self._opened(fields)
+        if fields["name"]:  # without an embedding function: the default one fetches a model
+            target = target.get_collection(fields["name"], embedding_function=None)
         found = getattr(target, name)(**arguments)
-        if isinstance(found, list):
-            return {"found": [_described(one) for one in found]}, b""
+        if isinstance(found, list):  # of collections
+            parts = [{"name": c.name, "id": str(c.id), "metadata": c.metadata} for c in found]
+            return {"found": parts}, b""
         if not isinstance(found, dict):
             return {"found": found if isinstance(found, int) else None}, b""
         raw = found.pop("embeddings", None)
@@ -72,8 +75,7 @@ class Chroma:
         return answer, b"" if raw is None else np.asarray(raw, dtype="<f4").tobytes()
 
     def remove(self, fields: Fields, _body: bytes) -> Answer:
-        """The folder with all that is in it, unopened."""
-        self.close()
+        """The folder with all that is in it, which was not opened here."""
         folder = Path(fields["folder"])
         if folder.is_symlink() or folder.is_file():
             folder.unlink()
@@ -105,17 +107,6 @@ class Chroma:
         except Timeout as error:
             raise Fault("in_use", f"another process has {folder}") from error
 
-    def close(self, _fields: Fields | None = None, _body: bytes = b"") -> Answer:
-        """Let go of everything; the next question opens it again."""
-        client, self._client = self._client, None
-        lock, self._lock = self._lock, None
-        with contextlib.suppress(Exception):
-            if client is not None:
-                client.close()
-        if lock is not None:
-            lock.release(force=True)
-        return {}, b""
-
 
 def _imported() -> Any:
     """What fails here, or ends the process, is no folder's fault."""
@@ -126,12 +117,6 @@ def _imported() -> Any:
         raise Fault("missing", f"{type(error).__name__}: {error}"[:500]) from error
     loading("")
     return chromadb
-
-
-def _described(collection: Any) -> Json:
-    space = (collection.configuration_json.get("hnsw") or {}).get("space")
-    about = dict(collection.metadata or {})
-    return {"name": collection.name, "id": str(collection.id), "metadata": about, "space": space}
 
 
 def _settings(fields: Fields) -> Fields:

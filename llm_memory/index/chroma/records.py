@@ -6,55 +6,48 @@ No text of a memory is stored: the vault has it, and what was forgotten leaves n
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ...errors import IndexUnavailable
 from ...models.passages import Key
 from ...models.scope import MARKER_FIELD, SCOPE_FIELD, ScopeFilter
+from ..arrays import np
 from ..child.program import Json
 from ..embedding.ports import Fingerprint
-from ..ports import IndexRecord, Neighbour, Neighbours
+from ..ports import BROKEN, IndexRecord, Neighbour, Neighbours, Page
 
 if TYPE_CHECKING:
     from ..embedding.ports import Vectors
 
 PREFIX: Final = "memories-"
-SPACE: Final = "cosine"
 _SIGNED: Final = 64
 """Numbers whose signs are kept beside a vector: enough to tell that a graph's file holds another.
 """
 _READABLE_LENGTH: Final = 64
-_OWNER_LENGTH: Final = 12
 
 
 def collection_name(fingerprint: Fingerprint, owner: str = "") -> str:
-    """``memories-<model>-<dim>-<hash>``, of ``[a-zA-Z0-9-]`` only. Where there is an owner, the
-    beginning of its id stands before the model.
+    """``memories-<model>-<dim>-<hash>``, of ``[a-zA-Z0-9-]`` only.
 
-    The model's name is there for people; the hash tells two fingerprints apart.
+    The model's name is there for people; the hash tells embedders and installations apart.
     """
     readable = re.sub(r"[^a-zA-Z0-9]+", "-", fingerprint.model)[:_READABLE_LENGTH].strip("-")
-    identity = json.dumps([fingerprint.model, fingerprint.dim, fingerprint.revision])
+    identity = json.dumps([fingerprint.model, fingerprint.dim, fingerprint.revision, owner])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    return f"{_prefix(owner)}{readable or 'model'}-{fingerprint.dim}-{digest}"
-
-
-def _prefix(owner: str) -> str:
-    return f"{PREFIX}{owner[:_OWNER_LENGTH]}-" if owner else PREFIX
+    return f"{PREFIX}{readable or 'model'}-{fingerprint.dim}-{digest}"
 
 
 def is_ours(collection: Mapping[str, Json], owner: str) -> bool:
     """By its name **and** by the ``owner`` in its metadata."""
     about = collection["metadata"]
     told = about.get("owner", "") if isinstance(about, dict) else ""
-    named = str(collection["name"]).startswith(_prefix(owner))
-    return named and told == owner and collection["space"] == SPACE
+    return str(collection["name"]).startswith(PREFIX) and told == owner
 
 
 def record_id(key: Key) -> str:
@@ -90,37 +83,40 @@ def stored_metadata(records: Iterable[IndexRecord], rows: Vectors) -> list[Json]
 
 def _signs(rows: Vectors) -> list[str]:
     """Empty for a vector that is not of length one."""
-    import numpy as np
-
     with np.errstate(over="ignore", invalid="ignore"):
         sound = np.abs(np.linalg.norm(rows, axis=1) - 1.0) < 1e-3  # false for what is no number
     packed = np.packbits(rows[:, :_SIGNED] > 0, axis=1)
     return [row.tobytes().hex() if s else "" for row, s in zip(packed, sound, strict=True)]
 
 
-def sound_records(
-    ids: Iterable[str], metadatas: Iterable[Json], rows: Vectors | None
-) -> list[IndexRecord | None]:
-    """None for a record that is odd: without a scope, of another one than its id says, or beside a
-    vector that is not its own. Raises ValueError where there are not as many vectors."""
-    found = [_record(*one) for one in zip(ids, metadatas, strict=True)]
-    if rows is None:
-        return [record for record, _ in found]
-    return [
-        record if signs and signs == own else None
-        for (record, signs), own in zip(found, _signs(rows), strict=True)
-    ]
+def sound_page(
+    ids: Sequence[str], metadatas: Iterable[Json], raw: bytes, dim: int
+) -> tuple[Page, set[str]]:
+    """The records, and the ids of those that are odd: without a scope, of another one than its id
+    says, or beside a vector that is not its own. ``dim`` is 0 where no vectors were asked for.
+
+    Raises IndexUnavailable: vectors are missing.
+    """
+    try:
+        told = [_record(*one) for one in zip(ids, metadatas, strict=True)]
+        rows = np.frombuffer(raw, dtype="<f4").reshape(len(ids), dim) if dim else None
+    except ValueError as error:
+        raise IndexUnavailable(f"a page of {len(ids)}: {error}", code=BROKEN) from error
+    own = [signs for _, signs in told] if rows is None else _signs(rows)
+    sound = [at for at, (_, signs) in enumerate(told) if signs and signs == own[at]]
+    page = [told[at][0] for at in sound], None if rows is None else rows[sound]
+    return page, {*ids} - {ids[at] for at in sound}
 
 
-def _record(identifier: str, metadata: Json) -> tuple[IndexRecord | None, Json]:
-    """And the signs of its vector."""
+def _record(identifier: str, metadata: Json) -> tuple[IndexRecord, Json]:
+    """And the signs of its vector; none of a record that is odd."""
     key, about = parse_id(identifier), metadata if isinstance(metadata, dict) else {}
     content_hash, plain = about.get("content_hash"), about.get("plain")
     if isinstance(content_hash, str) and isinstance(plain, str) and _is_of(key, about):
-        with contextlib.suppress(binascii.Error):
-            record = IndexRecord(key, content_hash, base64.b64decode(plain, validate=True))
-            return record, about.get("signs")
-    return None, None
+        with contextlib.suppress(ValueError):
+            kept = base64.b64decode(plain, validate=True)
+            return IndexRecord(key, content_hash, kept), about.get("signs")
+    return IndexRecord(key, ""), None
 
 
 def _is_of(key: Key, metadata: Mapping[str, Json]) -> bool:

@@ -24,18 +24,17 @@ def scope_where(scope_filter: ScopeFilter) -> dict[str, Condition]:
         TypeError: anything but a ScopeFilter made of Place values.
         ValueError: a filter that names no scope.
     """
-    if type(scope_filter) is not ScopeFilter or type(scope_filter.everything) is not bool:
+    if type(scope_filter) is not ScopeFilter:
         raise TypeError(f"not a scope filter: {type(scope_filter).__name__}")
-    if type(scope_filter.migrating) is not bool:
-        raise TypeError("migrating is a bool")
-    if any(type(place) is not Place for place in scope_filter.scopes + scope_filter.shelves):
-        raise TypeError("a scope filter is made of Place values only")
+    kinds = {type(place) for place in scope_filter.scopes + scope_filter.shelves}
+    flags = {type(scope_filter.everything), type(scope_filter.migrating)}
+    if not kinds <= {Place} or flags != {bool}:
+        raise TypeError("a scope filter is made of bools and Place values only")
     if scope_filter.everything:
         return {SCOPE_FIELD: {"$ne": QUARANTINE_NAME}}
-    names: list[Json] = [*dict.fromkeys(scope_filter.names)]
     if not scope_filter.scopes:
         raise ValueError("a scope filter names at least one scope")
-    strict: dict[str, Condition] = {SCOPE_FIELD: names[0] if len(names) == 1 else {"$in": names}}
+    strict: dict[str, Condition] = {SCOPE_FIELD: {"$in": [*dict.fromkeys(scope_filter.names)]}}
     if not scope_filter.migrating:
         return strict
     return {"$or": [strict, {MARKER_FIELD: {"$ne": 1}}]}

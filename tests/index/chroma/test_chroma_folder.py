@@ -8,7 +8,6 @@ import random
 import shutil
 import signal
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,9 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.child.program import Fault
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma import vector_store
+from astrbot_plugin_scoped_memory.llm_memory.index.chroma.program import Chroma
 from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
     ChromaConnection,
     ChromaStore,
@@ -247,16 +248,14 @@ def test_a_process_that_the_system_refuses_is_no_fault_of_the_folder(
 def test_a_disk_that_is_nearly_full_is_not_written_to(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    here = ChromaStore(ChromaConnection.in_folder(folder))
     usage = type("Usage", (), {"free": (64 << 20) + (1 << 19)})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    assert len(sound(here)) == COUNT
-    write(here, range(10), 1)
-    with pytest.raises(IndexUnavailable) as failed:
-        write(here, range(COUNT), 1)
+    rows = vectors(range(COUNT))
+    asked = {"folder": str(folder), "name": "any", "call": "upsert"}
+    asked |= {"arguments": {"ids": [str(n) for n in range(COUNT)]}}
+    with pytest.raises(Fault) as failed:
+        Chroma().call(asked, rows.tobytes())
     assert failed.value.code == "full"
-    here.close()
 
 
 def test_neither_id_nor_vector_of_what_was_purged_stays_in_any_file(

@@ -94,11 +94,10 @@ def test_two_installations_on_one_server_never_meet(
     assert (count(one), count(two)) == (0, 3)
 
 
-FOREIGN: dict[str, Callable[[str], dict[str, Any]]] = {
-    "no metadata": lambda owner: {"metadata": None},
+FOREIGN: dict[str, Callable[[str], dict[str, Any] | None]] = {
+    "no metadata": lambda _: None,
     "another owner": lambda owner: {"owner": "x" + owner},
     "half an owner": lambda owner: {"owner": owner[:12]},
-    "another space": lambda owner: {"configuration": {"hnsw": {"space": "l2"}}},
 }
 
 
@@ -108,11 +107,8 @@ def test_somebody_elses_collection_under_our_name_is_not_touched(
 ) -> None:
     owner = uuid.uuid4().hex
     store, name = store_at(server.url, owner=owner), collection_name(SPACE, owner)
-    ours = {"owner": owner, "model": "test"}
-    lie = FOREIGN[kind](owner)
-    about: dict[str, Any] = {"configuration": {"hnsw": {"space": "cosine"}}, "metadata": ours}
-    about |= lie if about.keys() & lie.keys() else {"metadata": ours | lie}
-    theirs = client.create_collection(name, embedding_function=None, **about)
+    about = FOREIGN[kind](owner)
+    theirs = client.create_collection(name, embedding_function=None, metadata=about)
     theirs.add(ids=["家/x"], embeddings=[[1.0] * 3], documents=["theirs"])
     refused(lambda: count(store))
     refused(lambda: write(store, 1))
@@ -120,7 +116,7 @@ def test_somebody_elses_collection_under_our_name_is_not_touched(
     store.drop(None)
     assert theirs.get()["documents"] == ["theirs"]
     (found,) = [one for one in client.list_collections() if one.name == name]
-    assert found.metadata == about["metadata"]
+    assert found.metadata == about
     client.delete_collection(name)
 
 

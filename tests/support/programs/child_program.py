@@ -40,9 +40,5 @@ def die(fields: Fields, body: bytes) -> Answer:
     os.abort()
 
 
-def handlers(told: str) -> Handlers:
-    def close(fields: Fields, body: bytes) -> Answer:
-        Path(told).write_text("closed")
-        return {}, b""
-
-    return {"echo": echo, "wait": wait, "fail": fail, "die": die, "close": close}
+def handlers() -> Handlers:
+    return {"echo": echo, "wait": wait, "fail": fail, "die": die}
