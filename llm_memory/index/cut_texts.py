@@ -115,16 +115,13 @@ class CutTexts:
             self._file.write(_FORGET, [row for row in known if row not in living])
             self._file.checkpoint_wal()
         except _MISSES:
-            self._begin_anew()
-
-    def _begin_anew(self) -> None:
-        self._file.close()
-        try:
-            discard(self._path, kept=False)
-        except OSError as error:
-            raise IndexUnavailable(str(error), code="busy") from error
-        finally:
-            self.open()
+            self._file.close()
+            try:
+                discard(self._path, kept=False)
+            except OSError as error:
+                raise IndexUnavailable(str(error), code="busy") from error
+            finally:
+                self.open()
 
     def close(self) -> None:
         """Idempotent. A cache that is closed knows nothing."""

@@ -18,7 +18,6 @@ from typing import ClassVar, Final
 
 from ..catalogue.catalogue import key_of
 from ..errors import EmbeddingFailed, IndexUnavailable
-from ..log import logger
 from ..models.passages import Key, Passage
 from ..models.settings import Pace
 from ..models.status import IndexState, Notice
@@ -77,6 +76,8 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
         self._faults: Counter[tuple[str, str]] = Counter()
         self._fault: Fault | None = None
         self._doubt: object | None = None
+        self._unwritten = False
+        """What is in memory is being written anew to the disk, or that failed in the midst."""
         self._changed = asyncio.Event()
         self._writing = asyncio.Lock()
         self._calls = Calls()
@@ -130,7 +131,8 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
     @property
     def in_step(self) -> bool:
         """Whether it holds just what lives, but for what cannot be derived: ``backlog``."""
-        return self.state == "ready" and not (self._waiting or self._leaving or self._doubt)
+        behind = self._waiting or self._leaving or self._doubt or self._unwritten
+        return self.state == "ready" and not behind
 
     def lacks(self, key: Key) -> bool:
         """Whether it is acknowledged, but not in the index yet."""
@@ -174,7 +176,6 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
                     self._went_well(FOLLOWING)
                 await asyncio.sleep(self._pace.pause_seconds if self._waiting else 0)
             except (IndexUnavailable, EmbeddingFailed) as error:
-                logger.debug("an index cannot be followed for now: {}", error)
                 if not self.is_open or error.code in self.anew:
                     self.state = "waiting" if isinstance(error, EmbeddingFailed) else "off"
                 self._went_wrong(FOLLOWING, error)

@@ -62,8 +62,7 @@ class Passages:
     def is_gone(self, key: Key) -> bool:
         """Whether nothing lives there. Of notes nobody knows before they were read for the first
         time."""
-        known = self._notes.scanned or not is_note_id(key.memory_id)
-        return known and self.get(key) is None
+        return (self.are_whole or not is_note_id(key.memory_id)) and self.get(key) is None
 
     def record(self, proposal: str, scope_filter: ScopeFilter) -> NoteChunk | None:
         """Where the record of a proposal begins, by its key, if the filter admits it."""

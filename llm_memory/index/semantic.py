@@ -37,7 +37,6 @@ WORDS_ALONE: Final = "lexical"
 MOST_BYTES: Final = 256 << 20
 CHANGED: Final = "model_changed"
 _TOO_MANY: Final = "too_many"
-_NOT_READY: Final = "not_ready"
 _REWRITES: Final = 3
 _REWRITES_SECONDS: Final = 3600.0
 """A store is begun anew so many times within so long; what breaks it then is not mended by that."""
@@ -78,19 +77,12 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._prepared = asyncio.Event()
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rewritten: deque[float] = deque(maxlen=_REWRITES)
-        self._unwritten = False
-        """What is in memory is being written anew into the store, or that failed in the midst."""
         self.most_bytes = MOST_BYTES
 
     @property
     def words_alone(self) -> bool:
         """Whether it was decided to do without vectors."""
         return self.state == WORDS_ALONE
-
-    @property
-    def in_step(self) -> bool:
-        """See ``Follower``."""
-        return super().in_step and not self._unwritten
 
     async def prepared(self, known: Fingerprint | None = None) -> Fingerprint:
         """Wait for the space that vectors lie in, if it is another than the one ``known``."""
@@ -246,12 +238,12 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
 
     def _ready(self) -> Embedder:
         if self.state != "ready" or self._embedder is None:
-            raise IndexUnavailable(f"index is {self.state}", code=_NOT_READY)
+            raise IndexUnavailable(f"index is {self.state}")
         return self._embedder
 
     def _check_still(self, space: Fingerprint | None) -> None:
         if self._fingerprint is not space:
-            raise IndexUnavailable("another model is in use", code=_NOT_READY)
+            raise IndexUnavailable("another model is in use")
 
     async def neighbours(
         self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
