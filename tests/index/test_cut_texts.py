@@ -57,18 +57,12 @@ def opened(path: Path) -> Iterator[CutTexts]:
 
 def texts_cut(path: Path, *passages: Passage, use_jieba: bool = False) -> int:
     """How many had to be cut, of a file that is opened anew."""
-    cutter = Cutter(use_jieba=use_jieba)
+    cutter, words = Cutter(use_jieba=use_jieba), Tokenizer(use_jieba=use_jieba)
     with opened(path) as cache:
         rows = cut(passages, cutter, cache)
-    records = [word_record(passage) for passage in passages]
-    assert rows == [
-        (record, tokens_of(record, Tokenizer(use_jieba=use_jieba))) for record in records
-    ]
+    records = map(word_record, passages)
+    assert rows == [(record, tokens_of(record, words)) for record in records]
     return cutter.texts
-
-
-def row_of(passage: Passage) -> tuple[str, str]:
-    return text_key(word_record(passage))
 
 
 def test_a_text_is_cut_once_until_it_changes(path: Path) -> None:
@@ -111,8 +105,8 @@ def test_of_what_does_not_live_no_word_id_or_path_is_left(path: Path, is_forgott
         assert files_holding(path.parent, *left)
         assert not files_holding(path.parent, "m-0001", "grandmother", "GroupMessage")
         if is_forgotten:
-            cache.forget({row_of(ONE)})
-        cache.keep_only({row_of(OTHER)})
+            cache.forget({text_key(word_record(ONE))})
+        cache.keep_only({text_key(word_record(OTHER))})
         assert not files_holding(path.parent, *left)
     assert texts_cut(path, OTHER) == 0
 
@@ -130,8 +124,8 @@ def test_where_another_holds_the_file_it_is_begun_anew(
         other.execute("SELECT * FROM cut").fetchall()
         with monkeypatch.context() as patch, pytest.raises(IndexUnavailable):
             patch.setattr(Path, "unlink", refuse)
-            cache.keep_only({row_of(OTHER)})
+            cache.keep_only({text_key(word_record(OTHER))})
         assert files_holding(path.parent, "麒麟")
-        cache.keep_only({row_of(OTHER)})
+        cache.keep_only({text_key(word_record(OTHER))})
         assert not files_holding(path.parent, "麒麟")
     assert texts_cut(path, OTHER) == 1

@@ -55,6 +55,7 @@ pytestmark = pytest.mark.unit
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 SEEN = ScopeFilter((PUBLIC,))
+NOTE = NoteChunk("n-000001", SHARED, "a.md", ("备份",), "第1步先停机", 1, 1, AT)
 SAID, EDITED, REFUSED = "奶奶对花生过敏", "药放在蓝色抽屉里", "周三要交物业费"
 
 
@@ -64,10 +65,6 @@ def stored(number: int, text: str = SAID, scope: Scope = PUBLIC, **more: Any) ->
 
 def books(many: int) -> list[StoredMemory]:
     return [stored(number, f"第{number}本书在架上") for number in range(many)]
-
-
-def note(number: int) -> NoteChunk:
-    return NoteChunk(f"n-{number:06x}", SHARED, "a.md", ("备份",), f"第{number}步先停机", 1, 1, AT)
 
 
 class Notes(dict[Key, NoteChunk]):
@@ -139,10 +136,6 @@ class House:
             await self.words.close()
             await self.vectors.close()
 
-    def load(self, *memories: StoredMemory) -> None:
-        """They live from the start."""
-        self.catalogue.load(memories)
-
     async def settled(self) -> None:
         """Both hold what lives, but for what cannot be embedded."""
         await until_true(lambda: self.vectors.in_step and self.words.in_step)
@@ -190,7 +183,7 @@ async def test_what_is_acknowledged_is_found_at_once_by_words(house: House) -> N
 @pytest.mark.parametrize("hangs", ["forget", "keep_only"])
 async def test_words_wait_for_no_disk_that_forgets(house: House, hangs: str) -> None:
     stuck, begun = threading.Event(), threading.Event()
-    house.load(stored(1), stored(2))
+    house.catalogue.load([stored(1), stored(2)])
     async with house.following():
         await house.settled()
 
@@ -243,40 +236,25 @@ async def test_a_start_compares_with_what_was_kept(house: House) -> None:
     """Nothing is embedded twice, nothing stale or gone stays. Of notes that cannot be read nobody
     knows that they are gone."""
     embedder = FakeEmbedder()
-    house.load(*books(3))
-    house.notes[key_of(note(1))] = note(1)
+    house.catalogue.load(books(3))
+    house.notes[key_of(NOTE)] = NOTE
     async with house.following(embedder):
         await house.settled()
     again = House(house.root, house.disk)
     again.notes.scanned = False
-    again.load(stored(0, "第0本书在架上"), stored(1, EDITED))
+    again.catalogue.load([stored(0, "第0本书在架上"), stored(1, EDITED)])
     calls = embedder.calls
     async with again.following(embedder):
         await again.settled()
-        kept = {key_of(stored(0)), key_of(stored(1)), key_of(note(1))}
+        kept = {key_of(stored(0)), key_of(stored(1)), key_of(NOTE)}
         assert (again.rows().keys(), embedder.calls) == (kept, calls + 1)
+        assert files_holding(house.root, "停机")
         again.notes.scanned = True
         again.vectors.recheck()
+        again.words.recheck()
         await until_true(lambda: len(again.rows()) == 2)
-
-
-async def test_of_another_model_nothing_answers(house: House) -> None:
-    """Of the same dimension: only the name tells them apart."""
-    house.load(stored(1))
-    async with house.following(FakeEmbedder("old")):
-        await house.settled()
-    new = FakeEmbedder("new")
-    new.failing_documents = True
-    async with House(house.root, house.disk).following(new) as again:
-        again.load(stored(1))
-        again.vectors.recheck()
-        await until_true(lambda: again.vectors.backlog == 1)
-        with pytest.raises(IndexUnavailable):
-            await again.by_meaning(SAID)
-        new.failing_documents = False
-        await again.settled()
-        assert await again.by_meaning(SAID) == [key_of(stored(1))]
-        assert [len(rows) for rows in house.disk.collections.values()] == [1]
+        await until_true(lambda: not files_holding(house.root, "停机"))
+        assert files_holding(house.root, "蓝色")
 
 
 class Switched(FakeEmbedder):
@@ -331,7 +309,7 @@ async def test_a_turn_that_is_hidden_while_all_is_compared_is_found_when_it_show
 async def test_no_vector_of_a_service_that_changed_its_model_is_kept(
     house: House, dim: int
 ) -> None:
-    house.load(*books(3))
+    house.catalogue.load(books(3))
     embedder = Switched()
     async with house.following(embedder):
         await house.settled()
@@ -373,7 +351,7 @@ async def test_what_an_earlier_model_says_late_is_not_kept(house: House) -> None
 
 
 async def test_a_broken_store_is_written_anew_three_times_an_hour(house: House) -> None:
-    house.load(*(stored(number) for number in range(3)))
+    house.catalogue.load([stored(number) for number in range(3)])
     async with house.following():
         await house.settled()
         for _ in range(3):
@@ -396,7 +374,7 @@ async def test_a_broken_store_is_written_anew_three_times_an_hour(house: House) 
 
 @pytest.mark.parametrize(("code", "notice"), [("in_use", "index_off"), ("full", "index_full")])
 async def test_what_blames_no_store_is_waited_for(house: House, code: str, notice: str) -> None:
-    house.load(stored(1))
+    house.catalogue.load([stored(1)])
     house.store.faults["load" if code == "in_use" else "write"] = IndexUnavailable("", code=code)
     async with house.following():
         await until_true(lambda: house.notices == [notice])
@@ -410,7 +388,7 @@ async def test_what_blames_no_store_is_waited_for(house: House, code: str, notic
 @pytest.mark.parametrize("lost", ["disk", "embedder"])
 async def test_what_is_forgotten_meanwhile_clears_no_notice(house: House, lost: str) -> None:
     memories = books(5)
-    house.load(*memories)
+    house.catalogue.load(memories)
     embedder = FakeEmbedder()
     async with house.following(embedder):
         await house.settled()
@@ -438,7 +416,7 @@ async def test_what_hangs_is_told_and_closed_in_time(
     stuck = threading.Event()
     for part, name in ((house.store, "write"), (house.store, "close"), (house.cut, "put")):
         setattr(part, name, lambda *_: stuck.wait())
-    house.load(stored(1))
+    house.catalogue.load([stored(1)])
     async with asyncio.timeout(20):
         async with house.following():
             await until_true(lambda: {*house.notices} == {"index_off", "lexical_off"})
@@ -487,14 +465,12 @@ async def test_no_comparison_holds_the_loop_and_no_deed_costs_more_than_its_own(
             assert sum(count for name, count in house.store.told if name == what) == len(memories)
 
 
-async def test_words_alone_leave_of_a_model_what_is_not_forgotten(
-    house: House,
-) -> None:
-    house.load(stored(1), stored(2))
+async def test_words_alone_leave_of_a_model_what_is_not_forgotten(house: House) -> None:
+    house.catalogue.load([stored(1), stored(2)])
     async with house.following():
         await house.settled()
     again = House(house.root, house.disk)
-    again.load(stored(1), stored(2))
+    again.catalogue.load([stored(1), stored(2)])
     again.unread.put(Unread("t", "", stored(4), SAID))  # waits since before the start
     alone = asyncio.create_task(again.vectors.run(None))
     await until_true(lambda: again.vectors.words_alone)
@@ -518,7 +494,7 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
     if most is not None:
         house.vectors.most_bytes = most
     embedder = FakeEmbedder()
-    house.load(stored(1), stored(2, EDITED))
+    house.catalogue.load([stored(1), stored(2, EDITED)])
     async with house.following(embedder):
         await house.settled()
         await until_true(lambda: most is None or house.vectors._asks_store)
@@ -534,7 +510,7 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
 
 
 async def test_a_purge_beside_a_changed_model_leaves_the_new_one_nothing_old(house: House) -> None:
-    house.load(*books(1100))
+    house.catalogue.load(books(1100))
     embedder = Switched()
     async with house.following(embedder):
         await house.settled()
@@ -573,7 +549,7 @@ async def test_a_fault_while_the_store_is_written_anew_loses_no_vector(
 ) -> None:
     if "big" in by:
         house.vectors.most_bytes = 0
-    house.load(*books(100))
+    house.catalogue.load(books(100))
     embedder = FakeEmbedder()
     async with house.following(embedder):
         await house.settled()
@@ -593,22 +569,6 @@ async def test_a_fault_while_the_store_is_written_anew_loses_no_vector(
         await until_true(lambda: not left)
         await house.settled()
         assert (len(house.rows()), embedder.calls) == (101, calls + 1)
-
-
-async def test_words_of_what_went_while_nothing_followed_are_forgotten(house: House) -> None:
-    house.load(stored(1), stored(2, EDITED))
-    async with house.following():
-        await house.settled()
-    again = House(house.root, house.disk)
-    again.load(stored(1))
-    again.notes.scanned = False
-    async with again.following():
-        await again.settled()
-        assert files_holding(house.root, "蓝色"), "pieces of notes are not read yet"
-        again.notes.scanned = True
-        again.words.recheck()
-        await until_true(lambda: not files_holding(house.root, "蓝色"))
-        assert files_holding(house.root, "花生")
 
 
 async def test_a_draft_is_embedded_once_and_questions_do_not_disguise_what_was_said(
