@@ -75,7 +75,7 @@ def text_key(record: WordRecord) -> TextKey:
 
 class CutTexts:
     """Every method blocks, for a disk that hangs too; any thread may call it. What cannot be read
-    or written for now is a miss: only a broken file is begun anew."""
+    or written for now is a miss; a file that is broken, or cannot be tidied, is begun anew."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

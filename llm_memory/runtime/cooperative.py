@@ -16,8 +16,8 @@ def cooperative[T](items: Iterable[T]) -> Iterator[T]:
     """The items, with a moment for other threads after each millisecond of work on them. Blocks.
 
     From a thread that computes, another thread gets the interpreter after 5 ms
-    (``sys.getswitchinterval``); and a recall asks for it anew after each row of SQLite. So two
-    seconds of work behind the bot that never stops would make 20 ms of recall ten times as long.
+    (``sys.getswitchinterval``); and a recall asks for it again and again. So two seconds of work
+    behind the bot that never stops would make 20 ms of recall ten times as long.
     """
     since = time.perf_counter()
     for item in items:

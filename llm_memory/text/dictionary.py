@@ -1,4 +1,4 @@
-"""jieba's dictionary in one script: half a million words and beginnings of words in seven megabytes
+"""jieba's dictionary in one script: half a million words and beginnings of words in six megabytes
 instead of fifty, and Han text cut by it.
 
 ``index/dictionary.bin`` keeps it, which spares each start the reading of half a million lines:
