@@ -63,20 +63,15 @@ class VectorStore(Protocol):
         What is odd is left out and deleted, and so are other embedders' records. Of more than
         ``most`` records the pages have no vectors: then ``query`` is asked.
         """
-        ...
 
     def write(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
         """Add or replace by key."""
-        ...
 
     def drop(self, keys: Collection[Key] | None) -> None:
         """Delete, another embedder's too. None: all there is, the folder's files as well."""
-        ...
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """At most ``k`` visible neighbours. No result without the scope check."""
-        ...
 
     def close(self) -> None:
         """Give everything back. Idempotent."""
-        ...

@@ -54,7 +54,7 @@ class VectorArrays:
     def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The ``k`` nearest of all that the filter admits, exactly. Raises IndexUnavailable."""
         scope_where(scope_filter)  # raises TypeError for what is no filter of validated places
-        if k <= 0 or not self._places:
+        if not self._dim:
             return Neighbours(())
         wanted = finite([vector], self._dim)[0]
         with self._lock:
@@ -70,13 +70,12 @@ class VectorArrays:
 
     def plain(self, keys: Iterable[Key]) -> dict[Key, Vector]:
         """What the texts alone say, of those that are known: without the questions they answer."""
-        found: dict[Key, Vector] = {}
-        for key in keys:
-            with self._lock:
-                for record, row in self._held(key):
-                    plain = np.frombuffer(record.plain, dtype="<f2") if record.plain else row
-                    found[key] = plain.astype(np.float32)
-        return found
+        with self._lock:
+            return {
+                key: (np.frombuffer(one.plain, "<f2") if one.plain else row).astype(np.float32)
+                for key in keys
+                for one, row in self._held(key)
+            }
 
     def pages(self, size: int) -> Iterator[tuple[list[IndexRecord], Vectors]]:
         """Copies of all that is there; what is dropped meanwhile may be left out."""
@@ -128,7 +127,8 @@ class _Matrix:
         # A row at a time, on this thread: ``rows @ vector`` starts threads, which wait for each
         # other for 20 ms where the processor is busy.
         rows = self.rows[: len(self.records), np.newaxis]
-        return np.matmul(rows, vector[:, np.newaxis]).ravel()
+        found: Vector = np.matmul(rows, vector[:, np.newaxis]).ravel()
+        return found
 
 
 def finite(rows: Vectors | Sequence[Vector], dim: int) -> Vectors:

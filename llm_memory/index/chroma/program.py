@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from ..child.program import Answer, Fault, Handlers, loading
+from ..child.program import Answer, Fault, Handlers, Json, loading
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -30,7 +30,6 @@ _WRITTEN_FOR_EACH_BYTE: Final = 8
 
 
 def handlers() -> Handlers:
-    """See ``Chroma``."""
     # A server is a neighbour: a proxy would see vectors and headers.
     os.environ.update(NO_PROXY="*", no_proxy="*")
     chroma = Chroma()
@@ -65,7 +64,9 @@ class Chroma:
             target = target.get_collection(fields["name"], embedding_function=None)
         found = getattr(target, name)(**arguments)
         if isinstance(found, list):  # of collections
-            parts = [{"name": c.name, "id": str(c.id), "metadata": c.metadata} for c in found]
+            parts: list[Json] = [
+                {"name": c.name, "id": str(c.id), "metadata": c.metadata} for c in found
+            ]
             return {"found": parts}, b""
         if not isinstance(found, dict):
             return {"found": found if isinstance(found, int) else None}, b""

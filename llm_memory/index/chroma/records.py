@@ -9,7 +9,6 @@ import base64
 import contextlib
 import hashlib
 import json
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -27,20 +26,15 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "memories-"
 _SIGNED: Final = 64
-"""Numbers whose signs are kept beside a vector: enough to tell that a graph's file holds another.
-"""
-_READABLE_LENGTH: Final = 64
+"""Numbers whose signs are kept beside a vector: they tell that a graph's file has another."""
 
 
 def collection_name(fingerprint: Fingerprint, owner: str = "") -> str:
-    """``memories-<model>-<dim>-<hash>``, of ``[a-zA-Z0-9-]`` only.
-
-    The model's name is there for people; the hash tells embedders and installations apart.
-    """
-    readable = re.sub(r"[^a-zA-Z0-9]+", "-", fingerprint.model)[:_READABLE_LENGTH].strip("-")
+    """``memories-<dim>-<hash>``: the hash tells embedders and installations apart. The model's name
+    is in the metadata."""
     identity = json.dumps([fingerprint.model, fingerprint.dim, fingerprint.revision, owner])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    return f"{PREFIX}{readable or 'model'}-{fingerprint.dim}-{digest}"
+    return f"{PREFIX}{fingerprint.dim}-{digest}"
 
 
 def is_ours(collection: Mapping[str, Json], owner: str) -> bool:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from ...models.scope import MARKER_FIELD, QUARANTINE_NAME, SCOPE_FIELD, Place, ScopeFilter
 from ..child.program import Json
 
-type Condition = Json
 
-
-def scope_where(scope_filter: ScopeFilter) -> dict[str, Condition]:
+def scope_where(scope_filter: ScopeFilter) -> dict[str, Json]:
     """What Chroma is asked for: the records stored under one of the filter's scopes or shelves.
 
     ``everything`` also matches records that lack the field, because ``$ne`` does; the check in
@@ -34,7 +32,7 @@ def scope_where(scope_filter: ScopeFilter) -> dict[str, Condition]:
         return {SCOPE_FIELD: {"$ne": QUARANTINE_NAME}}
     if not scope_filter.scopes:
         raise ValueError("a scope filter names at least one scope")
-    strict: dict[str, Condition] = {SCOPE_FIELD: {"$in": [*dict.fromkeys(scope_filter.names)]}}
+    strict: dict[str, Json] = {SCOPE_FIELD: {"$in": [*dict.fromkeys(scope_filter.names)]}}
     if not scope_filter.migrating:
         return strict
     return {"$or": [strict, {MARKER_FIELD: {"$ne": 1}}]}

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..embedding.ports import Vector, Vectors
 
 SERVER: Final = "server"
-PROGRAM: Final = "llm_memory.index.chroma.program"
 _IDLE_SECONDS: Final = 60.0
 _FOLDER_SECONDS: Final = 120.0
 """Without a sign from the program: a thousand records on the slowest disk."""
@@ -51,7 +50,7 @@ class ChromaConnection:
         self._where = where
         self._seconds = seconds
         self.has_folder = "folder" in where
-        self._program = Child(PROGRAM, idle_seconds=_IDLE_SECONDS)
+        self._program = Child("llm_memory.index.chroma.program", idle_seconds=_IDLE_SECONDS)
 
     @classmethod
     def in_folder(cls, folder: Path, seconds: float = _FOLDER_SECONDS) -> ChromaConnection:
@@ -78,8 +77,8 @@ class ChromaConnection:
         """Everybody's collections. Raises IndexUnavailable."""
         if self.has_folder and not os.path.lexists(str(self._where["folder"])):
             return []
-        found = listed(self.call("", "list_collections")[0]["found"])
-        return [one for one in found if isinstance(one, dict)]
+        found, _ = self.call("", "list_collections")
+        return [one for one in listed(found["found"]) if isinstance(one, dict)]
 
     def remove(self) -> None:
         """The folder. Chroma fills what is free in a new file with whatever stood in its memory:
@@ -130,18 +129,17 @@ class ChromaStore:
         """The collection in use; empty while it has to be looked for."""
 
     def load(self, fingerprint: Fingerprint, most: int) -> Iterator[Page]:
-        """See ``VectorStore``."""
         self._fingerprint, self._name = fingerprint, ""
         name, dim = self._in_use()
         count = int(str(self._chroma.call(name, "count")[0]["found"]))
-        self._chroma.stay(count > most)
-        wanted: list[Json] = ["metadatas", "embeddings"] if count <= most else ["metadatas"]
+        dim = dim if count <= most else 0  # then no vectors are asked for
+        self._chroma.stay(not dim)
+        wanted: list[Json] = ["metadatas", "embeddings"] if dim else ["metadatas"]
         odd: set[str] = set()
         for offset in range(0, count, PAGE):
             found, raw = self._chroma.call(name, "get", limit=PAGE, offset=offset, include=wanted)
             ids = [str(one) for one in listed(found["ids"])]
-            asked = dim if count <= most else 0
-            page, others = sound_page(ids, listed(found["metadatas"]), raw, asked)
+            page, others = sound_page(ids, listed(found["metadatas"]), raw, dim)
             odd |= others
             if page[0]:
                 yield page
@@ -170,7 +168,6 @@ class ChromaStore:
         return owner, {str(one["name"]) for one in self._chroma.listed() if is_ours(one, owner)}
 
     def write(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
-        """See ``VectorStore``."""
         name, dim = self._in_use()
         rows = finite(vectors, dim)
         # The last of equal keys wins; Chroma refuses a batch that has two.
@@ -182,7 +179,6 @@ class ChromaStore:
             self._chroma.call(name, "upsert", body, ids=[*ids], metadatas=metadatas)
 
     def drop(self, keys: Collection[Key] | None) -> None:
-        """See ``VectorStore``."""
         if keys is not None:
             self._delete(self._ours()[1], {*map(record_id, keys)})
             return
@@ -202,19 +198,15 @@ class ChromaStore:
             self._chroma.call("", "delete_collection", name=name)
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        """See ``VectorStore``."""
         where = scope_where(scope_filter)
         name, dim = self._in_use()
         body, parts = finite([vector], dim).tobytes(), ("ids", "metadatas", "distances")
-        if k <= 0:
-            return Neighbours(())
         asked: dict[str, Json] = {"n_results": k, "where": where, "include": [*parts[1:]]}
         found, _ = self._chroma.call(name, "query", body, **asked)
         ids, metadatas, distances = (listed(listed(found[part])[0]) for part in parts)
         return visible(ids, metadatas, distances, scope_filter)
 
     def close(self) -> None:
-        """See ``VectorStore``."""
         self._chroma.close()
 
 
