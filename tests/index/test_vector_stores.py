@@ -65,9 +65,8 @@ class Bench:
         return ChromaStore(self.connection(), lambda: self.owner)
 
     def connection(self) -> ChromaConnection:
-        if self.kind == "server":
-            return ChromaConnection.at_server(self.url, {})
-        return ChromaConnection.in_folder(self.folder)
+        server = ChromaConnection.at_server
+        return server(self.url, {}) if self.url else ChromaConnection.in_folder(self.folder)
 
     def reopened(self) -> VectorStore:
         self.store.close()
@@ -236,7 +235,7 @@ SHELVES = ("@shared", "@root", "@role:default", "@role:猫", "@role:default2", "
 READ = st.sampled_from([(), (SHARED,), (SHARED, Place.of_role("猫")), (SHARED, ROOT_NOTES)])
 STORED = st.sets(
     st.tuples(
-        st.sampled_from(HOSTILE)
+        st.sampled_from(HOSTILE + SHELVES)
         | st.from_regex(r"[a-zA-Z0-9\u4e00-\u4e10_-]{1,6}", fullmatch=True),
         st.sampled_from(("m-1", "m-2", "a/b", "public/m-1", "/x", "家")),
     ).filter(lambda pair: pair[0].lower() not in {"con", "prn", "aux", "nul"}),

@@ -141,8 +141,7 @@ class ChromaStore:
             ids = [str(one) for one in listed(found["ids"])]
             page, others = sound_page(ids, listed(found["metadatas"]), raw, dim)
             odd |= others
-            if page[0]:
-                yield page
+            yield page
         self._delete([name], odd)
 
     def _in_use(self) -> tuple[str, int]:

@@ -145,24 +145,21 @@ def test_what_was_damaged_is_told_or_written_anew(
     assert max(path.stat().st_size for path in folder.rglob("*")) < 64 << 20
 
 
-def test_a_program_that_is_killed_while_it_writes_costs_nothing(store: ChromaStore) -> None:
-    rng = random.Random(7)
-    assert len(sound(store)) == COUNT
-    for turn in range(1, 3):
-        order = rng.sample(range(COUNT), COUNT)
-        timer = threading.Timer(rng.uniform(0.05, 1.0), _kill, (store,))
-        timer.start()
-        while timer.is_alive():
-            for first in range(0, COUNT, 100):
-                write(store, order[first : first + 100], turn)
-        assert sound(store) == dict.fromkeys(range(COUNT), turn)
-
-
-def test_a_program_that_is_killed_while_it_loads_costs_nothing(store: ChromaStore) -> None:
+def test_a_program_that_is_killed_while_it_loads_or_writes_costs_nothing(
+    store: ChromaStore,
+) -> None:
     pages = store.load(SPACE, 1_000_000)
     count = len(next(pages)[0])
     _kill(store)
     assert count + sum(len(some) for some, _ in pages) == COUNT
+    rng = random.Random(7)
+    order = rng.sample(range(COUNT), COUNT)
+    timer = threading.Timer(rng.uniform(0.05, 1.0), _kill, (store,))
+    timer.start()
+    while timer.is_alive():
+        for first in range(0, COUNT, 100):
+            write(store, order[first : first + 100], 1)
+    assert sound(store) == dict.fromkeys(range(COUNT), 1)
 
 
 @pytest.mark.parametrize("most", [COUNT, COUNT - 1])
