@@ -103,8 +103,10 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         await self._in_memory.run(CALL_SECONDS, self._words.drop, keys)
 
     async def _erase(self, passages: Sequence[Passage]) -> None:
-        records = map(word_record, cooperative(passages))  # made in the thread
-        await self._do(self._cut_texts.forget, map(text_key, records))
+        await self._do(self._forget, passages)
+
+    def _forget(self, passages: Sequence[Passage]) -> None:
+        self._cut_texts.forget(text_key(word_record(one)) for one in cooperative(passages))
 
     async def clear_traces(self) -> None:
         """Leave nothing on disk but the words of what lives. Raises IndexUnavailable: some may be

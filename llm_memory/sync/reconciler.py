@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from itertools import batched
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.settings import Pace
 from ..remember.deeds import Deeds
-from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..vault.markdown_vault import MarkdownVault
@@ -154,9 +152,9 @@ class Reconciler:
         if changed or gone or self._known_files.loading:
             answers: _Answers = {}
             for some in batched(changed, _FILES):  # what is as it was known is told meanwhile
-                look_at = partial(self._vault.see, cooperative(some), files)
-                seen = dict(zip(some, await asyncio.to_thread(look_at), strict=True))
-                same = (found.key for found, one in seen.items() if isinstance(one, KnownFile))
+                found = await asyncio.to_thread(self._vault.see, some, files)
+                seen = dict(zip(some, found, strict=True))
+                same = (file.key for file, one in seen.items() if isinstance(one, KnownFile))
                 await self._load_known([*same])
                 answers |= seen
             async with self._known_files.writing:

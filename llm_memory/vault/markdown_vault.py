@@ -15,6 +15,7 @@ from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
 from ..models.vault_layout import is_passed_by, is_recalled, topic_path
+from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import make_id
 from ..storage.files import ChangedMeanwhile, Stamp
 from .archive import BY_HAND, VaultArchive
@@ -130,7 +131,7 @@ class MarkdownVault:
     ) -> list[SeenFile | FileReport | KnownFile]:
         """Returns one answer for each file: its content, a report, or the ``known`` record of an
         unchanged file."""
-        return list(self._scan.see(found_files, known))
+        return list(self._scan.see(cooperative(found_files), known))
 
     def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
         """Returns the present stamps of files, None for a missing one."""

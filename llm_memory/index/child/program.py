@@ -32,6 +32,7 @@ type Answer = tuple[Message, bytes]
 type Handlers = Mapping[str, Callable[[Message, bytes], Answer]]
 """By what is asked: fields and body in, fields and body out."""
 
+_LATER: Final = 3
 _CODES: Final = {ImportError: "missing", PermissionError: "unreadable"}
 
 
@@ -105,8 +106,9 @@ def serve(handlers: Handlers) -> None:
     with contextlib.suppress(Empty):
         while (asked := (turn := waiting.get(timeout=idle_seconds))[2]) is not None:
             idle_seconds = asked["idle_seconds"]
-            # A native library that hangs keeps the interpreter: a thread of C's ends us then.
-            faulthandler.dump_traceback_later(asked["seconds"] + 1.0, exit=True, file=2)
+            # A native library that hangs keeps the interpreter: where no parent ends us any more,
+            # whose patience begins anew with what we load, a thread of C's does.
+            faulthandler.dump_traceback_later(_LATER * asked["seconds"], exit=True, file=2)
             _answer(asked, turn[3], handlers)
             faulthandler.cancel_dump_traceback_later()
     _send({"leaving": True})

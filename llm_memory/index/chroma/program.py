@@ -60,8 +60,8 @@ class Chroma:
             if free is not None and free < _RESERVE + len(body) * _WRITTEN_FOR_EACH_BYTE:
                 raise Fault("full", f"{free >> 20} MB free, {_RESERVE >> 20} MB stay free")
         target: Any = self._opened(fields)
-        if fields["name"]:  # without an embedding function: the default one fetches a model
-            target = target.get_collection(fields["name"], embedding_function=None)
+        if fields["name"]:
+            target = _collection(target, fields["name"])
         found = getattr(target, name)(**arguments)
         if isinstance(found, list):  # of collections
             parts: list[Json] = [
@@ -107,6 +107,15 @@ class Chroma:
             self._lock.acquire(timeout=_PATIENCE_SECONDS)
         except Timeout as error:
             raise Fault("in_use", f"another process has {folder}") from error
+
+
+def _collection(client: ClientAPI, name: str) -> Any:
+    from chromadb.errors import NotFoundError
+
+    try:  # without an embedding function: the default one fetches a model
+        return client.get_collection(name, embedding_function=None)
+    except NotFoundError as error:
+        raise Fault("broken", f"what was there is gone: {error}") from error
 
 
 def _imported() -> Any:

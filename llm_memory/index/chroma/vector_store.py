@@ -28,11 +28,11 @@ _IDLE_SECONDS: Final = 60.0
 _FOLDER_SECONDS: Final = 120.0
 """Without a sign from the program: a thousand records on the slowest disk."""
 _SERVER_SECONDS: Final = 20.0
-_OUTSIDE: Final = {
-    **{code: code for code in (CLOSED, NO_CHILD, "missing", "full", "in_use", "unreadable")},
+_SURE: Final = {
+    **{one: one for one in (BROKEN, CLOSED, NO_CHILD, "missing", "full", "in_use", "unreadable")},
     NOT_STARTED: NO_CHILD,
 }
-"""Codes that blame no folder, and what they are called here."""
+"""Codes that say what it is, and what they are called here."""
 _DEATHS: Final = 3
 """So many at one question are the folder's fault; fewer, that of whoever ended the program."""
 _WRITTEN: Final = 500
@@ -104,7 +104,7 @@ class ChromaConnection:
         text, headers = str(error), self._where.get("headers")
         for secret in headers.values() if isinstance(headers, dict) else ():
             text = text.replace(str(secret), "***") if secret else text
-        code = _OUTSIDE.get(error.code, BROKEN if self.has_folder else SERVER)
+        code = _SURE.get(error.code, BROKEN if self.has_folder else SERVER)
         if error.code == DIED and LOADING in text:
             code = "missing"
         elif error.code == HANGS and self.has_folder:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,15 +103,21 @@ def test_all_who_wait_hear_of_a_death_and_another_one_is_started(make: Make) -> 
     assert child.ask("echo", {}, seconds=30)[0]["pid"] != first
 
 
-@pytest.mark.parametrize("held", [False, True])
-def test_one_that_gives_no_sign_is_ended(make: Make, tmp_path: Path, held: bool) -> None:
+@pytest.mark.parametrize(
+    ("what", "fields", "seconds"),
+    [
+        ("wait", {"seconds": 60}, 0.5),
+        ("die", {"held": True}, 0.5),
+        ("die", {"held": True, "after": 1.4}, 2.0),  # it loads, and has as long again
+    ],
+)
+def test_one_that_gives_no_sign_is_ended(
+    make: Make, tmp_path: Path, what: str, fields: dict[str, Any], seconds: float
+) -> None:
     child = make()
+    told = {"trace": str(tmp_path / "trace"), "name": ""} | fields
     with pytest.raises(ChildFailed) as failed:
-        if held:
-            child.ask("die", {"held": True}, seconds=0.5)
-        else:
-            trace = str(tmp_path / "trace")
-            child.ask("wait", {"trace": trace, "name": "", "seconds": 60}, seconds=0.5)
+        child.ask(what, told, seconds=seconds)
     assert failed.value.code == "hangs"
     assert child.ask("echo", {}, b"x", seconds=30)[1] == b"x"
 

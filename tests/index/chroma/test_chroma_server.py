@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.chroma.vector_store import (
     ChromaStore,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import BROKEN, IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import (
     Reply,
@@ -74,10 +74,10 @@ def count(store: ChromaStore) -> int:
     return sum(len(records) for records, _ in store.load(SPACE, 1_000))
 
 
-def refused(call: Callable[[], object]) -> None:
+def refused(call: Callable[[], object], code: str = "server") -> None:
     with pytest.raises(IndexUnavailable) as raised:
         call()
-    assert raised.value.code == "server"
+    assert raised.value.code == code
     assert SECRET not in str(raised.value)
 
 
@@ -139,6 +139,8 @@ def test_a_server_that_went_and_came_back_has_what_it_had(
     server.kill()
     shutil.rmtree(server.folder)
     server.start()
+    refused(lambda: write(store, 1), BROKEN)
+    store.drop(None)
     assert count(store) == 0
     write(store, 2)
     assert count(store) == 2
@@ -186,7 +188,7 @@ def test_headers_open_the_door_of_a_proxy_and_stay_out_of_every_text(
         for headers in ({}, {"Authorization": SECRET}, {"X-Key": f"Bearer {SECRET}"}):
             refused(lambda headers=headers: count(store_at(url, headers)))  # type: ignore[misc]
         speaking.set()
-        refused(lambda: write(store, 1))
+        refused(lambda: write(store, 1), BROKEN)
         refused(lambda: count(store))
 
 

@@ -34,6 +34,7 @@ def fail(fields: Fields, body: bytes) -> Answer:
 
 
 def die(fields: Fields, body: bytes) -> Answer:
+    time.sleep(fields.get("after", 0.0))
     loading("onnxruntime")
     if fields.get("held"):  # as a native library that keeps the interpreter to itself
         ctypes.PyDLL(None).sleep(600)
