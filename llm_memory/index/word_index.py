@@ -33,6 +33,7 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
     ready as soon as the dictionary is loaded."""
 
     codes: ClassVar = {"": "lexical_off"}
+    anew = frozenset({"no_numpy"})
     may_wait: ClassVar = 0.0
 
     def __init__(

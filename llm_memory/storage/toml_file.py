@@ -28,9 +28,15 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise HomeError(at(path, "toml.too_large"))
     try:
         return tomllib.loads(raw.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # also no UTF-8, and a number of too many digits
-        hint = Said("toml.windows") if b"\\" in raw else ""
-        raise HomeError(at(path, "toml.wrong", reason=str(error), hint=hint)) from error
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8", "replace").split("\n")
+        reason = f"not UTF-8 (at line {len(before)}, column {len(before[-1]) + 1})"
+    except ValueError as error:  # TOMLDecodeError, and a number of too many digits
+        reason = str(error)
+    except RecursionError:
+        reason = "nested too deeply"
+    hint = Said("toml.windows") if b"\\" in raw else ""
+    raise HomeError(at(path, "toml.wrong", reason=reason, hint=hint))
 
 
 def read_workflow(path: Path) -> Workflow | None:

@@ -24,10 +24,10 @@ class NoWords(Words):
         super().__init__(Tokenizer(use_jieba=False))
 
     def search(self, query: WordQuery, seen: ScopeFilter, k: int) -> WordMatches:
-        raise IndexUnavailable("no test of words", code="busy")
+        raise IndexUnavailable("no test of words", code="no_numpy")
 
     def put(self, rows: Sequence[tuple[WordRecord, Tokens]]) -> None:
-        raise IndexUnavailable("no test of words", code="busy")
+        raise IndexUnavailable("no test of words", code="no_numpy")
 
 
 def keys_in(words: Words) -> set[Key]:
