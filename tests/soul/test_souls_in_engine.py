@@ -38,7 +38,6 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedChat, ProbedModel, prefers
 from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, GENTLE
-from astrbot_plugin_scoped_memory.tests.sync.test_follower import engine_following
 
 pytestmark = pytest.mark.engine
 
@@ -159,7 +158,8 @@ async def test_a_hand_edit_is_told_while_the_bot_runs_and_kept_when_it_is_discar
     tmp_path: Path,
 ) -> None:
     watcher, mine = FakeWatcher(), b"# \xff\n"
-    async with engine(tmp_path, watcher=watcher) as rig, engine_following(rig):
+    async with engine(tmp_path, watcher=watcher) as rig, asyncio.TaskGroup() as following:
+        task = following.create_task(rig.engine.follow())
         await applied(rig, persona="")
         path = tmp_path / "memory" / "roles" / soul.soul_folder("") / "SOUL.md"
         in_force = path.read_bytes()
@@ -177,6 +177,7 @@ async def test_a_hand_edit_is_told_while_the_bot_runs_and_kept_when_it_is_discar
             await until_true(lambda: told(rig) == [])
             assert path.read_bytes() == in_force
         assert (await ask(rig, "log", persona="")).lines[0].text == "# \\xff\n"
+        task.cancel()
 
 
 async def test_what_is_wrong_with_a_soul_is_told_and_costs_no_memory(
