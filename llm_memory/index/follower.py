@@ -68,7 +68,8 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
         self._batch = batch
         self._close = close
         self._waiting: dict[Key, Passage] = {}
-        self._leaving: dict[Key, Passage | None] = {}
+        self._leaving: dict[Key, Sequence[Passage]] = {}
+        """As they were, as often as they left: each time another list."""
         self._parked: dict[Key, Passage] = {}
         self._held: dict[Key, str] = {}
         """What the index holds, by ``_hash``."""
@@ -150,7 +151,7 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
     def enqueue_removal(self, passage: Passage) -> None:
         """It is gone, or about to be another one."""
         self._take_off(key_of(passage))
-        self._leaving[key_of(passage)] = passage
+        self._leaving[key_of(passage)] = [*self._leaving.get(key_of(passage), ()), passage]
 
     def _take_off(self, key: Key) -> None:
         self._parked.pop(key, None)
@@ -214,7 +215,7 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
         stale, new = await self._do(self._differences, living, held)
         async for key in unhurried(chain(stale, held)):
             if key in stale or self._passages.is_gone(key):
-                self._leaving.setdefault(key, None)
+                self._leaving.setdefault(key, [])
         async for passage in unhurried(new):
             if self._passages.is_followed(passage):
                 self._waiting.setdefault(key_of(passage), passage)
@@ -233,14 +234,14 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
                 stale |= {key_of(passage)} if known else set()
         return stale, new
 
-    async def _take_out(self, leaving: Mapping[Key, Passage | None]) -> None:
+    async def _take_out(self, leaving: Mapping[Key, Sequence[Passage]]) -> None:
         async with self._writing:
             # What lives and does not wait is in the index as it is now.
             gone = [key for key in leaving if self.lacks(key) or self._passages.get(key) is None]
             await self._drop(gone)
             for key in gone:
                 self._held.pop(key, None)
-        await self._erase([passage for passage in leaving.values() if passage])
+        await self._erase([*chain.from_iterable(leaving.values())])
         for key, former in leaving.items():
             if self._leaving[key] is former:
                 del self._leaving[key]

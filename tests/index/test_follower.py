@@ -183,7 +183,8 @@ async def test_what_is_acknowledged_is_found_at_once_by_words(house: House) -> N
 @pytest.mark.parametrize("hangs", ["forget", "keep_only"])
 async def test_words_wait_for_no_disk_that_forgets(house: House, hangs: str) -> None:
     stuck, begun = threading.Event(), threading.Event()
-    house.catalogue.load([stored(1), stored(2)])
+    house.catalogue.load([stored(2)])
+    house.unread.put(turn := Unread("t", "", stored(1), SAID))
     async with house.following():
         await house.settled()
 
@@ -194,21 +195,25 @@ async def test_words_wait_for_no_disk_that_forgets(house: House, hangs: str) -> 
         setattr(house.cut, hangs, wait)
         purge = asyncio.create_task(house.words.clear_traces())
         await asyncio.sleep(0)
-        house.living.drop(stored(1))
+        house.unread.drop("t")
         await until_true(begun.is_set)
         for number in (3, 4):
             house.living.take(stored(number))
             assert key_of(stored(number)) in await house.by_words(SAID)
             await asyncio.sleep(0.05)
         assert key_of(stored(1)) not in await house.by_words(SAID)
+        house.unread.put(turn)
+        assert key_of(stored(1)) in await house.by_words(SAID)
+        house.unread.drop("t")
         stuck.set()
         await asyncio.gather(purge, return_exceptions=True)
         await house.settled()
+        assert key_of(stored(1)) not in await house.by_words(SAID)
 
 
 async def test_what_is_edited_leaves_nothing_of_its_old_words(house: House) -> None:
     """At once, though the new ones cannot be embedded now, or ever."""
-    embedder, one, other = Picky(), stored(1), stored(2)
+    embedder, one, other = Picky(), stored(1), stored(2, "备用钥匙在花盆下")
     async with house.following(embedder):
         house.living.take(one)
         house.living.take(other)
@@ -219,13 +224,15 @@ async def test_what_is_edited_leaves_nothing_of_its_old_words(house: House) -> N
         assert await house.by_meaning(SAID) == [key_of(other)]
         assert house.vectors.lacks(key_of(one))
         embedder.failing_documents = False
-        house.living.take(stored(2, REFUSED))
+        for text in (SAID, REFUSED):
+            house.living.take(stored(2, text))
         await until_true(lambda: [*house.rows()] == [key_of(one)])
         await until_true(lambda: house.vectors.backlog == 1)
         assert await house.by_words(REFUSED) == [key_of(other)]
         house.living.take(stored(2, EDITED))
         await house.settled()
         assert len(house.rows()) == 2
+        assert "钥匙" not in str(house.cut._file.rows("SELECT tokens FROM cut"))
         calls = embedder.calls
         house.living.take(stored(2, EDITED, strength=90))
         await house.settled()
