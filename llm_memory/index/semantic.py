@@ -20,6 +20,7 @@ from ..models.passages import Key, Passage
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.status import Notice
+from ..runtime.lifecycle import shielded
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
 from .arrays import np
@@ -179,7 +180,11 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             raise IndexUnavailable(str(error), code=code) from error
 
     async def _write_anew(self) -> None:
-        """Leave in the store what is in memory, and no trace of anything else."""
+        """Leave in the store what is in memory, and no trace of anything else. To its end, also if
+        the caller is cancelled: what is not written back is lost when the bot ends."""
+        await shielded(self._written_anew())
+
+    async def _written_anew(self) -> None:
         self._unwritten = True
         await self._do(self._store.drop, None)
         await self._read(self.most_bytes)  # nothing: that begins it

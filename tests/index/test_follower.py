@@ -508,7 +508,16 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
         house.living.drop(stored(2, EDITED))
         await house.settled()
         calls, house.store.told = embedder.calls, []
-        await house.vectors.clear_traces()
+        drop, loop = house.store.drop, asyncio.get_running_loop()
+
+        def cut_off(keys: Collection[Key] | None) -> None:
+            drop(keys)
+            loop.call_soon_threadsafe(purge.cancel)
+
+        house.store.drop = cut_off  # type: ignore[method-assign]
+        purge = asyncio.create_task(house.vectors.clear_traces())
+        await asyncio.wait([purge])
+        assert (len(house.rows()), purge.cancelled()) == (1, True), "a night that is cut off"
         await house.words.clear_traces()
         await house.settled()
         assert ("remove", 0) in house.store.told
