@@ -217,17 +217,17 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         """Those that can be embedded. Raises EmbeddingFailed."""
         assert self._embedder is not None  # noqa: S101
         named = {content_hash(text): text for text in texts if text}
-        missing = [one for one in named if one not in self._recent]
-        if missing:
+        known = {one: self._recent[one] for one in named if one in self._recent}
+        if missing := [one for one in named if one not in known]:
             space = self._fingerprint
             rows = await self._embedder.embed_documents([named[one] for one in missing])
             self._check_still(space)
             new = zip(missing, rows, strict=True)
-            self._recent |= {one: row for one, row in new if row is not None}
-        known = {text: self._recent[one] for one, text in named.items() if one in self._recent}
+            known |= {one: row for one, row in new if row is not None}
+            self._recent |= known
         while len(self._recent) > _RECENT:
             self._recent.popitem(last=False)
-        return known
+        return {named[one]: row for one, row in known.items()}
 
     async def _put(self, rows: Sequence[tuple[IndexRecord, Vector]]) -> None:
         records, vectors = [record for record, _ in rows], np.stack([row for _, row in rows])
