@@ -15,7 +15,7 @@ from ..models.settings import EngineSettings
 from ..runtime.cooperative import cooperative
 from ..runtime.notice_board import NoticeBoard
 from ..text.tokenizer import Tokenizer
-from .calls import BUSY, Calls, within
+from .calls import BUSY, Calls
 from .cut_texts import CutTexts, Tokens, cut, text_key
 from .follower import CALL_SECONDS, Fault, Follower
 from .passages import Passages
@@ -57,10 +57,9 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         long the rest takes. Raises IndexUnavailable."""
         if not self.is_open or self._doubt:  # it may lack what was read a moment ago
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
-        if self._waiting:
-            async with within(self._pace.query_seconds):
-                await asyncio.shield(asyncio.ensure_future(self._take_newest()))
         async with self._asking():
+            if self._waiting:
+                await asyncio.shield(asyncio.ensure_future(self._take_newest()))
             return await self._ask(partial(self._words.search, query, scope_filter, k))
 
     async def _take_newest(self) -> None:

@@ -167,7 +167,8 @@ def house(tmp_path: Path) -> House:
 
 
 async def test_what_is_acknowledged_is_found_at_once_by_words(house: House) -> None:
-    """While nothing is written: the disk hangs, and the embedder is gone."""
+    """While nothing is written: the disk hangs, and the embedder is gone. Where a question cannot
+    even take it in, the owner is told."""
     stuck, embedder = threading.Event(), Picky()
     house.cut.put = lambda *_: stuck.wait()  # type: ignore[method-assign, assignment]
     embedder.failing_documents = True
@@ -177,6 +178,11 @@ async def test_what_is_acknowledged_is_found_at_once_by_words(house: House) -> N
             house.living.take(stored(number))
             assert key_of(stored(number)) in await house.by_words(SAID)
             assert house.vectors.lacks(key_of(stored(number)))
+        house.words._pace = replace(QUICK.pace, query_seconds=0.01)
+        async with house.words._writing:
+            house.living.take(stored(3))
+            await asyncio.gather(*(house.by_words(SAID) for _ in "123"), return_exceptions=True)
+        assert "lexical_off" in house.notices
         stuck.set()
 
 
