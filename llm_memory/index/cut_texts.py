@@ -75,7 +75,8 @@ def text_key(record: WordRecord) -> TextKey:
 
 class CutTexts:
     """Every method blocks, for a disk that hangs too; any thread may call it. What cannot be read
-    or written for now is a miss; a file that is broken, or cannot be tidied, is begun anew."""
+    or written for now is a miss; a file that is broken, or that a purge cannot tidy, is begun anew.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -107,14 +108,19 @@ class CutTexts:
         with suppress(*_MISSES):
             self._file.write(_FORGET, [*keys])
 
-    def keep_only(self, living: Collection[TextKey]) -> None:
-        """Leave no byte of any other on the disk, nor of them where another program holds the file.
-        Raises IndexUnavailable: it is as it was, or nearly so."""
+    def keep_only(self, living: Collection[TextKey], *, at_any_cost: bool = False) -> None:
+        """Leave no byte of any other on the disk. Where another program holds the file some may be
+        left, or ``at_any_cost`` nothing is. Raises IndexUnavailable: it is as it was, or nearly.
+        """
         try:
             known = cooperative(self._file.rows("SELECT place, hash FROM cut"))
             self._file.write(_FORGET, [row for row in known if row not in living])
             self._file.checkpoint_wal()
-        except _MISSES:
+        except EngineClosed as error:  # another may have the file by now
+            raise IndexUnavailable(str(error), code="busy") from error
+        except StateUnavailable:
+            if not at_any_cost:
+                return
             self._file.close()
             try:
                 discard(self._path, kept=False)

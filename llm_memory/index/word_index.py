@@ -81,9 +81,10 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
             await self._do(self._forget_others)
         await super()._rest()
 
-    def _forget_others(self) -> None:
+    def _forget_others(self, *, at_any_cost: bool = False) -> None:
         held = cooperative(self._held.copy().items())
-        self._cut_texts.keep_only({(key.scope, content_hash) for key, content_hash in held})
+        living = {(key.scope, content_hash) for key, content_hash in held}
+        self._cut_texts.keep_only(living, at_any_cost=at_any_cost)
 
     def _hash(self, passage: Passage) -> str:
         return word_record(passage).content_hash
@@ -113,4 +114,4 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         left."""
         if self.leaving:
             raise IndexUnavailable(f"{self.leaving} to be forgotten", code=BUSY)
-        await self._do(self._forget_others)
+        await self._do(self._forget_others, at_any_cost=True)

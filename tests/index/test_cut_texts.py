@@ -112,20 +112,25 @@ def test_of_what_does_not_live_no_word_id_or_path_is_left(path: Path, is_forgott
 
 
 @pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN"])
-def test_where_another_holds_the_file_it_is_begun_anew(
+def test_where_another_holds_the_file_a_purge_begins_it_anew(
     path: Path, lock: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: object, *, missing_ok: bool = False) -> None:
         raise PermissionError("not yours")
 
+    living = {text_key(word_record(OTHER))}
     with opened(path) as cache, closing(sqlite3.connect(path, isolation_level=None)) as other:
         cut((ONE, OTHER), Tokenizer(use_jieba=False), cache)
         other.execute(lock)
         other.execute("SELECT * FROM cut").fetchall()
+        cache.keep_only(living)  # as at a start
+        assert files_holding(path.parent, "钥匙")
         with monkeypatch.context() as patch, pytest.raises(IndexUnavailable):
             patch.setattr(Path, "unlink", refuse)
-            cache.keep_only({text_key(word_record(OTHER))})
+            cache.keep_only(living, at_any_cost=True)
         assert files_holding(path.parent, "麒麟")
-        cache.keep_only({text_key(word_record(OTHER))})
+        cache.keep_only(living, at_any_cost=True)
         assert not files_holding(path.parent, "麒麟")
     assert texts_cut(path, OTHER) == 1
+    with pytest.raises(IndexUnavailable):
+        cache.keep_only((), at_any_cost=True)  # once closed it deletes nothing

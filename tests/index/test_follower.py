@@ -194,7 +194,7 @@ async def test_words_wait_for_no_disk_that_forgets(house: House, hangs: str) -> 
     async with house.following():
         await house.settled()
 
-        def wait(*_: object) -> None:
+        def wait(*_: object, **__: object) -> None:
             begun.set()
             stuck.wait()
 
