@@ -4,7 +4,6 @@ how much of a question a record speaks of."""
 from __future__ import annotations
 
 import sys
-import timeit
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index import scoring
 from astrbot_plugin_scoped_memory.llm_memory.index.cut_texts import tokens_of
 from astrbot_plugin_scoped_memory.llm_memory.index.question import says
 from astrbot_plugin_scoped_memory.llm_memory.index.records import (
@@ -152,13 +150,6 @@ def test_at_most_k_are_found_and_of_equals_the_later_first(k: int, many: int) ->
     index = holding(*(record(HOME, f"m-{n}", "柜子里是旧书") for n in range(7)))
     put(index, record(HOME, "m-0", "柜子里是旧书"))
     assert found(index, "柜子里的旧书", k=k) == [f"m-{n}" for n in range(6, 6 - many, -1)]
-
-
-def test_the_best_of_many_are_found_without_sorting_all() -> None:
-    score, none = np.random.default_rng(1).random(100_000), np.zeros(100_000, dtype=bool)
-    calls = (lambda: scoring.best_places(score, 9, none), lambda: np.lexsort((score,)))
-    best, all_sorted = (min(timeit.repeat(call, number=1)) for call in calls)
-    assert 2 * best < all_sorted
 
 
 @pytest.mark.parametrize(("before", "first"), [("奶奶今天来了", "m-1"), ("爷爷今天来了", "m-2")])
