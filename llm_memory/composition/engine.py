@@ -19,6 +19,7 @@ from ..errors import (
     ScopedMemoryError,
     StateUnavailable,
 )
+from ..index.arrays import import_numpy
 from ..index.embedding.ports import Embedder
 from ..log import logger
 from ..models.loop import LoopStatus
@@ -106,6 +107,7 @@ class Engine:
         await parts.paused_conversations.load()
         # Before any turn goes on: what it is told of names and manner stays the same.
         attempt = self._behind.attempt
+        await attempt("numpy", _in_thread(import_numpy))  # both indexes use it on the loop
         await attempt("former scopes", _in_thread(parts.former.open))
         await attempt("names", _in_thread(parts.bylines.open))
         await attempt("exclusions", parts.exclusions.refresh)

@@ -1,13 +1,15 @@
-"""numpy, which who first needs it imports: with it the plugin would start late, and words are found
-roughly without it."""
+"""numpy, which an engine imports while it opens: with it the plugin would start late, and words are
+found roughly without it."""
 
 from __future__ import annotations
 
+import contextlib
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ..errors import IndexUnavailable
 
-__all__ = ["Flags", "Floats", "Ints", "np"]
+__all__ = ["Flags", "Floats", "Ints", "import_numpy", "np"]
 
 
 class _Numpy:
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 else:
     np = _Numpy()
+
+
+def import_numpy() -> None:
+    """Do so if it is there; belongs into a thread, which it takes 50 ms of."""
+    with contextlib.suppress(ImportError):
+        import_module("numpy")
+
 
 type Floats = NDArray[np.float64]
 type Ints = NDArray[np.int64]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import checkout
 
@@ -70,6 +71,26 @@ def test_a_hook_asks_an_owner_without_engine_or_server() -> None:
     slow = HEAVY | {"argparse", "asyncio", "loguru", "mcp", "pydantic"}
     assert not {name.partition(".")[0] for name in present} & slow
     assert not [name for name in present if name.startswith(ENGINE[1:])]
+
+
+AT_WORK = """import asyncio, pathlib, llm_memory
+from llm_memory.index.embedding.service.embedding_service import EmbeddingService
+class Watch:
+    def find_spec(self, name, *_):
+        asyncio._get_running_loop() and print("loop:" + name.partition(".")[0])
+async def work():
+    sys.meta_path.insert(0, Watch())
+    paths = llm_memory.EnginePaths.under(pathlib.Path({!r}))
+    async with llm_memory.build_engine(paths, llm_memory.EngineSettings()):
+        assert "numpy" in sys.modules
+    asked = EmbeddingService("http://127.0.0.1:9", "m").embed(["x"])
+    await asyncio.gather(asked, return_exceptions=True)
+asyncio.run(work())"""
+
+
+def test_a_thread_imports_what_would_hold_the_loop(tmp_path: Path) -> None:
+    present = loaded("-I", statement=AT_WORK.format(str(tmp_path)))
+    assert not {"loop:numpy", "loop:httpx", "loop:anyio"} & {*present}
 
 
 COMMANDS = ("index", "trust m-1234", "serve", "search words", "edit m-1234 words", "status")

@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Sequence
 from http import HTTPStatus
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -57,6 +58,8 @@ class EmbeddingService:
             EmbeddingFailed: ``unreachable``, ``not_an_answer`` (of one that is larger than 64 MB,
                 too), or what ``failures`` says of the answer's status.
         """
+        if self._client is None:  # 80 ms that the loop must not be held for
+            await asyncio.to_thread(import_module, "httpx")
         import httpx
 
         try:
@@ -77,8 +80,10 @@ class EmbeddingService:
     def _made(self) -> httpx.AsyncClient:
         """Blocks: it reads certificates. Nothing stays open between two requests. The environment
         names proxies, but none to this machine itself."""
+        import anyio
         import httpx
 
+        anyio.run(anyio.sleep, 0)  # the first request imports the same, on the loop
         for name in ("httpx", "httpcore"):  # they log addresses and answers: a key may be in them
             logging.getLogger(name).setLevel(logging.WARNING)
         return httpx.AsyncClient(
