@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import zlib
 from collections.abc import Sequence
 from http import HTTPStatus
 from importlib import import_module
@@ -23,6 +24,8 @@ _AT_ONCE: Final = 4
 """Requests under way."""
 _LONGEST: Final = 64 << 20
 """Bytes of an answer. 64 vectors of 4,096 numbers are a tenth of it."""
+_GZIP: Final = b"\x1f\x8b"
+"""What it begins with, and no JSON does."""
 
 
 class EmbeddingService:
@@ -96,6 +99,9 @@ class EmbeddingService:
     def _read(self, status: int, pieces: Sequence[bytes], count: int) -> Sequence[Sequence[float]]:
         """Blocks."""
         body = b"".join(pieces)
+        if body.startswith(_GZIP):  # some proxies pack whatever was asked for
+            with contextlib.suppress(zlib.error):
+                body = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(body, _LONGEST)
         if status == HTTPStatus.OK:
             return _vectors(body, count)
         code = code_of(str(status), body.decode(errors="replace"))
@@ -103,7 +109,7 @@ class EmbeddingService:
 
 
 async def _pieces(answer: httpx.Response) -> list[bytes]:
-    """As they come: unpacked, a small one could fill the memory, and nothing packed was asked for.
+    """As they come: httpx would unpack them on the loop, and a small one could fill the memory.
 
     Raises EmbeddingFailed."""
     pieces: list[bytes] = []
