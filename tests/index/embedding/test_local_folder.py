@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.encoders impo
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.folder import (
     best_graph,
     content_revision,
+    exported_graph,
     first_model,
     folder_of,
     is_hub_name,
@@ -49,17 +50,21 @@ def test_a_revision_tells_other_files_and_another_way_to_run_them(tmp_path: Path
     (moved / ".cache").mkdir()
     (moved / ".cache" / "x.json").write_text("{}")
     assert content_revision(moved, "") == seen[0]
+    (tmp_path / "linked").mkdir()
+    (moved / "onnx").symlink_to(tmp_path / "linked")
     for name, content in (
         ("config.json", b'{"a": 1}'),
         ("1_Pooling/config.json", b"[]"),
         ("tokenizer.json", b"{}"),
+        ("onnx/model.onnx", b"graph"),
         ("model.safetensors", b"\1" + b"\0" * (BIG - 1)),
         ("model.safetensors", b"\0" * (BIG - 1) + b"\1"),
         ("model.safetensors", b"\0" * (BIG + 1)),
     ):
         (moved / name).write_bytes(content)
         seen.append(content_revision(moved, ""))
-    assert len(set(seen)) == len(seen) == 8
+    assert len(set(seen)) == len(seen) == 9
+    assert exported_graph(moved) == "onnx/model.onnx"
 
 
 def test_names_of_the_hub_are_told_from_paths_and_from_no_folder(tmp_path: Path) -> None:

@@ -76,7 +76,12 @@ def exported_graph(folder: Path) -> str | None:
     """The ONNX export to run, below the folder; None without one, or without its tokenizer."""
     if not (folder / TOKENIZER).is_file():
         return None
-    return best_graph(path.relative_to(folder).as_posix() for path in folder.rglob("*.onnx"))
+    return best_graph(path.relative_to(folder).as_posix() for path in _below(folder))
+
+
+def _below(folder: Path) -> set[Path]:
+    """Everything, and what a folder in it holds that is a link: ``rglob`` follows none."""
+    return {*folder.rglob("*"), *folder.glob("*/*")}
 
 
 def needed(names: Collection[str], *, torch: bool) -> list[str]:
@@ -120,7 +125,7 @@ def content_revision(folder: Path, how: str) -> str:
     256 KiB at either end.
     """
     digest = hashlib.sha256(how.encode())
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(_below(folder)):
         relative = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in relative.parts)
         if not hidden and path.suffix in _KINDS and path.is_file():
