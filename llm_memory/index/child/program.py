@@ -32,8 +32,16 @@ type Answer = tuple[Message, bytes]
 type Handlers = Mapping[str, Callable[[Message, bytes], Answer]]
 """By what is asked: fields and body in, fields and body out."""
 
-_LATER: Final = 3
+_LATER: Final = 2
 _CODES: Final = {ImportError: "missing", PermissionError: "unreadable"}
+_BY_NUMBER: Final = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "full") | dict.fromkeys(
+    (errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOLCK, errno.ESTALE), "unreadable"
+)
+_BY_TEXT: Final = {
+    "disk is full": "full",
+    **dict.fromkeys(("(code: 14)", "Too many open files"), "unreadable"),
+}
+"""What SQLite and Rust say: 14 is a file that cannot be opened."""
 
 
 class Fault(Exception):
@@ -69,8 +77,8 @@ def _answer(asked: dict[str, Any], body: bytes, handlers: Handlers) -> None:
         _send({"id": asked["id"], "fields": {**found}}, body)
     except BaseException as error:  # noqa: BLE001 - a panic of a Rust library is no Exception
         code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), "fault")
-        if getattr(error, "errno", 0) == errno.ENOSPC or "disk is full" in str(error):
-            code = "full"
+        code = _BY_NUMBER.get(getattr(error, "errno", 0), code)
+        code = next((one for said, one in _BY_TEXT.items() if said in str(error)), code)
         text = f"{type(error).__name__}: {error}"[:500]
         if isinstance(error, Fault):
             code, text = error.code, str(error)
@@ -78,12 +86,14 @@ def _answer(asked: dict[str, Any], body: bytes, handlers: Handlers) -> None:
 
 
 def read_message(stream: BinaryIO) -> Answer | None:
-    """The next one, None at the end. What is no line of ours, a library printed: passed over."""
+    """The next one, None at the end, which may come in the midst of one. What is no line of ours, a
+    library printed: passed over."""
     for line in stream:
         with contextlib.suppress(ValueError):
             message = json.loads(line)
             if isinstance(message, dict):
-                return message, stream.read(message.get("body") or 0)
+                body = stream.read(size := message.get("body") or 0)
+                return (message, body) if len(body) == size else None
     return None
 
 
@@ -107,7 +117,7 @@ def serve(handlers: Handlers) -> None:
         while (asked := (turn := waiting.get(timeout=idle_seconds))[2]) is not None:
             idle_seconds = asked["idle_seconds"]
             # A native library that hangs keeps the interpreter: where no parent ends us any more,
-            # whose patience begins anew with what we load, a thread of C's does.
+            # whose patience begins anew once, with what we load, a thread of C's does.
             faulthandler.dump_traceback_later(_LATER * asked["seconds"], exit=True, file=2)
             _answer(asked, turn[3], handlers)
             faulthandler.cancel_dump_traceback_later()

@@ -57,7 +57,8 @@ class Chroma:
             rows = np.frombuffer(body, dtype="<f4").reshape(len(arguments.get("ids", "1")), -1)
             arguments[wanted] = rows.copy()
             free = shutil.disk_usage(fields["folder"]).free if "folder" in fields else None
-            if free is not None and free < _RESERVE + len(body) * _WRITTEN_FOR_EACH_BYTE:
+            needed = 0 if name == "query" else _RESERVE + len(body) * _WRITTEN_FOR_EACH_BYTE
+            if free is not None and free < needed:
                 raise Fault("full", f"{free >> 20} MB free, {_RESERVE >> 20} MB stay free")
         target: Any = self._opened(fields)
         if fields["name"]:

@@ -105,7 +105,9 @@ class ChromaConnection:
         for secret in headers.values() if isinstance(headers, dict) else ():
             text = text.replace(str(secret), "***") if secret else text
         code = _SURE.get(error.code, BROKEN if self.has_folder else SERVER)
-        if error.code == DIED and LOADING in text:
+        if error.code == DIED and "SIGKILL" in text:
+            code = NO_CHILD  # for want of memory; a damaged folder ends it in another way
+        elif error.code == DIED and LOADING in text:
             code = "missing"
         elif error.code == HANGS and self.has_folder:
             code = SLOW  # another program's lock, or the disk

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.index.child.process import Child, ChildFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.child.program import read_message
 from astrbot_plugin_scoped_memory.tests.support.programs.program import PROGRAMS, lines
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(60)]
@@ -79,11 +81,15 @@ def test_questions_come_before_what_waits(make: Make, tmp_path: Path) -> None:
     assert trace.read_text()[:2] == "aQ"
 
 
-@pytest.mark.parametrize("code", ["full", "fault"])
-def test_an_error_has_its_code_and_the_program_lives_on(make: Make, code: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [("full", "full"), ("fault", "fault"), ("ENOENT", "fault"), ("EDQUOT", "full")]
+    + [(name, "unreadable") for name in ("EACCES", "EROFS", "EMFILE", "ESTALE", "(code: 14)")],
+)
+def test_an_error_has_its_code_and_the_program_lives_on(make: Make, what: str, code: str) -> None:
     child = make()
     with pytest.raises(ChildFailed) as failed:
-        child.ask("fail", {"code": code}, seconds=30)
+        child.ask("fail", {"code": what}, seconds=30)
     assert failed.value.code == code
     with pytest.raises(ChildFailed, match="unheard") as failed:
         child.ask("unheard", {}, seconds=30)
@@ -101,6 +107,8 @@ def test_all_who_wait_hear_of_a_death_and_another_one_is_started(make: Make) -> 
                 asked.result()
             assert failed.value.code == "died"
     assert child.ask("echo", {}, seconds=30)[0]["pid"] != first
+    for cut_off in (b'{"body": 3}', b'{"body": 3}\n', b'{"body": 3}\nab'):
+        assert read_message(io.BytesIO(cut_off)) is None
 
 
 @pytest.mark.parametrize(
@@ -145,7 +153,7 @@ ASKING = (
 def test_a_killed_parent_leaves_no_child(held: bool) -> None:
     code = (
         f"{ASKING}print(child.ask('echo', {{}}, seconds=30)[0]['pid'], flush=True)\n"
-        f"child.ask('die', {{'held': True}}, seconds=3) if {held} else sys.stdin.read()\n"
+        f"child.ask('die', {{'held': True}}, seconds=6) if {held} else sys.stdin.read()\n"
     )
     parent = subprocess.Popen(lines(code), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with parent:
@@ -159,7 +167,7 @@ def test_a_killed_parent_leaves_no_child(held: bool) -> None:
         return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
     if sys.platform.startswith("linux"):
-        wait_until(gone)
+        asyncio.run(until_true(gone, within=17))  # twice the patience of its parent
 
 
 @POSIX

@@ -208,6 +208,7 @@ def test_one_process_has_the_folder(store: ChromaStore, folder: Path) -> None:
         ("raise ImportError('none here')", "none here"),
         ("raise RuntimeError('an old sqlite3')", "an old sqlite3"),
         ("import os; os.abort()", "SIGABRT while loading chromadb"),
+        ("import os; os.kill(os.getpid(), 9)", "SIGKILL"),  # no memory is left
     ],
 )
 def test_without_chromadb_it_says_so_and_the_folder_can_go(
@@ -223,7 +224,7 @@ def test_without_chromadb_it_says_so_and_the_folder_can_go(
     monkeypatch.syspath_prepend(str(tmp_path / "before"))
     with pytest.raises(IndexUnavailable, match=told) as failed:
         sound(store)
-    assert failed.value.code == "missing"
+    assert failed.value.code == ("no_child" if told == "SIGKILL" else "missing")
     assert folder.exists()
     store.drop(None)
     assert not folder.exists()
@@ -242,17 +243,18 @@ def test_a_process_that_the_system_refuses_is_no_fault_of_the_folder(
     assert len(sound(store)) == COUNT
 
 
-def test_a_disk_that_is_nearly_full_is_not_written_to(
+def test_a_disk_that_is_nearly_full_is_read_and_not_written_to(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = type("Usage", (), {"free": (64 << 20) + (1 << 19)})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     rows = vectors(range(COUNT))
-    asked = {"folder": str(folder), "name": "any", "call": "upsert"}
-    asked |= {"arguments": {"ids": [str(n) for n in range(COUNT)]}}
+    monkeypatch.setattr(Chroma, "_opened", lambda *_: type("", (), {"query": lambda **_: COUNT}))
+    asked = {"folder": str(folder), "name": "", "arguments": {"ids": [*map(str, range(COUNT))]}}
     with pytest.raises(Fault) as failed:
-        Chroma().call(asked, rows.tobytes())
+        Chroma().call(asked | {"call": "upsert"}, rows.tobytes())
     assert failed.value.code == "full"
+    assert Chroma().call(asked | {"call": "query"}, rows.tobytes())[0] == {"found": COUNT}
 
 
 def test_neither_id_nor_vector_of_what_was_purged_stays_in_any_file(tmp_path: Path) -> None:

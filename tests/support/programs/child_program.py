@@ -4,6 +4,7 @@ its file's name: the engine is ``llm_memory`` to it."""
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import time
 from collections.abc import Mapping
@@ -28,9 +29,10 @@ def wait(fields: Fields, body: bytes) -> Answer:
 
 
 def fail(fields: Fields, body: bytes) -> Answer:
-    if fields["code"] == "fault":
-        raise BaseException("a panic")
-    raise Fault(fields["code"], "no")
+    code = fields["code"]
+    if number := getattr(errno, code, 0):
+        raise OSError(number, os.strerror(number))
+    raise Fault(code, "no") if code == "full" else BaseException(code)  # a panic
 
 
 def die(fields: Fields, body: bytes) -> Answer:
