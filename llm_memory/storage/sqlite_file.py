@@ -98,7 +98,7 @@ class SqliteFile:
     ) -> sqlite3.Connection:
         """A file, made if missing, as private as its folder; kept nowhere without a path. Any
         thread may use the connection, one at a time."""
-        if path:
+        if path and not path.exists():  # closing another handle drops our locks on an open file
             with contextlib.suppress(OSError):  # SQLite says what is wrong
                 make_file(path)
         connection = sqlite3.connect(

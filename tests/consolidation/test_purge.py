@@ -48,6 +48,7 @@ pytestmark = pytest.mark.engine
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "奶奶把存折藏在米缸底下"
 ALSO = f"听说{SECRET}，爷爷不知道"
+SPLIT = b" " * ((1 << 18) - 9) + SECRET.encode()  # across the border of two pieces
 TERM = "米缸"  # as an index has it, which keeps no sentence
 HARMLESS = "周六去爬山"
 ADMIN, SPEAKER = person(9, "管理员", admin=True), person(1)
@@ -258,7 +259,7 @@ def read_by_another(root: Path, *, file: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def standing(root: Path, *, file: str, content: bytes = SECRET.encode()) -> Iterator[None]:
+def standing(root: Path, *, file: str, content: bytes = SPLIT) -> Iterator[None]:
     """A file of ours that no step of the night rewrites, until its owner deletes it."""
     path = root / file
     path.parent.mkdir(parents=True, exist_ok=True)

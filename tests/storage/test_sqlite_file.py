@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,8 +21,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.schema import Schema
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile, discard
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.store_files import StoreFiles
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownFile
 
@@ -163,6 +166,9 @@ def test_a_broken_file_is_begun_anew_and_kept_with_its_log_unless_it_is_a_cache(
     assert kept(path) >= (set() if kind is CACHE else broken)
     if kind is CACHE:
         assert [p.name for p in path.parent.iterdir()] == [path.name]
+        path.with_name(f"{path.name}-wal").touch()
+        discard(path, kept=False)
+        assert not [*path.parent.iterdir()]
 
 
 def test_words_in_a_table_of_a_former_version_go_when_the_file_is_opened(
@@ -235,3 +241,19 @@ def test_an_error_that_passes_leaves_the_file_as_it_is(
     assert file.open()
     assert kind.count(file) == 1
     file.close()
+
+
+LOOK = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('ANALYZE'); c.close()"
+OURS = (SqliteFile.check, SqliteFile.open, SqliteFile.open_in_memory, None)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("our", OURS)
+def test_no_second_look_of_ours_gives_up_the_locks_of_an_open_file(path: Path, our: Any) -> None:
+    """Else another program that has looked into it deletes the log, and what is written later."""
+    files, file, other = StoreFiles(path.parents[1], path), STATE.open(path), STATE.open(path)
+    with closing(files), closing(file), closing(other):
+        file.open()
+        _ = our(other) if our else files.search(any)
+        subprocess.run((sys.executable, "-c", LOOK, str(path)), check=True)
+        assert path.with_name(f"{path.name}-wal").exists()

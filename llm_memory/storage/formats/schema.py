@@ -95,12 +95,15 @@ class Schema:
 @contextlib.contextmanager
 def peek(path: Path) -> Iterator[sqlite3.Connection]:
     """What stands in a SQLite file. An ordinary reader makes files beside the database and may
-    checkpoint its write-ahead log: so where there is one, both are copied; without the log where
-    the disk has no room. Raises sqlite3.Error, OSError."""
-    log = path.with_name(f"{path.name}-wal")
+    checkpoint its write-ahead log: so where that is left alone, both are copied; without the log
+    where the disk has no room. What may be open is read by SQLite itself, for who closes a copied
+    file drops the locks that this process has on it. Raises sqlite3.Error, OSError."""
+    log, shared = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
     with contextlib.ExitStack() as stack:
-        place = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-        if log.exists():
+        place = f"{path.absolute().as_uri()}?mode=ro"
+        if not shared.exists():
+            place += "&immutable=1"
+        if log.exists() and not shared.exists():
             with contextlib.suppress(OSError):
                 copy = Path(stack.enter_context(scratch_folder(path.parent)), path.name)
                 shutil.copyfile(path, copy)
