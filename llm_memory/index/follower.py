@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from itertools import chain, islice
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from ..catalogue.catalogue import key_of
 from ..errors import EmbeddingFailed, IndexUnavailable
@@ -280,8 +280,18 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
             raise
         self._went_well(ASKING)
 
-    def _ask[T](self, call: Callable[[], T]) -> asyncio.Future[T]:
-        return asyncio.get_running_loop().run_in_executor(self._asks, call)
+    async def _ask[T](self, call: Callable[[], T]) -> T:
+        told = self._asks.submit(call)
+        try:
+            return await asyncio.wrap_future(told)
+        except asyncio.CancelledError:  # what only the task can mend is heard all the same
+            asyncio.wrap_future(told).add_done_callback(self._hear)
+            raise
+
+    def _hear(self, late: asyncio.Future[Any]) -> None:
+        error = None if late.cancelled() else late.exception()
+        if isinstance(error, IndexUnavailable) and error.code in self.anew:
+            self._went_wrong(ASKING, error)
 
     def _went_wrong(self, doing: str, error: Fault) -> None:
         if doing != FOLLOWING and error.code in self.anew:  # only the task can mend it

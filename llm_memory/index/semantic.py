@@ -128,6 +128,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
             elif not self._unwritten:
                 self._forget()
                 await self._keep(partial(self._read, self.most_bytes))
+            elif not self._held:  # nothing answers yet: what is broken is told nothing more
+                await self._keep(self._write_anew)
 
     async def _step(self) -> None:
         async with self._writing:

@@ -78,7 +78,7 @@ class Notes(dict[Key, NoteChunk]):
 
 
 class Store(MemoryStore):
-    """Of which methods may fail, by their names; ``told`` notes what they were called with."""
+    """Of which methods may fail until all is removed; ``told`` notes what they were called with."""
 
     def __init__(self, disk: Disk | None = None) -> None:
         super().__init__(disk)
@@ -101,6 +101,13 @@ class Store(MemoryStore):
     def drop(self, keys: Collection[Key] | None) -> None:
         self._note("remove" if keys is None else "drop", len(keys or ()))
         super().drop(keys)
+        if keys is None:
+            self.faults.clear()
+
+    def query(self, *asked: Any, **more: Any) -> Any:
+        time.sleep(0.2 * ("query" in self.faults))  # it is told too late
+        self._note("query")
+        return super().query(*asked, **more)
 
 
 @dataclass
@@ -363,23 +370,29 @@ async def test_what_an_earlier_model_says_late_is_not_kept(house: House) -> None
         assert float(row @ new.one(SAID)) > 0.99
 
 
-async def test_a_broken_store_is_written_anew_three_times_an_hour(house: House) -> None:
+@pytest.mark.parametrize("big", [False, True])
+async def test_a_broken_store_is_written_anew_three_times_an_hour(house: House, big: bool) -> None:
+    house.vectors.most_bytes *= not big
     house.catalogue.load([stored(number) for number in range(3)])
     async with house.following():
         await house.settled()
-        for _ in range(3):
+        for _ in range(3 - big):
             house.store.faults["drop"] = IndexUnavailable("bad block", code=BROKEN)
             house.living.drop(stored(2))
-            await until_true(lambda: len(house.rows()) == 2)
-            assert len(await house.by_meaning(SAID)) == 2
-            del house.store.faults["drop"]
+            await house.settled()
+            assert len(await house.by_meaning(SAID)) == len(house.rows()) == 2
             house.living.take(stored(2))
             await house.settled()
+        if big:
+            house.store.faults["query"] = IndexUnavailable("bad block", code=BROKEN)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(house.by_meaning(SAID), 0.05)
+            await until_true(lambda: house.vectors.in_step and not house.store.faults)
         assert house.notices == ["index_rebuilt"] * 3
         house.store.faults["drop"] = IndexUnavailable("bad block", code=BROKEN)
         house.living.drop(stored(2))
         await until_true(lambda: house.notices[3:] == ["index_off"])
-        assert len(await house.by_meaning(SAID)) == 2, "what is in memory answers all the same"
+        assert len(await house.by_meaning(SAID)) == 2 + big, "what is there answers all the same"
         house.store.faults.clear()
         await house.settled()
         assert not house.board.standing()
@@ -554,17 +567,10 @@ async def test_a_purge_beside_a_changed_model_leaves_the_new_one_nothing_old(hou
         assert not house.rows()
 
 
+@pytest.mark.parametrize("by", ["a purge", "a purge of a big store", "a write"])
 @pytest.mark.parametrize(
-    ("by", "codes"),
-    [
-        ("a purge", [BROKEN]),
-        ("a purge", ["full", BROKEN, "full"]),
-        ("a purge of a big store", [BROKEN]),
-        ("a purge of a big store", ["full", BROKEN, "full"]),
-        ("a write", [BROKEN, BROKEN]),
-        ("a write", [BROKEN, "full", BROKEN]),
-        ("a write", [BROKEN, "a bug", "full"]),
-    ],
+    "codes",
+    [[BROKEN], ["full", BROKEN, "full"], [BROKEN, "full", BROKEN], [BROKEN, "a bug", "full"]],
 )
 async def test_a_fault_while_the_store_is_written_anew_loses_no_vector(
     house: House, by: str, codes: list[str]
@@ -590,7 +596,7 @@ async def test_a_fault_while_the_store_is_written_anew_loses_no_vector(
         house.living.take(stored(999, EDITED))
         await until_true(lambda: not left)
         await house.settled()
-        assert (len(house.rows()), embedder.calls) == (101, calls + 1)
+        assert (len(house.rows()), embedder.calls - calls) in ((101, 1), (101, 2))
 
 
 async def test_a_draft_is_embedded_once_and_questions_do_not_disguise_what_was_said(
