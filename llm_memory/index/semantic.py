@@ -149,7 +149,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         pages = self._store.load(self._fingerprint, most_bytes // (4 * self._fingerprint.dim))
         while page := await self._do(lambda: next(pages, None)):
             records, rows = page
-            self._asks_store = rows is None
+            self._asks_store |= rows is None
             if rows is not None:
                 await self._do(self._arrays.put, records, rows)
             self._held.update((record.key, record.content_hash) for record in records)
@@ -312,6 +312,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
                 if self._asks_store:  # for a moment all is in memory
                     self._fault = IndexUnavailable("too many vectors for memory", code=_TOO_MANY)
                     await self._read(sys.maxsize)
+                    self._asks_store = False
                 await self._write_anew()
             finally:
                 self._changed.set()

@@ -527,16 +527,14 @@ async def test_a_purge_writes_the_store_anew_from_what_is_held(
         house.living.drop(stored(2, EDITED))
         await house.settled()
         calls, house.store.told = embedder.calls, []
-        drop, loop = house.store.drop, asyncio.get_running_loop()
-
-        def cut_off(keys: Collection[Key] | None) -> None:
-            drop(keys)
-            loop.call_soon_threadsafe(purge.cancel)
-
-        house.store.drop = cut_off  # type: ignore[method-assign]
+        arrays, asked = house.vectors._arrays, list[bool]()
+        put, pages = arrays.put, arrays.pages
+        arrays.put = lambda *some: asked.append(house.vectors._asks_store) or put(*some)  # type: ignore[method-assign, func-returns-value]
+        arrays.pages = lambda size: (purge.cancel(), pages(size))[1]  # type: ignore[method-assign]
         purge = asyncio.create_task(house.vectors.clear_traces())
         await asyncio.wait([purge])
         assert (len(house.rows()), purge.cancelled()) == (1, True), "a night that is cut off"
+        assert asked == [True] * (most == 0), "arrays that hold a part are not asked"
         await house.words.clear_traces()
         await house.settled()
         assert ("remove", 0) in house.store.told
