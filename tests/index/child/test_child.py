@@ -153,7 +153,7 @@ ASKING = (
 def test_a_killed_parent_leaves_no_child(held: bool) -> None:
     code = (
         f"{ASKING}print(child.ask('echo', {{}}, seconds=30)[0]['pid'], flush=True)\n"
-        f"child.ask('die', {{'held': True}}, seconds=6) if {held} else sys.stdin.read()\n"
+        f"child.ask('die', {{'held': True}}, seconds=3) if {held} else sys.stdin.read()\n"
     )
     parent = subprocess.Popen(lines(code), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with parent:
@@ -167,7 +167,7 @@ def test_a_killed_parent_leaves_no_child(held: bool) -> None:
         return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
     if sys.platform.startswith("linux"):
-        asyncio.run(until_true(gone, within=17))  # twice the patience of its parent
+        wait_until(gone)
 
 
 @POSIX

@@ -175,7 +175,7 @@ def test_the_program_stays_while_the_store_itself_is_asked(
 
 
 def test_a_lock_of_another_program_is_no_fault_of_the_folder(folder: Path) -> None:
-    here = ChromaStore(ChromaConnection.in_folder(folder, seconds=4.0))
+    here = ChromaStore(ChromaConnection.in_folder(folder, seconds=8.0))
     assert len(sound(here)) == COUNT
     with held(folder / "chroma.sqlite3"), pytest.raises(IndexUnavailable) as failed:
         write(here, range(10), 1)
