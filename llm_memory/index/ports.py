@@ -31,10 +31,11 @@ class IndexRecord(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    """A record near a query. ``similarity`` is the cosine, -1 to 1."""
+    """A record near a query. ``similarity`` is the cosine, -1 to 1; ``plain`` the record's."""
 
     key: Key
     similarity: float
+    plain: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

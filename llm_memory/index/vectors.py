@@ -64,9 +64,9 @@ class VectorArrays:
             similar = np.concatenate([wanted[:0], *(place.similar(wanted) for place in seen)])
         best = similar.argpartition(-k)[-k:] if k < len(similar) else np.arange(len(similar))
         best = best[np.argsort(-similar[best], kind="stable")]
-        keys = [records[at].key for at in best.tolist()]
-        found = zip(keys, similar[best].clip(-1.0, 1.0).tolist(), strict=True)
-        return Neighbours(tuple(map(Neighbour._make, found)))
+        near = [records[at] for at in best.tolist()]
+        found = zip(near, similar[best].clip(-1.0, 1.0).tolist(), strict=True)
+        return Neighbours(tuple(Neighbour(one.key, cosine, one.plain) for one, cosine in found))
 
     def plain(self, keys: Iterable[Key]) -> dict[Key, Vector]:
         """What the texts alone say, of those that are known: without the questions they answer."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
 from ..errors import EmbeddingFailed, IndexUnavailable
+from ..index.arrays import np
 from ..index.records import WordQuery
 from ..index.rules.deduplication import (
     ANY,
@@ -113,13 +114,11 @@ class NearDuplicates:
         """Returns candidates with their similarities."""
         (mine,) = await self.indexing.vectors([draft])
         answer = await self.indexing.nearest(mine, readers(draft.scope, draft.memory), _ASKED)
-        near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
         # What answers questions is compared without them: its vector in the index has them in it.
-        asking = [one for key in near if (one := self._catalogue.at(key)) and one.memory.asks]
-        if asking:
-            rows = await self.indexing.vectors(asking)
-            near |= {key_of(one): float(mine @ row) for one, row in zip(asking, rows, strict=True)}
-        return near
+        return {
+            one.key: float(mine @ np.frombuffer(one.plain, "<f2")) if one.plain else one.similarity
+            for one in answer.found
+        }
 
 
 def _most_alike(stored: StoredMemory, others: list[StoredMemory]) -> list[StoredMemory]:

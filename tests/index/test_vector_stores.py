@@ -166,11 +166,11 @@ def test_the_nearest_comes_first_and_what_was_dropped_never(
     bench: Bench, space: Fingerprint
 ) -> None:
     near, middle, far, opposite = unit(1, 0.1), unit(1, 1), unit(0, 1), unit(-1)
-    names = [record("家", name) for name in ("far", "near", "opposite", "middle")]
+    names = [record("家", n, plain=n.encode()) for n in ("far", "near", "opposite", "middle")]
     assert bench.store.query(unit(1), FAMILY, 5) == Neighbours(())
     bench.store.write(names, np.array([far, near, opposite, middle]))
     found = bench.store.query(unit(1), FAMILY, 10).found
-    assert [n.key.memory_id for n in found] == ["near", "middle", "far", "opposite"]
+    assert [n.plain.decode() for n in found] == ["near", "middle", "far", "opposite"]
     assert [n.similarity for n in found] == pytest.approx([near[0], middle[0], 0, -1], abs=1e-5)
     assert all(-1.0 <= n.similarity <= 1.0 for n in found)
     bench.store.drop([Key("家", "near"), Key("家", "never written"), Key("家", "near")])

@@ -127,11 +127,11 @@ def visible(
     found: list[Neighbour] = []
     dropped = 0
     for identifier, metadata, distance in zip(ids, metadatas, distances, strict=True):
-        key = parse_id(str(identifier))
+        (key, _, plain), _ = _record(str(identifier), metadata)
         known = isinstance(metadata, dict) and _is_of(key, metadata) and seen.admits(key.scope)
         # False for a distance that is no number, too.
         if known and isinstance(distance, float | int) and -0.001 <= distance <= 2.001:
-            found.append(Neighbour(key, min(1.0, max(-1.0, 1.0 - distance))))
+            found.append(Neighbour(key, min(1.0, max(-1.0, 1.0 - distance)), plain))
         else:
             dropped += 1
     return Neighbours(tuple(found), dropped)
