@@ -18,7 +18,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from .files import ChangedMeanwhile, append_synced, make_folder, opener, when_free
+from .files import ChangedMeanwhile, append_synced, make_folder, opener, remove_empty, when_free
 
 _TRIES: Final = 20
 _PAUSE: Final = 0.05
@@ -72,6 +72,7 @@ def append_and_verify(path: Path, make: Callable[[bytes], bytes], *, start: byte
     with _appending:
         for number in range(_TRIES):
             time.sleep(_PAUSE if number else 0)
+            made = not path.exists()
             try:
                 payload = _append(path, make, start)
                 with _opened(path, "r") as file:
@@ -79,6 +80,8 @@ def append_and_verify(path: Path, make: Callable[[bytes], bytes], *, start: byte
             except (ChangedMeanwhile, FileNotFoundError):
                 continue
             except OSError as error:
+                if made:  # the next append would take it for one that an editor is about to write
+                    remove_empty(path)
                 raise NotAppended(AppendFault.DISK, error.strerror or str(error)) from error
             at = find_lines(content, payload)
             if at is not None:

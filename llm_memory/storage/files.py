@@ -64,11 +64,17 @@ def append_durably(path: Path, payload: bytes) -> None:
         with when_free(lambda: FileIO(path, "a+", opener=opener)) as file:
             append_synced(file, payload, new_in=path.parent if made else None)
     except (OSError, ChangedMeanwhile) as error:
-        if made:  # another program may have written to it by now
-            with contextlib.suppress(OSError):
-                if not path.stat().st_size:
-                    when_free(path.unlink)  # closed by now: Windows removes no open file
+        if made:
+            remove_empty(path)
         raise _not_written(path, error) from error
+
+
+def remove_empty(path: Path) -> None:
+    """Remove a file that we have made, and closed, for nothing. Another program may have written to
+    it by now: then it stays. Never raises."""
+    with contextlib.suppress(OSError):
+        if not path.stat().st_size:
+            when_free(path.unlink)
 
 
 def append_synced(file: FileIO, payload: bytes, *, new_in: Path | None = None) -> None:

@@ -151,6 +151,10 @@ def test_a_failed_append_is_cut_off_only_where_the_end_is_still_ours(
         with pytest.raises((NotAppended, VaultWriteFailed), match="No space left"):
             append(path)
         assert path.read_bytes() == left
+        path.unlink()
+        with pytest.raises((NotAppended, VaultWriteFailed), match="No space left"):
+            append(path)
+        assert not path.exists() or path.read_bytes(), "an empty one may be an editor's"
     if saved is None and left == BEFORE:
         put(path, BEFORE)
         append(path)
