@@ -207,7 +207,8 @@ class Reconciler:
                     stamps[found.key] = found.stamp
         found_stamps = {found.key: found.stamp for found in seen}
         compared = {*found_stamps, *gone}
-        await self._load_known([key for key in files if key not in compared])
+        same = {found.key for found, one in answers.items() if isinstance(one, KnownFile)}  # loaded
+        await self._load_known([key for key in files if key not in compared and key not in same])
         if compared:
             await self._applier.apply([*seen.values()], gone, found_stamps, stale)
 

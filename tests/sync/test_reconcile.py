@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -341,6 +342,17 @@ async def test_files_that_share_entries_wait_for_one_another(tmp_path: Path) -> 
         assert bot.texts() == [MEETING]
         assert bot.memory(ids[0], WORK).judgment == PEANUTS
         assert PEANUTS not in bot.file("archive/preferences.md").read_text("utf-8")
+
+
+async def test_a_start_reads_what_is_known_of_an_unchanged_file_once(tmp_path: Path) -> None:
+    async with living(tmp_path) as bot:
+        await told(bot, PEANUTS, TEA)
+    with mock.patch.object(type(bot.vault.ledger), "entries_in", return_value=[]) as read:
+        async with living(tmp_path):
+            pass
+    assert [key for call in read.call_args_list for key in call.args[0]] == [
+        ("家人", "preferences.md")
+    ]
 
 
 @pytest.mark.parametrize("age", [1.0, 60.0, -60.0])
