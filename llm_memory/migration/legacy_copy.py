@@ -5,16 +5,21 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from ..storage.files import RESERVE, free_bytes, make_folder
+from ..storage.files import RESERVE, KeptOpen, free_bytes, keep_open, make_folder
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _TRIES: Final = 3
+_kept: Final[KeptOpen] = {}
+"""For good: a plugin of this process may have them open."""
+_copying: Final = threading.Lock()
 
 
 class CopyFailed(Exception):
@@ -77,5 +82,13 @@ def _copied(source: Path, target: Path, free: Callable[[Path], int]) -> Path:
     if left - need < RESERVE:
         raise CopyFailed("full", f"{need >> 20} MB needed, {left >> 20} MB free")
     for path in files:
-        shutil.copyfile(path, target / path.name)
+        _copy(path, target / path.name)
     return target / source.name
+
+
+def _copy(source: Path, target: Path) -> None:
+    if os.name == "nt" or source.name.endswith(("-wal", "-journal")):  # where nobody has a lock
+        shutil.copyfile(source, target)
+    else:
+        with _copying, target.open("xb") as file:
+            shutil.copyfileobj(keep_open(source, _kept), file)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import BinaryIO, Final
 
 from ..errors import VaultWriteFailed
 
@@ -112,6 +112,21 @@ def opener(path: str, flags: int) -> int:
 def make_file(path: Path) -> None:
     """Make an empty file of that kind, if there is none. Raises OSError."""
     os.close(opener(str(path), os.O_RDWR | os.O_CREAT))
+
+
+type KeptOpen = dict[tuple[int, int], BinaryIO]
+"""Handles of databases, by device and number on the disk."""
+
+
+def keep_open(path: Path, kept: KeptOpen) -> BinaryIO:
+    """A handle at the beginning of a file, out of ``kept`` or put into it. Closing any handle of a
+    file gives up the locks that this process has on it, those of an open database, too. Raises
+    OSError."""
+    number = (status := path.stat()).st_dev, status.st_ino
+    if number not in kept:
+        kept[number] = path.open("rb")
+    kept[number].seek(0)
+    return kept[number]
 
 
 def mode_in(folder: Path) -> int:

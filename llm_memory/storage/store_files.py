@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 
 from ..models.vault_layout import CARRIED, ENDINGS
 from ..runtime.cooperative import cooperative
-from .files import is_temporary, when_free
+from .files import KeptOpen, is_temporary, keep_open, when_free
 
 _DATABASES: Final = (".sqlite", ".sqlite3")
 _NOBODYS: Final = ("-shm", "dictionary.bin")
@@ -40,7 +40,7 @@ class StoreFiles:
     def __init__(self, data: Path, memory: Path) -> None:
         self._data = data
         self._memory = memory
-        self._held: dict[tuple[int, int], BinaryIO] = {}
+        self._held: KeptOpen = {}
 
     def remove_stale(self) -> None:
         """Delete the temporary files and folders that a killed process left. Never raises: what
@@ -90,18 +90,12 @@ class StoreFiles:
                         yield Path(folder, one)
 
     def _pieces(self, path: Path) -> Iterator[bytes]:
-        """Closing any handle of a file gives up the locks that this process has on it, those of an
-        open database, too. So one handle of each database is kept until ``close``."""
+        """One handle of each database is kept until ``close``."""
         with contextlib.ExitStack() as stack:
             if os.name == "nt" or not path.name.endswith(_DATABASES):
                 file: BinaryIO = stack.enter_context(path.open("rb"))
             else:
-                status = path.stat()
-                number = status.st_dev, status.st_ino
-                if number not in self._held:
-                    self._held[number] = path.open("rb")
-                file = self._held[number]
-                file.seek(0)
+                file = keep_open(path, self._held)
             before = b""
             while piece := file.read(_PIECE):
                 yield before + piece

@@ -308,7 +308,7 @@ def test_a_store_that_somebody_writes_to_is_copied_again_and_given_up_in_the_end
     source = tmp_path / "a.db"
     source.write_bytes(b"1")
     written: list[Path] = []
-    copy_file = shutil.copyfile
+    copy_file = legacy_copy._copy
 
     def meanwhile(path: Path, target: Path) -> None:
         copy_file(path, target)
@@ -316,7 +316,7 @@ def test_a_store_that_somebody_writes_to_is_copied_again_and_given_up_in_the_end
         if len(written) < busy:
             source.write_bytes(b"x" * (len(written) + 1))
 
-    monkeypatch.setattr(legacy_copy.shutil, "copyfile", meanwhile)
+    monkeypatch.setattr(legacy_copy, "_copy", meanwhile)
     busy = 2
     copied = copy_store(source, tmp_path / "one", wait=lambda _: None)
     assert copied.read_bytes() == source.read_bytes() == b"xx"
@@ -339,7 +339,7 @@ def test_there_must_be_room_for_a_copy_before_it_is_begun_and_while_it_is_made(
     with run.stores.scratch(keep=True) as scratch:
         for owner, name, instead in (
             (files.shutil, "disk_usage", lambda _: no_room),
-            (legacy_copy.shutil, "copyfile", full),
+            (legacy_copy, "_copy", full),
         ):
             with monkeypatch.context() as patched, pytest.raises(StoreUnreadable) as failed:
                 patched.setattr(owner, name, instead)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_copy import copy_store
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
@@ -244,7 +245,13 @@ def test_an_error_that_passes_leaves_the_file_as_it_is(
 
 
 LOOK = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('ANALYZE'); c.close()"
-OURS = (SqliteFile.check, SqliteFile.open, SqliteFile.open_in_memory, None)
+OURS: tuple[Callable[[Path, SqliteFile, StoreFiles], object], ...] = (
+    lambda _, file, __: file.check(),
+    lambda _, file, __: file.open(),
+    lambda _, file, __: file.open_in_memory(),
+    lambda _, __, files: files.search(any),
+    lambda path, *_: copy_store(path, path.with_name("copy")),
+)
 
 
 @pytest.mark.process
@@ -254,6 +261,6 @@ def test_no_second_look_of_ours_gives_up_the_locks_of_an_open_file(path: Path, o
     files, file, other = StoreFiles(path.parents[1], path), STATE.open(path), STATE.open(path)
     with closing(files), closing(file), closing(other):
         file.open()
-        _ = our(other) if our else files.search(any)
+        our(path, other, files)
         subprocess.run((sys.executable, "-c", LOOK, str(path)), check=True)
         assert path.with_name(f"{path.name}-wal").exists()
