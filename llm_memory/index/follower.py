@@ -280,23 +280,25 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
             raise
         self._went_well(ASKING)
 
-    async def _ask[T](self, call: Callable[[], T]) -> T:
-        told = self._asks.submit(call)
-        try:
-            return await asyncio.wrap_future(told)
-        except asyncio.CancelledError:  # what only the task can mend is heard all the same
-            asyncio.wrap_future(told).add_done_callback(self._hear)
-            raise
+    def _ask[T](self, call: Callable[[], T]) -> asyncio.Future[T]:
+        asked = self._asks.submit(call)
+        asyncio.wrap_future(asked).add_done_callback(self._hear)
+        return asyncio.wrap_future(asked)
 
-    def _hear(self, late: asyncio.Future[Any]) -> None:
-        error = None if late.cancelled() else late.exception()
-        if isinstance(error, IndexUnavailable) and error.code in self.anew:
-            self._went_wrong(ASKING, error)
+    def _hear(self, done: asyncio.Future[Any]) -> None:
+        """What only the task can mend is heard though nobody waits for it any more."""
+        error = None if done.cancelled() else done.exception()
+        if isinstance(error, IndexUnavailable):
+            self._open_again_after(error)
 
-    def _went_wrong(self, doing: str, error: Fault) -> None:
-        if doing != FOLLOWING and error.code in self.anew:  # only the task can mend it
+    def _open_again_after(self, error: Fault) -> None:
+        if error.code in self.anew:
             self._fault = error
             self._changed.set()
+
+    def _went_wrong(self, doing: str, error: Fault) -> None:
+        if doing == EMBEDDING:
+            self._open_again_after(error)
         kind = "embedder" if isinstance(error, EmbeddingFailed) else error.code
         code = self.codes.get(kind, self.codes[""])
         hangs = doing == FOLLOWING and error.code == SLOW
