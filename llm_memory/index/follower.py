@@ -281,13 +281,13 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
         self._went_well(ASKING)
 
     def _ask[T](self, call: Callable[[], T]) -> asyncio.Future[T]:
-        asked = self._asks.submit(call)
-        asyncio.wrap_future(asked).add_done_callback(self._hear)
-        return asyncio.wrap_future(asked)
+        answer = asyncio.get_running_loop().run_in_executor(self._asks, call)
+        answer.add_done_callback(self._hear)
+        return asyncio.shield(answer)
 
-    def _hear(self, done: asyncio.Future[Any]) -> None:
+    def _hear(self, answer: asyncio.Future[Any]) -> None:
         """What only the task can mend is heard though nobody waits for it any more."""
-        error = None if done.cancelled() else done.exception()
+        error = None if answer.cancelled() else answer.exception()
         if isinstance(error, IndexUnavailable):
             self._open_again_after(error)
 

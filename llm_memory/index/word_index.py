@@ -57,9 +57,10 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         long the rest takes. Raises IndexUnavailable."""
         if not self.is_open or self._doubt:  # it may lack what was read a moment ago
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
-        async with self._asking():
-            if self._waiting:
+        if self._waiting:
+            async with self._asking():
                 await asyncio.shield(asyncio.ensure_future(self._take_newest()))
+        async with self._asking():
             return await self._ask(partial(self._words.search, query, scope_filter, k))
 
     async def _take_newest(self) -> None:
