@@ -86,6 +86,7 @@ class Candidate:
     """
 
     passage: Passage
+    key: Key = field(init=False)
     relevance: float = 0.0
     score: float = 0.0
     place: float = math.inf
@@ -96,9 +97,8 @@ class Candidate:
     weak: bool = False
     dropped: DropReason | None = DropReason.FLOOR
 
-    @property
-    def key(self) -> Key:
-        return Key(place_name(self.passage), passage_id(self.passage))
+    def __post_init__(self) -> None:
+        self.key = Key(place_name(self.passage), passage_id(self.passage))
 
     @property
     def memory(self) -> Memory | None:
@@ -252,13 +252,19 @@ def told_first(
     who = {fold(one.memory.who) for one in stored} - own
     others = [*({name} for name in who if len(name) > 1), *map(set, words.persons)]
     people = [own, *(some for some in others if any(holds_name(asked, name) for name in some))]
-    told = {id(one): max(tells_of(one, folded(one), some) for some in people) for one in stored}
-    tells = [(one, told.get(id(one.passage), 0)) for one in candidates]
-    best = max((one.score for one, how in tells if how > SAID), default=-math.inf)
-    for one, how in tells:
-        well = one.score - one.terms["speaker"] - _AS_WELL
-        if how == SAID and well < best < one.score + _BEHIND:
-            one.score = best - _BEHIND
+    people = [some for some in people if some]
+    said: list[Candidate] = []
+    for one in sorted(candidates, key=lambda one: -one.score):
+        passage = one.passage
+        if not (people and isinstance(passage, StoredMemory)):
+            continue
+        how = max(tells_of(passage, folded(passage), some) for some in people)
+        if how > SAID:
+            for other in said:
+                if other.score - other.terms["speaker"] - _AS_WELL < one.score:
+                    other.score = one.score - _BEHIND
+            return
+        said += [one] * (how == SAID)
 
 
 def says_all(text: str, query: str) -> bool:

@@ -85,11 +85,12 @@ def closed_last(
         passage = one.passage
         if one.memory and is_accepted(one.memory):
             passage = record(proposal_key(one.memory.memory_id)) or passage
-        it, holds = replace(one, passage=passage), _holding(passage, find)
+        it = one if passage is one.passage else replace(one, passage=passage)
+        holds = _holding(passage, find)
         if holds is not passage:
             behind.setdefault(it.key, known.get(it.key, it))
         if holds is not None:
-            instead = replace(one, passage=holds)
+            instead = it if holds is passage else replace(one, passage=holds)
             # Beside its proposal, which says the same, a record counts for less than it does alone.
             before = ordered.setdefault(instead.key, known.get(instead.key, instead))
             before.relevance = max(before.relevance, one.relevance)
