@@ -54,8 +54,10 @@ class ScopedMemoryPlugin(Star):
 
     @filter.on_waiting_llm_request()
     async def on_waiting_llm_request(self, event: AstrMessageEvent) -> None:
-        """下一步就要定这一轮用哪些工具：等插件载入完"""
-        await self.plugin.within(LOADING_SECONDS)
+        """下一步就要定这一轮用哪些工具：等插件载入完；问话的向量先算起来"""
+        here = await self.plugin.within(LOADING_SECONDS)
+        if here is not None and here.mind is not None:
+            here.mind.announced(event)
 
     @filter.on_llm_request(priority=_LAST)
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:

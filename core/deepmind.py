@@ -28,6 +28,13 @@ class DeepMind:
         self._plugin = plugin
         self._events = plugin.events
 
+    def announced(self, event: AstrMessageEvent) -> None:
+        """AstrBot will ask the model about a message, and gets the request ready first."""
+        words, place = said_words(event), self._events.place(event)
+        wanted = self._plugin.config.auto_inject_topk and self._events.is_a_persons(event)
+        if wanted and words and not read.is_command(event):
+            self._plugin.service.announce(words, conversation_id=place)
+
     async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> bool:
         """Add the persona's learned manner to every request; recall for the person's words and
         put the result behind them, once a turn. False where the engine was closed before."""

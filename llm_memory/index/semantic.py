@@ -41,6 +41,9 @@ _TOO_MANY: Final = "too_many"
 _REWRITES: Final = 3
 _REWRITES_SECONDS: Final = 3600.0
 """A store is begun anew so many times within so long; what breaks it then is not mended by that."""
+_ON_THIS_MACHINE: Final = ("bundled", "local:")
+_MOST_AHEAD: Final = 4
+"""Questions that are embedded before they are asked; some never are."""
 _RECENT: Final = 256
 """Texts whose vectors are kept for a moment: a draft is compared first, then stored."""
 
@@ -76,6 +79,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._prepared = asyncio.Event()
+        self._ahead: dict[str, asyncio.Task[Vector]] = {}
         self._recent: OrderedDict[str, Vector] = OrderedDict()
         self._rewritten: deque[float] = deque(maxlen=_REWRITES)
         self.most_bytes = MOST_BYTES
@@ -141,6 +145,7 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         """Fresh arrays: what is still under way for another model goes into the old ones."""
         self._arrays, self._held, self._asks_store = VectorArrays(), {}, False
         self._recent.clear()
+        self._ahead.clear()
         self._unwritten = False
 
     async def _read(self, most_bytes: int) -> None:
@@ -252,6 +257,16 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         if self._fingerprint is not space:
             raise IndexUnavailable("another model is in use")
 
+    def announce(self, text: str) -> None:
+        """``neighbours`` will be asked of this text in a moment: a model on this machine begins
+        with it. Elsewhere each call may cost money, and none is made."""
+        if self.state == "ready" and self._embedder and self.label.startswith(_ON_THIS_MACHINE):
+            while len(self._ahead) >= _MOST_AHEAD:
+                self._ahead.pop(next(iter(self._ahead)))
+            task = asyncio.ensure_future(self._embedder.embed_query(text))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._ahead[content_hash(text)] = task
+
     async def neighbours(
         self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
     ) -> tuple[Vector, Neighbours]:
@@ -263,7 +278,8 @@ class Semantic(Follower[tuple[IndexRecord, Vector]]):
         """
         embedder, space = self._ready(), self._fingerprint
         try:
-            vector = await embedder.embed_query(text)
+            ahead = self._ahead.pop(content_hash(text), None)
+            vector = await (ahead or embedder.embed_query(text))
         except EmbeddingFailed as error:
             if error.code not in OF_THE_TEXT:  # the model is well, and words find this one
                 self._went_wrong(EMBEDDING, error)

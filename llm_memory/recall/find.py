@@ -32,11 +32,11 @@ from ..models.vault_layout import topic_of
 from ..runtime.cooperative import cooperative
 from ..text.normalising import estimate_tokens
 from ..text.overlap import content, shortlist
-from ..text.scripts import fold
+from ..text.scripts import fold, language_of
 from .afterwards import UseCounts
 from .embedder_trust import EmbedderTrust
 from .patterns import says
-from .question import Ask
+from .question import Ask, asked_text
 from .rules import order
 from .rules.asked import only_asks
 from .weights import RecallWeights
@@ -129,6 +129,12 @@ class CandidateFinder:
     def trusts(self, ask: Ask) -> bool:
         """True where the embedder is asked, too."""
         return self._trust.weight(ask.language) > 0
+
+    def announce(self, query: str) -> None:
+        """It will be asked in a moment, if no talk before it is asked with it."""
+        text = asked_text(query)
+        if text and self._trust.weight(language_of(text)) > 0:
+            self._indexing.announce(text)
 
     async def _near(self, found: Found) -> None:
         """The neighbours of a question apart from what it has in common with all others: none where

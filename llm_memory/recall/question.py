@@ -106,15 +106,20 @@ class Ask:
     of_days: OfDays | None
 
 
+def asked_text(query: str) -> str:
+    """Cleaned, bounded, in one script; empty where nothing is visible in it."""
+    text = simplified(clean(query))
+    if len(text) > MAX_QUERY:  # a question stands at either end
+        text = f"{text[: MAX_QUERY // 2]} {text[-MAX_QUERY // 2 :]}"
+    return text
+
+
 def read(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> list[Ask]:
     """The questions of a message: itself, and its parts where it asks for several things, each
     with what was asked before it as context: a second clause asks as often for more of the same.
     None where nothing is visible in it. ``links`` tells who is the same person. From here on its
     words are in one script, as what is indexed."""
-    query = simplified(clean(request.query))
-    if len(query) > MAX_QUERY:  # a question stands at either end
-        query = f"{query[: MAX_QUERY // 2]} {query[-MAX_QUERY // 2 :]}"
-    if not query:
+    if not (query := asked_text(request.query)):
         return []
     said = [replace(one, text=simplified(one.text)) for one in request.context]
     asked, parts = [replace(request, query=query, context=tuple(said))], parts_of(query)

@@ -76,6 +76,12 @@ class Recalls(Door):
         )
         return await self.parts.manager.comprehensive_recall(self._question(asked, view))
 
+    def announce(self, query: str, *, conversation_id: ConversationId) -> None:
+        """``recall`` will be asked this in a moment: what takes longest, its vector, is begun. The
+        persona need not be known."""
+        if self.parts.indexing.is_open and not self.parts.gate.look(conversation_id).silence:
+            self.parts.finder.announce(query)
+
     def _question(self, request: RecallRequest, view: View) -> RecallRequest:
         """With what is to be known of the asker, of whom he names, and of the talk before."""
         bylines, umo, asker = self.parts.bylines, view.where.umo, request.asker
