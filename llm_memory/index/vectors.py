@@ -6,9 +6,10 @@ A place that is not in the filter is not looked at.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import batched, chain
+from itertools import accumulate, batched
 from mmap import mmap
 from typing import TYPE_CHECKING
 
@@ -60,11 +61,12 @@ class VectorArrays:
         with self._lock:
             names = self._places if scope_filter.everything else dict.fromkeys(scope_filter.names)
             seen = [self._places[n] for n in names if n in self._places and scope_filter.admits(n)]
-            records = [*chain.from_iterable(place.records for place in seen)]
+            firsts = [0, *accumulate(len(place.records) for place in seen)]
             similar = np.concatenate([wanted[:0], *(place.similar(wanted) for place in seen)])
-        best = similar.argpartition(-k)[-k:] if k < len(similar) else np.arange(len(similar))
-        best = best[np.argsort(-similar[best], kind="stable")]
-        near = [records[at] for at in best.tolist()]
+            best = similar.argpartition(-k)[-k:] if k < len(similar) else np.arange(len(similar))
+            best = best[np.argsort(-similar[best], kind="stable")]
+            places = [(at, bisect_right(firsts, at) - 1) for at in best.tolist()]
+            near = [seen[place].records[at - firsts[place]] for at, place in places]
         found = zip(near, similar[best].clip(-1.0, 1.0).tolist(), strict=True)
         return Neighbours(tuple(Neighbour(one.key, cosine, one.plain) for one, cosine in found))
 
