@@ -63,8 +63,8 @@ def stored_instead(
     scores = {one.key.memory_id: one.score for one in reversed(best)}
     left: list[Candidate] = []
     for one in best:
-        others = {*copied(one.passage)} & scores.keys() - {one.key.memory_id}
-        if all(scores[name] <= one.score - _AS_WELL for name in others):
+        others = {*copied(one.passage)} - {one.key.memory_id}
+        if all(scores.get(name, -math.inf) <= one.score - _AS_WELL for name in others):
             left.append(one)
     return left
 
