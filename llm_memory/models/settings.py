@@ -126,7 +126,6 @@ class Pace:
     Attributes:
         retry_seconds: Waited after the first, second, … failure in a row; the last after all that
             follow.
-        look_seconds: A settled index is counted now and then, for others may have been at it.
         query_seconds: A query goes on without an index that takes longer.
         rest_seconds: Least and most rest after a batch of other people's records.
         debounce_seconds: A changed file is read once nothing more changes for so long.
@@ -138,8 +137,6 @@ class Pace:
     retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 60.0)
     batch: int = 50
     pause_seconds: float = 0.05
-    idle_seconds: float = 5.0
-    look_seconds: float = 3600.0
     query_seconds: float = 0.2
     rest_seconds: tuple[float, float] = (0.05, 0.2)
     debounce_seconds: float = 1.5

@@ -55,7 +55,6 @@ QUICK = EngineSettings(
     pace=Pace(
         retry_seconds=(0.01,),
         pause_seconds=0.0,
-        idle_seconds=0.05,
         query_seconds=10.0,
         rest_seconds=(0.0, 0.0),
         debounce_seconds=0.01,
