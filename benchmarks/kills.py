@@ -19,8 +19,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +33,10 @@ checkout.register()
 import numpy as np  # noqa: E402
 import psutil  # noqa: E402
 from hashed import HashedWords  # noqa: E402
+from retrieval_run import followed  # noqa: E402
 from samples import memories, write_vault  # noqa: E402
 
+from astrbot_plugin_scoped_memory.harness.waiting import until_true  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Engine,
     EnginePaths,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 VICTIMS = ("engine", "store")
 _SEED = 20_261_130
-_POLL_SECONDS = 0.005
+_PATIENCE_SECONDS = 600.0
 _TIED = 3
 """Two texts may have one vector: their numbers fall into one place."""
 
@@ -63,32 +64,19 @@ async def be_killed(root: Path, left: int, victim: str, dim: int) -> None:
     holds the store and then ends in order."""
     async with _running(root, HashedWords(dim)) as engine:
         index = engine.parts.indexing
-        await _until(lambda: index.is_open and index.backlog <= left and not index.leaving)
+        await until_true(
+            lambda: index.is_open and index.backlog <= left and not index.leaving,
+            within=_PATIENCE_SECONDS,
+        )
         if victim == "engine":
             os.kill(os.getpid(), signal.SIGKILL)
         for child in psutil.Process().children():
             child.kill()
-        await _until(lambda: index.in_step)
+        await until_true(lambda: index.in_step, within=_PATIENCE_SECONDS)
 
 
-async def _until(done: Callable[[], bool]) -> None:
-    while True:
-        if done():
-            return
-        await asyncio.sleep(_POLL_SECONDS)
-
-
-@asynccontextmanager
-async def _running(root: Path, embedder: HashedWords) -> AsyncIterator[Engine]:
-    engine = build_engine(EnginePaths.under(root), EngineSettings())
-    await engine.open()
-    task = asyncio.create_task(engine.run(embedder))
-    try:
-        yield engine
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await engine.close()
+def _running(root: Path, embedder: HashedWords) -> AbstractAsyncContextManager[Engine]:
+    return followed(build_engine(EnginePaths.under(root), EngineSettings()), embedder)
 
 
 async def examine(root: Path, changed: list[StoredMemory], dim: int) -> dict[str, int]:
@@ -96,7 +84,7 @@ async def examine(root: Path, changed: list[StoredMemory], dim: int) -> dict[str
     embedder = HashedWords(dim)
     async with _running(root, embedder) as engine:
         index = engine.parts.indexing
-        await _until(lambda: index.in_step)
+        await until_true(lambda: index.in_step, within=_PATIENCE_SECONDS)
         embedded, wrong = embedder.embedded, 0
         for one in changed:
             vector = await embedder.embed_query(embedded_passage(one))

@@ -6,7 +6,7 @@
 - ``engine``: recall by stage, opening, index building and writing, with the longest time that an
   event loop stood still meanwhile, in this process.
 - ``recall``: recall with both arms among fifty scopes against one query of SQLite's FTS5; a tiny
-  scope's answers beside large ones and alone; vectors made anew from the embedding cache; memory.
+  scope's answers beside large ones and alone; a start over what was kept; memory.
 - ``reconcile``: a start over files that nobody has changed against reading them, a look while the
   bot runs, and files that were edited (``benchmarks/reconcile.py``), up to ``--whole`` entries.
 - ``probe``: the search of vectors against plain numpy; see ``vector_search.py``.
@@ -73,7 +73,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="starts of each bot")
     parser.add_argument("--turns", type=int, default=60, help="messages to each bot")
     parser.add_argument(
-        "--rebuild", type=int, default=50_000, help="sizes up to which vectors are made anew"
+        "--reopen", type=int, default=50_000, help="sizes up to which it is started once more"
     )
     parser.add_argument(
         "--whole", type=int, default=10_000, help="sizes up to which nothing is cut"
@@ -103,7 +103,7 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
                     size,
                     dim=_DIM,
                     queries=wanted.queries // 4 or 1,
-                    rebuild=size <= wanted.rebuild,
+                    reopen=size <= wanted.reopen,
                 )
             )
         if "reconcile" in parts and size <= wanted.whole:

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sqlite3
 import statistics
 import time
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 from typing import Any
 
 from gauges import resident_megabytes, spread, watched_loop
 from hashed import HashedWords
-from retrieval_run import seconds_to_fill
+from retrieval_run import followed, seconds_to_fill
 from samples import memories, questions, write_vault
 
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -49,9 +48,9 @@ _BOTH = (Arm.LEXICAL, Arm.DENSE)
 
 
 async def measure_recall(
-    root: Path, size: int, *, dim: int, queries: int, rebuild: bool
+    root: Path, size: int, *, dim: int, queries: int, reopen: bool
 ) -> dict[str, Any]:
-    """``dim`` of the vectors; with ``rebuild`` the vector index is deleted and made again."""
+    """``dim`` of the vectors; with ``reopen`` the engine is started once more."""
     stored = spread_over(SCOPES, size)
     await asyncio.to_thread(write_vault, root / "full" / "memory", stored)
     before = resident_megabytes(os.getpid()) or 0.0
@@ -69,8 +68,8 @@ async def measure_recall(
     hybrid = figures["recall_ms"]["hybrid"]["p95"]
     figures["hybrid_by_full_text_p95"] = round(hybrid / full_text["p95"], 2)
     figures["tiny_scope_same_as_alone"] = await _compared(root / "alone", stored, tiny, dim)
-    if rebuild:
-        figures["rebuild"] = await _rebuilt(root / "full", dim, first)
+    if reopen:
+        figures["reopened"] = await _reopened(root / "full", dim, first)
     return figures
 
 
@@ -89,23 +88,14 @@ def spread_over(scopes: int, size: int) -> list[StoredMemory]:
     return result
 
 
-@asynccontextmanager
-async def _running(root: Path, embedder: HashedWords) -> AsyncIterator[Engine]:
+def _running(root: Path, embedder: HashedWords) -> AbstractAsyncContextManager[Engine]:
     settings = EngineSettings(
         scope_map={where.umo: name for name, where in _HERE.items()},
         # Nobody waits for this bot while the index fills, and no question is cut short.
         pace=Pace(pause_seconds=0.0, query_seconds=60.0),
         embed_query_seconds=60.0,
     )
-    engine = build_engine(EnginePaths.under(root), settings)
-    await engine.open()
-    task = asyncio.create_task(engine.run(embedder))
-    try:
-        yield engine
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await engine.close()
+    return followed(build_engine(EnginePaths.under(root), settings), embedder)
 
 
 async def _asked(engine: Engine, count: int) -> tuple[dict[str, dict[str, float]], list[Any]]:
@@ -206,12 +196,8 @@ def _full_text(path: Path, stored: Sequence[StoredMemory], count: int) -> dict[s
     return spread(spent)
 
 
-async def _rebuilt(root: Path, dim: int, first: float) -> dict[str, Any]:
-    """The vector index is gone, the embedding cache is not."""
-    index = EnginePaths.under(root).index
-    for path in index.glob("chroma*"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    (index / "manifest.json").unlink()
+async def _reopened(root: Path, dim: int, first: float) -> dict[str, Any]:
+    """A start over what was kept, against the first one."""
     embedder = HashedWords(dim)
     async with _running(root, embedder) as engine, watched_loop() as stalls:
         seconds = await seconds_to_fill(engine)

@@ -49,6 +49,19 @@ def named_embedder(name: str | None, engine: Engine) -> Embedder | None:
 
 
 @asynccontextmanager
+async def followed(engine: Engine, embedder: Embedder | None) -> AsyncIterator[Engine]:
+    """Open inside, and its indexes follow."""
+    await engine.open()
+    task = asyncio.create_task(engine.run(embedder))
+    try:
+        yield engine
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await engine.close()
+
+
+@asynccontextmanager
 async def running(
     root: Path,
     library: Library,
@@ -67,15 +80,8 @@ async def running(
         embed_write_seconds=600.0,
     )
     engine = build_engine(paths, settings, clock=clock)
-    chosen = named_embedder(embedder, engine)
-    await engine.open()
-    task = asyncio.create_task(engine.run(chosen))
-    try:
+    async with followed(engine, named_embedder(embedder, engine)):
         yield engine
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await engine.close()
 
 
 class Stuck(Exception):
