@@ -90,10 +90,12 @@ def whole_files(folder: Path) -> Facts:
     return found
 
 
-def age_scratch(root: Path) -> None:
-    """What a killed process was writing is cleared away when nobody can be writing it any more."""
+def age_unfinished(root: Path) -> None:
+    """What a killed process was writing is cleared away, and an empty page is written to, when
+    nobody can be writing it any more."""
     then = time.time() - _LONG_AGO
-    for path in scratch(root):
+    empty = [page for page in root.glob("memory/**/*.md") if not page.stat().st_size]
+    for path in scratch(root) + empty:
         with contextlib.suppress(FileNotFoundError):
             os.utime(path, (then, then))
 

@@ -7,11 +7,7 @@ from pathlib import Path
 
 from astrbot_plugin_scoped_memory.tests.laws.kill_admin_deeds import ADMIN_DEEDS
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import Deed
-from astrbot_plugin_scoped_memory.tests.laws.kill_facts import (
-    Facts,
-    age_scratch,
-    scratch,
-)
+from astrbot_plugin_scoped_memory.tests.laws.kill_facts import Facts, age_unfinished, scratch
 from astrbot_plugin_scoped_memory.tests.laws.kill_loop_deeds import LOOP_DEEDS
 from astrbot_plugin_scoped_memory.tests.laws.kill_memory_deeds import MEMORY_DEEDS
 from astrbot_plugin_scoped_memory.tests.laws.kill_place_deeds import PLACE_DEEDS
@@ -26,7 +22,7 @@ async def faults(
 ) -> list[str]:
     """What is not as it must be where a kill left this folder, and when the deed was done again.
     ``ended``: all of it had been acknowledged by then."""
-    age_scratch(left)
+    age_unfinished(left)
     async with deed.engine(left) as rig:
         found = await deed.facts(rig)
         wrong = deed.cut_off(found, whole if ended else start, whole)
