@@ -43,9 +43,8 @@ from .weights import RecallWeights
 from .whole_answers import Whole, WholeAnswers
 
 NEIGHBOURS: Final = 100
-"""Of vectors: with fewer the last of them seem to say nothing, and those left out do."""
-DEEP: Final = 200
-"""Of words more are asked for, which costs nothing: a date or a speaker lifts what is deep."""
+"""With fewer vectors the last of them seem to say nothing, and those left out do. Of words as many:
+a date or a speaker lifts what is deep."""
 SHORTLIST: Final = 200
 """Passages that a scan compares: those that share the most with the query."""
 SCAN_LIMIT: Final = 10_000
@@ -106,7 +105,7 @@ class CandidateFinder:
         waiting = self._lexical.newest(SCAN_LIMIT), self._indexing.newest(SCAN_LIMIT)
         for one in asked:
             one.waiting = waiting
-        each = [(one.ask.words, one.ask.request.scope_filter, DEEP) for one in asked]
+        each = [(one.ask.words, one.ask.request.scope_filter, NEIGHBOURS) for one in asked]
         searches, near = starmap(self._lexical.search, each), map(self._near, asked)
         answers = await asyncio.gather(*searches, *near, return_exceptions=True)
         for at, answer in enumerate(answers):
@@ -166,11 +165,9 @@ class CandidateFinder:
         sure = dict.fromkeys([*best, *map(key_of, whole.beside)])
         visible = self._visible(ask, chain(covered, found.similarities or (), sure))
         features = self._features(found, covered)
-        found.candidates = [
-            order.Candidate(one, place=best.get(key_of(one), inf), features=features(one))
-            for one in visible
-            if self._answers(ask, one)
-        ]
+        found.candidates = [order.Candidate(one) for one in visible if self._answers(ask, one)]
+        for one in found.candidates:
+            one.place, one.features = best.get(one.key, inf), features(one)
         self._decide(found)
         for one in found.candidates:
             if one.key in sure:
@@ -243,17 +240,17 @@ class CandidateFinder:
 
     def _features(
         self, found: Found, covered: Mapping[Key, float]
-    ) -> Callable[[Passage], dict[str, float]]:
+    ) -> Callable[[order.Candidate], dict[str, float]]:
         """What is known of each, as numbers: see ``order.FEATURES``."""
         ask, near = found.ask, found.similarities or {}
-        question, zone = fold(ask.text), ask.now.tzinfo
+        question, zone, now = fold(ask.text), ask.now.tzinfo, ask.now.timestamp()
         words = {one.key: one.score for one in found.words.found} if found.words else covered
         far = min(near.values(), default=0.0)
         mean, deviation = self._trust.chance(ask.language, found.vector)
         low, slope = self._weights.unknown
 
-        def features(one: Passage) -> dict[str, float]:
-            key, nearness = key_of(one), 0.0
+        def features(candidate: order.Candidate) -> dict[str, float]:
+            key, one, nearness = candidate.key, candidate.passage, 0.0
             if near and key not in near and self._indexing.lacks(key):
                 nearness = low + slope * covered.get(key, 0.0)
             elif near and deviation > 0:
@@ -265,7 +262,7 @@ class CandidateFinder:
                 "verbatim": float(question in self._passages.folded(one)),
                 "time": float(order.in_time(one, ask.times, zone)),
                 "speaker": float(order.is_of(one, ask.asker)),
-                "recent": order.recency(ask.now.timestamp() - moment_of(one).timestamp()),
+                "recent": order.recency(now - moment_of(one).timestamp()),
                 "salient": order.salience(one, self._uses.of(one)),
                 "stated": order.stated(shown_text(one)),
             }
@@ -308,7 +305,7 @@ class CandidateFinder:
         cannot answer, and the question is answered as any other."""
         query, seen = WordQuery(text := " ".join(names), text), ask.request.scope_filter
         try:
-            matches = await self._lexical.search(query, seen, DEEP)
+            matches = await self._lexical.search(query, seen, NEIGHBOURS)
         except IndexUnavailable:
             return []
         visible = self._visible(ask, (one.key for one in matches.found))

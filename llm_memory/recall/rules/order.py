@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from heapq import nlargest
 from itertools import islice, pairwise
 from typing import Final
 
@@ -57,6 +58,8 @@ _USES: Final = 8.0
 _AS_WELL: Final = 1.0
 """Log-odds: what tells of the person may be so much behind."""
 _BEHIND: Final = 0.01
+_FIRST: Final = 20
+"""Of the best: no more are ever shown."""
 _SEVERAL: Final = 3
 """Memories that are alike in what they say of a question."""
 _LONGEST_NAME: Final = 3
@@ -122,9 +125,9 @@ def tells_of(
 
 def holds_name(text: str, name: str) -> bool:
     """Whether a name stands in a text; one in Latin letters as a whole word."""
-    if name.isascii():
-        return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text) is not None
-    return name in text
+    if name not in text or not name.isascii():
+        return name in text
+    return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text) is not None
 
 
 def in_time(passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = None) -> bool:
@@ -254,9 +257,9 @@ def told_first(
     people = [own, *(some for some in others if any(holds_name(asked, name) for name in some))]
     people = [some for some in people if some]
     said: list[Candidate] = []
-    for one in sorted(candidates, key=lambda one: -one.score):
+    for one in nlargest(_FIRST, candidates if people else (), lambda one: one.score):
         passage = one.passage
-        if not (people and isinstance(passage, StoredMemory)):
+        if not isinstance(passage, StoredMemory):
             continue
         how = max(tells_of(passage, folded(passage), some) for some in people)
         if how > SAID:

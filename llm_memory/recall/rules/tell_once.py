@@ -304,9 +304,9 @@ def newer_first(
         return (
             past > timedelta(0)
             and not (of_turn and past < _A_MINUTE)
-            and (stands(after.passage) or not stands(before.passage))
-            and place_name(before.passage) == place_name(after.passage)
+            and before.key.scope == after.key.scope
             and may_follow(old, new)
+            and (stands(after.passage) or not stands(before.passage))
             and model.score(features(old, new)) > max(before.score - after.score, 0.0)
         )
 
