@@ -22,6 +22,7 @@ from ..models.passages import Key, Passage
 from ..models.settings import Pace
 from ..models.status import IndexState, Notice
 from ..runtime.cooperative import cooperative, unhurried
+from ..runtime.lifecycle import long_lived, set_apart
 from ..runtime.notice_board import NoticeBoard
 from .calls import SLOW, Calls, within
 from .passages import Passages
@@ -213,12 +214,13 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
         living = list(self._passages.all())  # a copy: others write while we pause
         self._living = len(living)
         stale, new = await self._do(self._differences, living, held)
-        async for key in unhurried(chain(stale, held)):
-            if key in stale or self._passages.is_gone(key):
-                self._leaving.setdefault(key, [])
-        async for passage in unhurried(new):
-            if self._passages.is_followed(passage):
-                self._waiting.setdefault(key_of(passage), passage)
+        with long_lived():
+            async for key in unhurried(chain(stale, held)):
+                if key in stale or self._passages.is_gone(key):
+                    self._leaving.setdefault(key, [])
+            async for passage in unhurried(new):
+                if self._passages.is_followed(passage):
+                    self._waiting.setdefault(key_of(passage), passage)
         self._doubt = None if self._doubt is doubt else self._doubt
 
     def _differences(
@@ -254,6 +256,8 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
                 await self._put(rows)
             for key, row in current.items():
                 self._written(key, entries[key], row)
+        if self._waiting:
+            set_apart()
 
     def _written(self, key: Key, passage: Passage, row: D | None) -> None:
         """Off the list, unless it changed again meanwhile. What has no row stays out of the index

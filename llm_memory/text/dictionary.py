@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import VaultWriteFailed
+from ..runtime.cooperative import cooperative
 from ..storage.files import replace_durably
 from .scripts import simplified
 
@@ -95,20 +96,20 @@ def digest(file: BufferedIOBase) -> bytes:
     import numpy as np
 
     # A page of lines at a time: no call keeps the interpreter from other threads for long.
-    words, lengths, counts = [], list[int](), list[int]()
-    while lines := file.readlines(_PAGE_BYTES):
+    words, lengths, counts = [], [], []
+    for lines in cooperative(iter(partial(file.readlines, _PAGE_BYTES), [])):
         page = simplified(b"".join(lines).decode()).removesuffix("\n")
         pairs = [line.split(" ", 2) for line in page.split("\n")]
         words.append("".join(pair[0] for pair in pairs))
-        lengths += [len(pair[0]) for pair in pairs]
-        counts += [int(pair[1]) for pair in pairs]
-    if not lengths or min(lengths) < 1 or min(counts) < 0 or max(counts) > _GREATEST:
+        lengths.append(np.array([len(pair[0]) for pair in pairs]))
+        counts.append(np.array([int(pair[1]) for pair in pairs]))
+    length, count = (np.concatenate([*some, np.zeros(0, dtype=int)]) for some in (lengths, counts))
+    if not length.size or length.min() < 1 or count.min() < 0 or count.max() > _GREATEST:
         raise ValueError("a line that no dictionary has")
     codes = np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4").astype(np.uint64)
-    length, count = np.array(lengths), np.array(counts)
     starts, key = np.cumsum(length) - length, np.zeros(len(length), dtype=np.uint64)
     keys, values = [], []
-    for level in range(max(lengths)):
+    for level in range(int(length.max())):
         rows = np.flatnonzero(length > level)
         key[rows] = key[rows] * np.uint64(_FACTOR) + codes[starts[rows] + level] + np.uint64(1)
         keys.append(key[rows])
@@ -117,7 +118,7 @@ def digest(file: BufferedIOBase) -> bytes:
     greatest = np.zeros(len(known), dtype=np.int32)
     np.maximum.at(greatest, places, np.concatenate(values).astype(np.int32))
     tops = (known >> np.uint64(_TOP)).searchsorted(np.arange((1 << 64 - _TOP) + 1))
-    head, starting = _HEAD.pack(sum(counts), len(known)), tops.astype(np.uint32)
+    head, starting = _HEAD.pack(int(count.sum()), len(known)), tops.astype(np.uint32)
     return b"".join([head, known.tobytes(), starting.tobytes(), greatest.tobytes()])
 
 
