@@ -67,6 +67,8 @@ class WordIndex(Follower[tuple[WordRecord, Tokens]]):
         """Waits for no disk. They are cut anew at the next start."""
         async with self._writing:
             newest = dict(islice(reversed(self._waiting.items()), _TAKEN_IN))
+            if not newest:  # it was taken in while this one waited
+                return
             rows = await self._ask(partial(cut, [*newest.values()], self._tokenizer, None))
             await self._ask(partial(self._words.put, rows))
             for (key, passage), row in zip(newest.items(), rows, strict=True):

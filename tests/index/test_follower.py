@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -174,17 +175,20 @@ def house(tmp_path: Path) -> House:
 
 
 async def test_what_is_acknowledged_is_found_at_once_by_words(house: House) -> None:
-    """While nothing is written: the disk hangs, and the embedder is gone. Where a question cannot
-    even take it in, the owner is told."""
-    stuck, embedder = threading.Event(), Picky()
+    """While nothing is written: the disk hangs, and the embedder is gone. One of the questions
+    takes it in; where none can, the owner is told."""
+    stuck, embedder, put = threading.Event(), Picky(), Mock(wraps=house.words._words.put)
+    house.words._words.put = put  # type: ignore[method-assign]
     house.cut.put = lambda *_: stuck.wait()  # type: ignore[method-assign, assignment]
     embedder.failing_documents = True
     async with house.following(embedder):
         await house.settled()
         for number in range(3):
             house.living.take(stored(number))
-            assert key_of(stored(number)) in await house.by_words(SAID)
+            for found in await asyncio.gather(*(house.by_words(SAID) for _ in "123")):
+                assert key_of(stored(number)) in found
             assert house.vectors.lacks(key_of(stored(number)))
+        assert put.call_count == 3
         house.words._pace = replace(QUICK.pace, query_seconds=0.01)
         async with house.words._writing:
             house.living.take(stored(3))
