@@ -17,6 +17,9 @@ question's own ``time`` says.
 - ``session_level``: hit@1, any@5, all@5 and MRR of sessions, overall and by category. A session
   ranks where its first turn does; the ranking goes on for ``SESSION_TURNS`` turns. Never compare
   these with the figures of turns above. Words in ``missing`` instead, where rows lack a session.
+- ``published``: as others tell it, of questions with evidence in the corpus that are not
+  adversarial: shares of evidence among the first 5 and 10 turns; and of how many questions some, or
+  all, of the evidence stands in what is told in at most ``_TOLD`` tokens.
 - ``nothing``: with the floor as shipped and the bot's own limits, how many questions inject nothing
   when they are asked in another conversation, and how many inject where gold is among the first 5.
   ``curve`` says the same for other floors.
@@ -70,6 +73,7 @@ _TOP = 10
 SESSION_TURNS = 50
 """Ten turns often lie in fewer than five sessions."""
 _UNBOUNDED = 10**9
+_TOLD = 200
 _INJECTED, _BUDGET = 3, 600
 _FLOORS = tuple(n / 100 for n in range(10, 75, 5))
 CONTEXT, TALK = "context", "talk"
@@ -133,6 +137,31 @@ async def measure_sessions(
     return session_level(results, apart=ADVERSARIAL)
 
 
+async def measure_published(
+    engine: Engine, clock: BenchClock, library: Library, questions: list[Question]
+) -> dict[str, float]:
+    """The figures that others publish."""
+    results = []
+    for question in questions:
+        gold = question.gold & library.rows.keys()
+        if question.category == ADVERSARIAL or not gold:
+            continue
+        home, row_of = question.conversation, library.row_of
+        recall = await ask(engine, clock, library, question, home)
+        told = await ask(engine, clock, library, question, home, budget=_TOLD)
+        found, shown = ([row_of(hit).id for hit in one.hits] for one in (recall, told))
+        turns = scored(found, gold)
+        results.append(
+            {
+                "recall@5": turns["recall@5"],
+                "recall@10": turns["recall@10"],
+                "any_told": float(not gold.isdisjoint(shown)),
+                "all_told": float(gold.issubset(shown)),
+            }
+        )
+    return {"questions": len(results), **means(results)}
+
+
 async def measure_order(
     engine: Engine,
     clock: BenchClock,
@@ -175,6 +204,7 @@ async def measure_order(
         "arms": {name: _mean_of(results) for name, results in by_arm.items()},
         "session_any": means(sessions),
         "session_level": await measure_sessions(engine, clock, library, questions),
+        "published": await measure_published(engine, clock, library, questions),
         "latency_ms": {
             "p50": round(_quantile(milliseconds, 0.5), 1),
             "p95": round(_quantile(milliseconds, 0.95), 1),

@@ -5,6 +5,8 @@
 
 - ``memsearch-like``: BM25 over plain words (jieba's search mode in Chinese) and a dense arm, joined
   by reciprocal rank fusion, k = 60, both arms alike.
+- ``plain BM25`` over the same tokens as ours, and ``vectors`` alone: what our order must not be
+  below, see ``law.py``.
 - ``livingmemory-like``: SQLite FTS5 over jieba's words without stop words, and a dense arm, joined
   by the same fusion.
 
@@ -42,6 +44,7 @@ from scores import means, scored  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.text import stop_words  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer  # noqa: E402
 
 if TYPE_CHECKING:
     from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
@@ -53,6 +56,9 @@ if TYPE_CHECKING:
 _TOP, _POOL, _RRF = 10, 50, 60
 _K1, _B = 1.5, 0.75
 _STOPS = stop_words.CHINESE | stop_words.ENGLISH
+_TOKENIZER = Tokenizer()
+TOKENS = _TOKENIZER.tokens, _TOKENIZER.query_tokens
+"""What our index of words cuts a text into, and a question."""
 
 type Words = Callable[[str], list[str]]
 type Ranking = list[int]
@@ -78,8 +84,11 @@ def telling_words(text: str) -> list[str]:
 class Bm25:
     """Okapi's, over one conversation."""
 
-    def __init__(self, texts: list[str]) -> None:
-        self._documents = [Counter(plain_words(text)) for text in texts]
+    def __init__(
+        self, texts: list[str], words: Words = plain_words, asked: Words = plain_words
+    ) -> None:
+        self._asked = asked
+        self._documents = [Counter(words(text)) for text in texts]
         self._holding = Counter(word for document in self._documents for word in document)
         lengths = [document.total() for document in self._documents]
         self._mean = sum(lengths) / max(len(lengths), 1) or 1.0
@@ -88,7 +97,7 @@ class Bm25:
         """Places, best first."""
         total = len(self._documents)
         scores = [0.0] * total
-        for word in plain_words(query):
+        for word in self._asked(query):
             holding = self._holding.get(word, 0)
             weight = math.log(1 + (total - holding + 0.5) / (holding + 0.5))
             for place, document in enumerate(self._documents):
@@ -147,7 +156,7 @@ async def measure(
     for name in sorted({query["conv"] for query in queries}):
         ids = [row["id"] for row in talks[name]]
         texts = [f"{row['speaker']}: {row['text']}" for row in talks[name]]
-        okapi, fts = Bm25(texts), Fts5(texts)
+        okapi, fts, plain = Bm25(texts), Fts5(texts), Bm25(texts, *TOKENS)
         rows = await embedder.embed_documents(texts) if embedder else []
         import numpy as np
 
@@ -162,6 +171,8 @@ async def measure(
             orders = {
                 "memsearch-like": joined(okapi.rank(query["question"]), dense),
                 "livingmemory-like": joined(fts.rank(query["question"]), dense),
+                "plain BM25": plain.rank(query["question"]),
+                **({"vectors": dense} if embedder else {}),
             }
             for recipe, order in orders.items():
                 found = [ids[place] for place in order[:_TOP]]
