@@ -37,6 +37,8 @@ _OFTEN: Final = 3
 """The owner is told of so many faults with nothing that went well between them, and of a call that
 hangs."""
 _LEAVING: Final = 1000
+_APART: Final = 2000
+"""Records that are taken in before they are set apart."""
 FOLLOWING, ASKING, EMBEDDING = "following", "asking", "embedding"
 type Fault = IndexUnavailable | EmbeddingFailed
 
@@ -74,7 +76,7 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
         self._parked: dict[Key, Passage] = {}
         self._held: dict[Key, str] = {}
         """What the index holds, by ``_hash``."""
-        self._living = 0
+        self._living = self._taken_in = 0
         self._faults: Counter[tuple[str, str]] = Counter()
         self._fault: Fault | None = None
         self._doubt: object | None = None
@@ -256,7 +258,9 @@ class Follower[D: tuple[IndexRecord | WordRecord, object]](ABC):
                 await self._put(rows)
             for key, row in current.items():
                 self._written(key, entries[key], row)
-        if self._waiting:
+        self._taken_in += len(current)
+        if self._taken_in >= _APART:
+            self._taken_in = 0
             set_apart()
 
     def _written(self, key: Key, passage: Passage, row: D | None) -> None:

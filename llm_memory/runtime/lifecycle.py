@@ -160,6 +160,6 @@ def long_lived() -> Iterator[None]:
 
 
 def set_apart() -> None:
-    """The same for what was made since, a few hundred at a time; what is garbage goes first."""
+    """The same for what was made since, a few thousand at a time; what is garbage goes first."""
     gc.collect(1)
     gc.freeze()
