@@ -81,11 +81,11 @@ def _plain(corpus: Sequence[Any], questions: Sequence[Any]) -> list[float]:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Print a line for each set."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("paths", nargs="+", type=Path)
-    paths = parser.parse_args(arguments).paths
+    paths = parser.parse_args().paths
     names = ("words", "bm25", "behind", "both", "near", "behind")
     sys.stdout.write(f"{'':20}" + "".join(f"{name:>9}" for name in names) + "\n")
     with ProcessPoolExecutor(2) as pool:
