@@ -18,7 +18,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +29,14 @@ checkout.register()
 
 import numpy as np  # noqa: E402
 from everyday_cast import read_cast  # noqa: E402
-from fit_models import ORDER, SPEAK, Fit, fit, holds, shares_found  # noqa: E402
+from fit_models import ORDER, SPEAK, Fit, fit, holds, recall_at, used  # noqa: E402
 from fit_newer import fitted_newer, told  # noqa: E402
 from fit_pairs import CORPUS, PLAIN, beside_of  # noqa: E402
 from fit_rows import Row, rows_of, rows_of_talk  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights import PATH  # noqa: E402
 
-SILENT = 0.88
+SILENT = 0.87
 """Of what asks for nothing remembered, so much is to stay silent on casts left out."""
 
 
@@ -60,11 +59,12 @@ def left_out(
         for row in rows[True] + rows[False]
         if not row.asks
     ]
-    floors = floors_of(np.array(quiet))
-    report: dict[str, Any] = {"floors": asdict(floors), "modes": {}}
+    # Of each model alone, in log-odds, such that it keeps silent of so many.
+    floors = dict(zip((True, False), np.quantile(quiet, SILENT, axis=0).tolist(), strict=True))
+    report: dict[str, Any] = {"floors": floors, "modes": {}}
     for mode, (vectors, asks) in modes.items():
         report["modes"][mode] = {
-            name: _figures(fits[name], rows[asks], floors, vectors=vectors)
+            name: _figures(fits[name], rows[asks], floors[vectors], vectors=vectors)
             for name, rows in casts.items()
         }
     report["talks"] = {name: _talk_figures(fits[name], rows) for name, rows in talks.items()}
@@ -72,45 +72,19 @@ def left_out(
 
 
 def _talk_figures(fitted: Fit, rows: Sequence[Row]) -> dict[str, float]:
-    """Recall at 5, in percent: of the whole, of words alone, and of similarity alone."""
-    near = np.array([name == "near" for name in ORDER], dtype=float)
-    orders = {"both": (fitted.order[True], True), "words": (fitted.order[False], False)}
-    orders["near"] = (near, True)
-    return {
-        name: round(100 * float(np.mean(shares_found(rows, order, vectors=vectors))), 1)
-        for name, (order, vectors) in orders.items()
+    """Recall at 5, in percent: of the whole, of words alone, and of each arm alone."""
+    found = {
+        name: recall_at(rows, fitted.order[vectors], vectors=vectors)
+        for name, vectors in (("both", True), ("words", False))
     }
+    for arm in ("near", "text"):
+        alone = np.array([name == arm for name in ORDER], dtype=float)
+        found[arm] = recall_at(rows, alone, vectors=True, of_all=True)
+    return {name: round(value, 1) for name, value in found.items()}
 
 
-@dataclass(frozen=True)
-class Floors:
-    """Log-odds: ``words`` of words alone, ``both`` of words and vectors, and what is added to
-    ``words`` beside an embedder."""
-
-    words: float
-    both: float
-    beside: float
-
-    def speaks(self, fitted: Fit, row: Row, *, vectors: bool) -> bool:
-        """As ``RecallWeights.chance`` decides."""
-        words = fitted.log_odds(row, vectors=False) - self.words
-        if not vectors:
-            return words >= 0
-        return max(words - self.beside, fitted.log_odds(row, vectors=True) - self.both) >= 0
-
-
-def floors_of(quiet: np.ndarray) -> Floors:
-    """Such that each model, and both together, keep silent of the share ``SILENT`` of what asks for
-    nothing. ``quiet``: its log-odds by both, by words, shape ``(n, 2)``."""
-    alone = np.quantile(quiet, SILENT, axis=0)
-    more = float(np.quantile((quiet - alone).max(axis=1), SILENT))
-    return Floors(*(round(float(value), 3) for value in (alone[1], alone[0] + more, more)))
-
-
-def _figures(
-    fitted: Fit, rows: Sequence[Row], floors: Floors, *, vectors: bool
-) -> dict[str, float]:
-    speaks = {id(row): floors.speaks(fitted, row, vectors=vectors) for row in rows}
+def _figures(fitted: Fit, rows: Sequence[Row], floor: float, *, vectors: bool) -> dict[str, float]:
+    speaks = {id(row): fitted.log_odds(row, vectors=vectors) >= floor for row in rows}
     order = fitted.order[vectors]
 
     def found(kind: str, test: Callable[[Row], bool]) -> int:
@@ -139,21 +113,19 @@ def written(
         kept = {n: float(w) for n, w in zip(names, weights, strict=True) if w}
         return {"weights": kept, "bias": round(bias, 3)}
 
-    def speak(vectors: bool, floor: float) -> dict[str, Any]:
+    def speak(*, vectors: bool) -> dict[str, Any]:
         weights = fitted.speak[vectors]
-        return linear(SPEAK, weights[:-1], float(weights[-1]) - floor)
+        return linear(SPEAK, weights[:-1], float(weights[-1]) - report["floors"][vectors])
+
+    def order(*, is_long: bool) -> dict[str, Any]:
+        kept = {v: fitted.order[v] * used(vectors=v, is_long=is_long) for v in (False, True)}
+        return {"words": linear(ORDER, kept[False], 0.0), "both": linear(ORDER, kept[True], 0.0)}
 
     found = {
         "data": digest,
-        "order": {
-            "words": linear(ORDER, fitted.order[False], 0.0),
-            "both": linear(ORDER, fitted.order[True], 0.0),
-        },
-        "speak": {
-            "words": speak(False, report["floors"]["words"]),
-            "both": speak(True, report["floors"]["both"]),
-        },
-        "beside": report["floors"]["beside"],
+        "order": order(is_long=False),
+        "order_of_long": order(is_long=True),
+        "speak": {"words": speak(vectors=False), "both": speak(vectors=True)},
         "floor": 0.5,
         "within": report["within"],
         "unknown": report["unknown"],

@@ -15,57 +15,109 @@ import numpy as np
 from fit_rows import ORDER, Row
 from scipy.optimize import minimize
 
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
+    OF_LONG_MESSAGES,
+    OF_ONE_QUESTION,
+)
+
 BY_HAND = {"verbatim": 3.0, "time": 2.5, "salient": 0.3}
 """Casts ask for nothing word for word, name few times, and reinforce no memory."""
 LEAST = {**BY_HAND, "speaker": 1.0}
 """Of the others what is fitted is at least 0. A speaker who asks for 我的 outweighs what another
 said since."""
 SPEAK = ["near", "covered", "covered_by_first", "asks", "length", "probe"]
-OF_VECTORS = {"near", "probe"}
+OF_VECTORS = {"near", "nearest", "probe"}
 SHOWN = 3
 PENALTY = 0.05
-
-
-def _used(*, vectors: bool) -> np.ndarray:
-    return np.array([vectors or name != "near" for name in ORDER], dtype=float)
+ALLOWED = 0.5
+"""Points of recall at 5 by which the order may be below one of its arms."""
+ROUNDS, MORE = 12, 1.25
 
 
 def seen(row: Row, *, vectors: bool) -> np.ndarray:
-    """Its features, without ``near`` where there are no vectors."""
-    return row.features * _used(vectors=vectors)
+    """Its features, without those that order nothing for such a message, or without vectors."""
+    return row.features * used(vectors=vectors, is_long=row.is_long)
 
 
-def fit_order(kinds: Sequence[Sequence[Row]], *, vectors: bool) -> np.ndarray:
+def used(*, vectors: bool, is_long: bool) -> np.ndarray:
+    """Shape ``(len(ORDER),)``: 1 for each feature that orders, else 0."""
+    out = (OF_ONE_QUESTION if is_long else OF_LONG_MESSAGES) | (set() if vectors else OF_VECTORS)
+    return np.array([name not in out for name in ORDER], dtype=float)
+
+
+type Kinds = Sequence[Sequence[Sequence[Row]]]
+"""Casts, and talks: the rows of each."""
+
+
+def lawful_order(kinds: Kinds, *, vectors: bool) -> np.ndarray:
+    """Weights of ``ORDER``, fitted against the law of ``law.py``: a cast or talk in which the order
+    is below one of its arms alone counts ``MORE`` in the next round. Of all rounds the one that
+    falls short the least."""
+    arms = [np.array([name == arm for name in ORDER], dtype=float) for arm in ("text", "near")]
+    sets = [rows for kind in kinds for rows in kind]
+    best = [
+        max(recall_at(rows, arm, vectors=True, of_all=True) for arm in arms[: 1 + vectors])
+        for rows in sets
+    ]
+    counts = np.ones(len(sets))
+    least, found = np.inf, np.zeros(len(ORDER))
+    for _ in range(ROUNDS):
+        order = fit_order(kinds, counts, vectors=vectors)
+        behind = [
+            max(arm - ALLOWED - recall_at(rows, order, vectors=vectors), 0.0)
+            for rows, arm in zip(sets, best, strict=True)
+        ]
+        if sum(behind) < least:
+            least, found = sum(behind), order
+        counts = np.where(np.array(behind) > 0, counts * MORE, counts)
+    return found
+
+
+def fit_order(kinds: Kinds, counts: Sequence[float], *, vectors: bool) -> np.ndarray:
     """Weights of ``ORDER``, none below 0: ``P(i) = exp(w x_i) / sum exp(w x)``, with an L2 penalty
     on the weights of standardised features.
 
-    ``kinds``: rows of casts, and of talks. Each of them counts the same.
+    Casts together and talks together count the same; ``counts``: each of them among its kind.
     """
-    asked: list[tuple[Row, float]] = []
-    for rows in kinds:
-        told = [row for row in rows if row.asks and row.answers.any()]
-        asked += [(row, 1 / len(told)) for row in told]
-    used = _used(vectors=vectors)
-    spread = np.mean([row.features.var(axis=0) for row, _ in asked], axis=0)
+    each, asked, shares = iter(counts), list[Row](), list[float]()
+    for kind in kinds:
+        told = [
+            (row, count)
+            for rows, count in zip(kind, each, strict=False)
+            for row in rows
+            if row.asks and row.answers.any()
+        ]
+        asked += [row for row, _ in told]
+        whole = sum(count for _, count in told)
+        shares += [count / whole for _, count in told]
+    share = np.array(shares) / sum(shares)
+    x = np.concatenate([seen(row, vectors=vectors) for row in asked])
+    answers = np.concatenate([row.answers for row in asked])
+    sizes = np.array([len(row.answers) for row in asked])
+    first, of = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(asked)), sizes)
+
+    def mean(values: np.ndarray) -> np.ndarray:
+        return np.asarray(np.add.reduceat(values, first) / sizes[:, None])
+
+    spread = mean((x - mean(x)[of]) ** 2).mean(axis=0)
     least = np.array([LEAST.get(name, 0.0) for name in ORDER])
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        total, slope = 0.0, np.zeros(len(ORDER))
-        for row, share in asked:
-            x = seen(row, vectors=vectors)
-            scores = x @ weights
-            chances = np.exp(scores - scores.max())
-            right = chances * row.answers
-            total -= share * np.log(max(right.sum() / chances.sum(), 1e-30))
-            slope -= share * ((right / max(right.sum(), 1e-30) - chances / chances.sum()) @ x)
-        size, own = sum(share for _, share in asked), spread * weights
-        return total / size + PENALTY * weights @ own, slope / size + 2 * PENALTY * own
+        scores = x @ weights
+        chances = np.exp(scores - np.maximum.reduceat(scores, first)[of])
+        right = chances * answers
+        all_of, right_of = np.add.reduceat(chances, first), np.add.reduceat(right, first)
+        right_of = np.maximum(right_of, 1e-30)
+        slope = ((share / all_of)[of] * chances - (share / right_of)[of] * right) @ x
+        own = spread * weights
+        total = float(share @ np.log(all_of / right_of))
+        return total + PENALTY * weights @ own, slope + 2 * PENALTY * own
 
     bounds = [
         (low, low if name in BY_HAND else None) for name, low in zip(ORDER, least, strict=True)
     ]
     found = least_loss(loss, np.maximum(least, 0.1), bounds)
-    return np.asarray(found * np.maximum(used, least > 0)).round(3)
+    return np.asarray(found * (x.any(axis=0) | (least > 0))).round(3)
 
 
 def least_loss(
@@ -80,10 +132,10 @@ def least_loss(
 def speak_values(row: Row, weights: np.ndarray, probe: float, *, vectors: bool) -> np.ndarray:
     """As ``of_answer`` tells them, under these weights of the order."""
     x = seen(row, vectors=vectors)
-    near, covered = x[:, ORDER.index("near")], x[:, ORDER.index("covered")]
+    near, covered = (row.features[:, ORDER.index(name)] for name in ("near", "covered"))
     found = {
         **row.message,
-        "near": near.max(initial=0.0),
+        "near": near.max(initial=0.0) * vectors,
         "covered": covered.max(initial=0.0),
         "covered_by_first": covered[int(np.argmax(x @ weights))] if len(x) else 0.0,
         "probe": probe,
@@ -173,8 +225,8 @@ def fit(casts: Sequence[Sequence[Row]], talks: Sequence[Sequence[Row]]) -> Fit:
         rest = [row for other in casts if other is not cast for row in other]
         inner = fit_probe(rest) if rest else probe
         unseen += [float(row.vector @ inner[:-1] + inner[-1]) for row in cast]
-    kinds = [rows, *([[row for talk in talks for row in talk]] if talks else [])]
-    order = {vectors: fit_order(kinds, vectors=vectors) for vectors in (False, True)}
+    kinds = [kind for kind in (casts, talks) if kind]
+    order = {vectors: lawful_order(kinds, vectors=vectors) for vectors in (False, True)}
     speak = {
         vectors: fit_speak(rows, order[vectors], unseen, vectors=vectors)
         for vectors in (False, True)
@@ -183,11 +235,21 @@ def fit(casts: Sequence[Sequence[Row]], talks: Sequence[Sequence[Row]]) -> Fit:
 
 
 def shares_found(
-    rows: Sequence[Row], order: np.ndarray, *, vectors: bool, first: int = 5
+    rows: Sequence[Row], order: np.ndarray, *, vectors: bool, of_all: bool = False
 ) -> list[float]:
-    """Of each question's answers the share among the first: recall at ``first``."""
+    """Of each question's answers the share among the first five. ``of_all``: by all features that
+    have a weight, also those that order nothing for such a message."""
     found = []
     for row in rows:
-        best = np.argsort(-(seen(row, vectors=vectors) @ order), kind="stable")[:first]
+        x = row.features if of_all else seen(row, vectors=vectors)
+        best = np.argsort(-(x @ order), kind="stable")[:5]
         found.append(float(row.answers[best].sum() / max(row.answers.sum(), 1)))
     return found
+
+
+def recall_at(
+    rows: Sequence[Row], order: np.ndarray, *, vectors: bool, of_all: bool = False
+) -> float:
+    """Recall at 5 of what is asked, in percent."""
+    asked = [row for row in rows if row.asks]
+    return 100 * float(np.mean(shares_found(asked, order, vectors=vectors, of_all=of_all)))

@@ -4,7 +4,8 @@ Pairs are of the memories that share most with a question of a cast, or of the l
 pair of a cast is positive where the older one holds what the question says is outdated, and the
 newer one what answers it, or where the cast says that it takes the older one's place; one of a talk
 where ``NAME.updates.json`` has it. Every other pair is negative. ``newer_pairs.json`` holds plain
-pairs that casts lack: a value, a negation, a correction, and two things in like words.
+pairs that casts lack: a value, a negation, a correction, a reason, what somebody passes on, and two
+things in like words.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from astrbot_plugin_scoped_memory.llm_memory.text.overlap import content
 CORPUS = ".corpus.jsonl"
 """What the name of a talk's file ends in."""
 PLAIN = Path(__file__).resolve().parent / "newer_pairs.json"
+HELD_OUT = PLAIN.with_name("newer_pairs.held_out.json")
+"""By another hand than what is fitted."""
 FOUND = 15
 
 
@@ -140,10 +143,10 @@ def _pairs(
     )
 
 
-def plain_pairs() -> Pairs:
-    """Of ``newer_pairs.json``: each told by one person, and by two."""
+def plain_pairs(path: Path = PLAIN) -> Pairs:
+    """Each told by one person, and by two."""
     rows, updates, keys = [], [], []
-    told = json.loads(PLAIN.read_text("utf-8"))
+    told = json.loads(path.read_text("utf-8"))
     for is_update, old, new in [(k == "updates", *pair) for k in told for pair in told[k]]:
         for who in ("one", "two"):
             before, after = (
@@ -154,7 +157,8 @@ def plain_pairs() -> Pairs:
                 rows.append(_row(before, after))
                 updates.append(is_update)
                 keys.append((old, new))
-    return Pairs(np.array(rows), np.array(updates), np.zeros(len(rows), bool), keys, 0)
+    of = 2 * len(told["updates"])
+    return Pairs(np.array(rows), np.array(updates), np.zeros(len(rows), bool), keys, of)
 
 
 _THEN, _LATER = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=7)

@@ -54,8 +54,8 @@ ORDER = [*FEATURES]
 _UNIT = Linear(dict.fromkeys(ORDER, 1.0))
 _RAW = RecallWeights(
     Pair(_UNIT, _UNIT),
+    Pair(_UNIT, _UNIT),
     Pair(Linear({}), Linear({})),
-    beside=0.0,
     floor=0.0,
     within=100.0,
     unknown=(0.0, 0.0),
@@ -81,6 +81,10 @@ class Row:
     @property
     def asks(self) -> bool:
         return self.kind not in ("unrelated", "small talk")
+
+    @property
+    def is_long(self) -> bool:
+        return self.message.get("length", 0.0) >= 1
 
 
 @asynccontextmanager

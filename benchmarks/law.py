@@ -45,19 +45,21 @@ def figures(path: Path) -> dict[str, float]:
     corpus = corpus_rows(path)
     questions = question_rows(beside_of(path)[0], corpus, language_in(path))
     asked = [one.get("category") != ADVERSARIAL for one in questions]
-    rows, order = asyncio.run(rows_of_talk(path)), shipped().order
+    rows, weights = asyncio.run(rows_of_talk(path)), shipped()
     # Of all that answers, not of the candidates alone.
     gold = [max(len(one["gold_ids"]), 1) for one in questions]
     known = np.array([row.answers.sum() for row in rows]) / gold
 
-    def share(model: Linear, *, vectors: bool) -> np.ndarray:
-        weights = np.array([model.weights.get(name, 0.0) for name in ORDER])
-        return np.multiply(shares_found(rows, weights, vectors=vectors), known)
+    def share(*models: Linear, vectors: bool) -> np.ndarray:
+        order = {name: weight for one in models for name, weight in one.weights.items()}
+        given = np.array([order.get(name, 0.0) for name in ORDER])
+        return np.multiply(shares_found(rows, given, vectors=vectors), known)
 
+    both = (weights.order, weights.order_of_long)
     shares = {
-        "words": share(order.words, vectors=False),
+        "words": share(*(one.words for one in both), vectors=False),
         "bm25": _plain(corpus, questions),
-        "both": share(order.both, vectors=True),
+        "both": share(*(one.both for one in both), vectors=True),
         "near": share(Linear({"near": 1.0}), vectors=True),
     }
     return {name: 100 * float(np.mean(np.array(one)[asked])) for name, one in shares.items()}

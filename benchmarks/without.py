@@ -106,10 +106,6 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
         "recall.weights:RecallWeights.chance",
         lambda real: lambda self, trust, values: real(self, trust, values | {"length": 0.5}),
     ),
-    "beside": (
-        "recall.weights:RecallWeights.chance",
-        lambda real: lambda self, *given: real(replace(self, beside=100.0), *given),
-    ),
     "within": (
         "recall.rules.order:decide",
         lambda real: lambda weights, *given, **named: real(

@@ -1,11 +1,12 @@
 """Write docs/dev/benchmarks.md.
 
-    python scripts/make_benchmarks.py FOLDER [--results FOLDER]
+    python scripts/make_benchmarks.py FOLDER [--longmemeval FILE] [--results FOLDER]
 
 FOLDER holds ``<set>.dev.corpus.jsonl`` and ``<set>.dev.queries.jsonl``. ``benchmarks/retrieval.py``
 and ``benchmarks/rivals.py`` measure each set without a model and with the bundled one;
-``benchmarks/everyday.py`` plays each cast that was held out of the fit. With ``--results`` the
-answers are kept there and reused: all of it may take an hour.
+``benchmarks/everyday.py`` plays each cast that was held out of the fit, and where its file is given
+``benchmarks/longmemeval.py`` is run. With ``--results`` the answers are kept there and reused: all
+of it may take an hour.
 """
 
 from __future__ import annotations
@@ -46,11 +47,20 @@ class Bench:
 
     data: Path
     results: Path
+    haystacks: Path | None = None
 
     def everyday(self, cast: Path, embedder: str) -> Any:
         """What became of a cast's questions."""
         asked = ("--cast", str(cast), "--embedder", embedder)
         return self._answer(f"everyday.{cast.stem}.{embedder}", "everyday.py", *asked)
+
+    def longmemeval(self, embedder: str) -> dict[str, Any]:
+        """Its overall figures; nothing without its file."""
+        if self.haystacks is None:
+            return {}
+        asked = (str(self.haystacks), "--embedder", embedder)
+        found = self._answer(f"longmemeval.{embedder}", "longmemeval.py", *asked)
+        return dict(found["session_level"]["overall"])
 
     def __call__(
         self, script: str, name: str, language: str, embedder: str | None, *more: str
@@ -103,6 +113,44 @@ def labelled(bench: Bench) -> list[str]:
     return lines
 
 
+PUBLISHED = """
+## 别人公布的数法
+
+单位 %。LoCoMo 是一半的数据：不含第 5 类（`adversarial`），也不含语料里找不到证据的问题。
+“200 token 里”：附上的话一共至多 200 token 时，证据有一条、全部在里面的问题占几成。
+
+| 数据 | 数什么 | 只用词语 | 自带的模型 | 命令 |
+| --- | --- | --- | --- | --- |
+"""
+_LOCOMO = (
+    "`retrieval.py --corpus locomo.dev.corpus.jsonl --queries locomo.dev.queries.jsonl --lang en`"
+)
+_LONGMEMEVAL = "`longmemeval.py longmemeval_s.json`"
+
+
+def published(bench: Bench) -> list[str]:
+    """What others tell of LoCoMo and LongMemEval-S, in their way of counting."""
+    embedders = (None, "bundled")
+    found = [bench("retrieval.py", "locomo", "en", embedder) for embedder in embedders]
+    turns = [one["published"] for one in found]
+    sessions = [one["session_level"]["overall"] for one in found]
+    haystacks = [bench.longmemeval(embedder or "lexical") for embedder in embedders]
+    many = f"LoCoMo，{turns[0]['questions']} 个问题"
+    hits = ("hit@1", "any@5", "all@5")
+    rows = (
+        (many, "证据在前 5 / 10 句", turns, ("recall@5", "recall@10"), _LOCOMO),
+        (many, "200 token 里，证据一条 / 全部", turns, ("any_told", "all_told"), _LOCOMO),
+        (many, f"会话 {' / '.join(hits)}", sessions, hits, _LOCOMO),
+        ("LongMemEval-S", f"会话 {' / '.join(hits)}", haystacks, hits, _LONGMEMEVAL),
+    )
+    lines = []
+    for data, what, figures, names, command in rows:
+        cells = [" / ".join(f"{100 * one[name]:.1f}" for name in names if one) for one in figures]
+        cells = [cell or "这台机器上没有数据" for cell in cells]
+        lines.append(f"| {data} | {what} | {' | '.join(cells)} | {command} |")
+    return [PUBLISHED + "\n".join(lines)]
+
+
 SESSIONS = """
 ## LoCoMo，会话级（session level）
 
@@ -111,7 +159,6 @@ SESSIONS = """
 
 - any@5 / all@5：前 5 个会话里有任何一个、有全部标准会话的问题占几成。
 - `overall` 不含第 5 类（`adversarial`：对话里没有答案），它单列一行。
-- LongMemEval-S 在数据文件所在的机器上量：`.venv/bin/python benchmarks/longmemeval.py 文件`。
 """
 
 
@@ -156,13 +203,15 @@ def days(bench: Bench) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--longmemeval", type=Path, help="longmemeval_s.json, which is not there")
     parser.add_argument("--results", type=Path, help="a folder for what was measured")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        bench = Bench(options.folder, options.results or Path(scratch))
+        bench = Bench(options.folder, options.results or Path(scratch), options.longmemeval)
         bench.results.mkdir(parents=True, exist_ok=True)
         today = datetime.now(UTC).date().isoformat()
-        lines = [HEAD.format(date=today), *labelled(bench), *sessions(bench), *days(bench)]
+        lines = [HEAD.format(date=today), *labelled(bench), *published(bench), *sessions(bench)]
+        lines += days(bench)
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

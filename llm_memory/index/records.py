@@ -58,11 +58,13 @@ class WordMatch(NamedTuple):
 
     Attributes:
         score: 0 to 1, for the order: 1 is the best of this answer.
+        text: The same of what the record itself says, whatever stands around it.
         coverage: 0 to 1, absolute: how much of the subject the record and its context speak of.
     """
 
     key: Key
     score: float
+    text: float
     coverage: float
 
 

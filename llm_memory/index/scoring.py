@@ -100,8 +100,9 @@ def preceding(session: Ints, at: Floats) -> Ints:
     return found
 
 
-def scores(documents: Documents, tokens: Postings, counted: Floats) -> Floats:
-    """Shape ``(N,)``, 0 for what shares no word and stands beside nothing that does.
+def scores(documents: Documents, tokens: Postings, counted: Floats) -> tuple[Floats, Floats]:
+    """Shape ``(N,)`` each: of documents as they stand, 0 for what shares no word and stands beside
+    nothing that does; and of their texts alone.
 
     ``counted`` is what each term counts, shape ``(T,)``: ``BEFORE`` for one that was said before
     the question, else 1.
@@ -116,7 +117,7 @@ def scores(documents: Documents, tokens: Postings, counted: Floats) -> Floats:
     # Where records do not follow from one another, what was said before is half of it chance.
     context = CONTEXT * (0.5 + 0.5 * documents.follows) * _best_is_one(both)
     score = np.where(alive, own + context + SESSION * shared, 0.0)
-    return beside(score, documents) * alive
+    return beside(score, documents) * alive, own
 
 
 def beside(score: Floats, documents: Documents) -> Floats:

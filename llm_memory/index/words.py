@@ -226,17 +226,20 @@ class Words:
         around = question.around[: max(_LEAST_AROUND, _AROUND_WORK // firsts[-1])]
         tokens = _found(list(zip(firsts, parts, strict=False)), (*question.terms, *around))
         counted = np.array([*question.counted(), *(BEFORE for _ in around)])
-        score = scores(documents, tokens, counted)
+        score, text = scores(documents, tokens, counted)
         tokens = tokens.first(len(question.terms))
         holders = question.held_whole(tokens, firsts[-1])
         places = best_places(score, k, holders)
         covered = question.covered(documents, tokens, places, carried=query.carried)
         best = float(score[places[0]]) if len(places) else 1.0
         matches = []
-        for place, own, share in zip(places.tolist(), score[places].tolist(), covered, strict=True):
+        whole, alone = (score[places] / best).tolist(), text[places].tolist()
+        for place, of_all, of_text, share in zip(
+            places.tolist(), whole, alone, covered, strict=True
+        ):
             at = bisect_right(firsts, place) - 1
             key = Key(parts[at].place.name, parts[at].ids[place - firsts[at]])
-            matches.append(WordMatch(key, own / best, share))
+            matches.append(WordMatch(key, of_all, of_text, share))
         return WordMatches(tuple(matches), int(np.count_nonzero(holders)))
 
 

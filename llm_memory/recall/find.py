@@ -244,27 +244,35 @@ class CandidateFinder:
         """What is known of each, as numbers: see ``order.FEATURES``."""
         ask, near = found.ask, found.similarities or {}
         question, zone, now = fold(ask.text), ask.now.tzinfo, ask.now.timestamp()
-        words = {one.key: one.score for one in found.words.found} if found.words else covered
+        named = found.words.found if found.words else ()
+        scores = {one.key: (one.score, one.text) for one in named}
         far = min(near.values(), default=0.0)
+        # Of texts that say the same the last digits differ from run to run.
+        alike = sorted((round(one, 4) for one in near.values()), reverse=True)
+        places = {one: place for place, one in reversed([*enumerate(alike, start=1)])}
         mean, deviation = self._trust.chance(ask.language, found.vector)
         low, slope = self._weights.unknown
 
         def features(candidate: order.Candidate) -> dict[str, float]:
             key, one, nearness = candidate.key, candidate.passage, 0.0
+            share = covered.get(key, 0.0)
+            words, text = scores.get(key, (0.0, 0.0) if found.words else (share, share))
             if near and key not in near and self._indexing.lacks(key):
-                nearness = low + slope * covered.get(key, 0.0)
+                nearness = low + slope * share
             elif near and deviation > 0:
                 nearness = max((near.get(key, far) - mean) / deviation, 0.0)
             return {
                 "near": nearness,
-                "covered": covered.get(key, 0.0),
-                "words": words.get(key, 0.0),
+                "nearest": 1 / places[round(near[key], 4)] if key in near else 0.0,
+                "covered": share,
+                "words": words,
+                "text": text,
                 "verbatim": float(question in self._passages.folded(one)),
                 "time": float(order.in_time(one, ask.times, zone)),
                 "speaker": float(order.is_of(one, ask.asker)),
                 "recent": order.recency(now - moment_of(one).timestamp()),
                 "salient": order.salience(one, self._uses.of(one)),
-                "stated": order.stated(shown_text(one)),
+                "stated": order.stated(one, is_unread=self._passages.is_unread(one)),
             }
 
         return features
@@ -279,11 +287,11 @@ class CandidateFinder:
             and not carried
             and order.asks_of_name(ask.words, ask.request.query, candidates, folded)
         )
-        length = estimate_tokens(ask.subject) / order.LONG
+        length = min(estimate_tokens(ask.subject) / order.LONG, 1.0)
         of_question = {
             "asks": float(ask.asks and not of_name),
             # Where the talk before is what is asked for, the message's own length says nothing.
-            "length": 1.0 if carried else min(length, 1.0),
+            "length": 1.0 if carried else length,
             "probe": self._weights.probe(self._trust.model, found.vector),
         }
         how = content(ask.text) if says("how", fold(ask.text)) else frozenset[str]()
@@ -292,7 +300,7 @@ class CandidateFinder:
             self._trust.weight(ask.language) if found.similarities else 0.0,
             of_question,
             candidates,
-            places=ask.request.limit,
+            is_long=length == 1 and not carried,
             in_talk=ask.request.in_talk,
             how=how,
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import Final, Protocol
 
 from ..catalogue.rules.passage_text import HEADING_SEPARATOR
@@ -141,7 +141,7 @@ class MemoryManager:
             query=found.ask.request.query,
             briefly=found.whole.briefly,
         )
-        told = _once([[*chain.from_iterable((one, *one.also) for one in best), *found.others]])
+        told = _once(chain(*((one, *one.also) for one in best), found.others))
         trace.considered = tuple(
             Considered(*one.key, one.score, one.dropped, one.terms) for one in told[:TRACED]
         )
@@ -184,11 +184,13 @@ class MemoryManager:
 
 
 def joined(each: Sequence[Found]) -> Found:
-    """What was found for each question of a message, as one: the best of each, then the second of
-    each, once each, with the decision on the one that is answered best."""
+    """What was found for each question of a message, as one: the best of each, then the others of
+    the first, which is the whole, and so on, with the decision on the one that is answered best."""
     if len(each) == 1:
         return each[0]
-    best, others = _once(one.candidates for one in each), _once(one.others for one in each)
+    firsts = (one.candidates[:1] for one in each)
+    best = _once(chain(*firsts, *(one.candidates for one in each)))
+    others = _once(chain(*(one.others for one in each)))
     traces = [one.trace for one in each]
     trace = max(traces, key=lambda one: one.chance or 0.0)
     trace.notes = list(dict.fromkeys(chain(*(one.notes for one in traces))))
@@ -196,9 +198,9 @@ def joined(each: Sequence[Found]) -> Found:
     return Found(each[0].ask, Whole(), trace, candidates=best, others=_without(others, best))
 
 
-def _once(ranked: Iterable[Sequence[Candidate]]) -> list[Candidate]:
+def _once(ranked: Iterable[Candidate]) -> list[Candidate]:
     found: dict[Key, Candidate] = {}
-    for one in filter(None, chain(*zip_longest(*ranked))):
+    for one in ranked:
         found.setdefault(one.key, one)
     return [*found.values()]
 

@@ -52,9 +52,8 @@ class RecallWeights:
     """All that was fitted.
 
     Attributes:
-        order: Of ``order.FEATURES``.
+        order, order_of_long: Of ``order.FEATURES``, for a question and for a long message.
         speak: Of the values of ``order.decide``; its log-odds are those that something answers.
-        beside: Log-odds by which the model for words alone is held back beside an embedder.
         floor: The least probability, 0 to 1, at which something is said unasked.
         within: What is shown unasked has at least the best score less this.
         unknown: Standard deviations, ``a + b * covered``, that stand for the similarity of what the
@@ -64,8 +63,8 @@ class RecallWeights:
     """
 
     order: Pair
+    order_of_long: Pair
     speak: Pair
-    beside: float
     floor: float
     within: float
     unknown: Sequence[float]
@@ -78,11 +77,8 @@ class RecallWeights:
         return math.sumprod(message, layer) + bias if len(message) == len(layer) else 0.0
 
     def chance(self, trust: float, values: Mapping[str, float]) -> float:
-        """The probability that something answers, 0 to 1. Either model may say so: an embedder that
-        calls nothing near does not silence the words."""
+        """The probability that something answers, 0 to 1."""
         log_odds = self.speak.at(trust).score(values)
-        if trust > 0:
-            log_odds = max(log_odds, self.speak.words.score(values) - self.beside)
         return 1 / (1 + math.exp(-max(min(log_odds, 50.0), -50.0)))
 
 
@@ -90,11 +86,12 @@ class RecallWeights:
 def shipped(floor: float | None = None) -> RecallWeights:
     """The weights of the file, with the floor that an owner has set. Blocks at the first call."""
     found = json.loads(PATH.read_text("utf-8"))
-    order, speak = (
+    order, order_of_long, speak = (
         Pair(*(Linear(**found[name][of]) for of in ("words", "both")))
-        for name in ("order", "speak")
+        for name in ("order", "order_of_long", "speak")
     )
     probes = {name: (probe["vector"], probe["bias"]) for name, probe in found["probes"].items()}
-    known = {name: found[name] for name in ("beside", "floor", "within", "unknown")}
+    known = {name: found[name] for name in ("floor", "within", "unknown")}
     known |= {} if floor is None else {"floor": floor}
-    return RecallWeights(order, speak, **known, probes=probes, newer=Linear(**found["newer"]))
+    newer = Linear(**found["newer"])
+    return RecallWeights(order, order_of_long, speak, **known, probes=probes, newer=newer)

@@ -228,7 +228,7 @@ def _everything(index: Any) -> list[Key]:
 
 _SPOILT: Final[dict[tuple[str, str, str], Callable[[Any, Any], Any]]] = {
     ("words", LIES, "search"): lambda index, _: WordMatches(
-        tuple(WordMatch(key, 1.0, 1.0) for key in _everything(index))
+        tuple(WordMatch(key, 1.0, 1.0, 1.0) for key in _everything(index))
     ),
     ("words", HALF, "search"): lambda _, answer: replace(answer, found=answer.found[::2][1:]),
     ("vectors", LIES, "query"): lambda index, _: Neighbours(

@@ -160,19 +160,22 @@ def _is_done(found: Collection[str], text: str) -> bool:
 
 
 def parts_of(message: str) -> tuple[str, ...]:
-    """Several where the message asks for several things that it names, else the message alone. A
-    clause that asks for nothing belongs to the one before it, or to the first."""
+    """Several where the message asks for several things that it names, else the message alone:
+    also where it tells more than it asks. A clause that asks for nothing belongs to the one before
+    it, or to the first."""
+    clauses = [*filter(str.strip, PATTERNS["clause_ends"].split(message))]
+    asking = {one for one in clauses if asks(one) and not is_empty(one)}
     parts: list[str] = []
     before = ""
-    for clause in filter(str.strip, PATTERNS["clause_ends"].split(message)):
-        if len(parts) < MOST and asks(clause) and not is_empty(clause):
+    for clause in clauses:
+        if len(parts) < MOST and clause in asking:
             parts.append((before + clause).strip())
             before = ""
         elif parts:
             parts[-1] += clause
         else:
             before += clause
-    return tuple(parts) if len(parts) > 1 else (message,)
+    return tuple(parts) if len(parts) > 1 and 2 * len(asking) > len(clauses) else (message,)
 
 
 def only_asks(text: str) -> bool:

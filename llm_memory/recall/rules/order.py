@@ -18,7 +18,7 @@ from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...catalogue.rules.timeline import local_day
 from ...index.records import WordQuery
-from ...models.data_models import NO_TIME, Memory, StoredMemory
+from ...models.data_models import NO_TIME, Memory, Source, StoredMemory
 from ...models.passages import Key, NoteChunk, Passage, moment_of, passage_id, place_name
 from ...models.recall import DropReason, Hit
 from ...text.dates.spans import TimeSpan
@@ -31,8 +31,10 @@ from ..weights import RecallWeights
 
 FEATURES: Final = (
     "near",  # its similarity, in standard deviations above chance; 0 without an embedder
+    "nearest",  # 1 / its place among the embedder's neighbours
     "covered",  # the share of the question that it speaks of, 0 to 1
     "words",  # its score in the index of words, 0 to 1, of which 1 is the best of the answer
+    "text",  # the same of its text alone, whatever stands around it
     "verbatim",  # 1 where it holds the whole question word for word
     "time",  # 1 where it lies in a time that the question names, or tells of it
     "speaker",  # 1 for words of who asks of themselves
@@ -41,6 +43,11 @@ FEATURES: Final = (
     "stated",
 )
 """What is known of a candidate."""
+OF_ONE_QUESTION: Final = frozenset({"covered", "stated"})
+"""What orders nothing for a long message: that is more than one question, and which share of it one
+text speaks of says little."""
+OF_LONG_MESSAGES: Final = frozenset({"text"})
+"""What orders for such a message alone."""
 BESIDE: Final = ("time", "speaker", "recent", "salient")
 """What moves a candidate, and does not tell whether it answers: who said it when."""
 LONG: Final = 30
@@ -49,10 +56,6 @@ BEYOND_CHANCE: Final = 2.5
 """Standard deviations: the nearest of a hundred memories is so near by chance alone."""
 _SOONER: Final = 0.45
 """Of the floor."""
-_MILDER: Final = 1.0
-"""Log-odds by which the gap is wider while places are free."""
-_LITTLE: Final = 0.2
-"""Of a question: what speaks of less is no answer, whatever the others do."""
 _USES: Final = 8.0
 """After so many half of what they can give is given."""
 _AS_WELL: Final = 1.0
@@ -164,9 +167,19 @@ def recency(seconds: float) -> float:
     return 1.0 / (1.0 + math.log1p(max(seconds / 86_400, 0.0)))
 
 
-def stated(text: str) -> float:
-    """How much a text states without what it asks, 0 to 1, of which 1 is ``LONG`` or more."""
-    sentences = SENTENCE.findall(text[: 4 * LONG])  # they hold as many tokens at least
+def is_as_said(passage: Passage, *, is_unread: bool) -> bool:
+    """Whether it stands as it was said or written, and nobody made a memory of it."""
+    memory = passage.memory if isinstance(passage, StoredMemory) else None
+    return is_unread or memory is None or memory.provenance.source is Source.IMPORT
+
+
+def stated(passage: Passage, *, is_unread: bool) -> float:
+    """How much a passage states without what it asks, 0 to 1, of which 1 is ``LONG`` tokens or
+    more. A memory states: only what stands as it was said may say nothing."""
+    if not is_as_said(passage, is_unread=is_unread):
+        return 1.0
+    # They hold as many tokens at least.
+    sentences = SENTENCE.findall(shown_text(passage)[: 4 * LONG])
     return min(sum(estimate_tokens(one) for one in sentences if one[-1] not in "?？"), LONG) / LONG
 
 
@@ -176,7 +189,7 @@ def decide(
     of_question: Mapping[str, float],
     candidates: Sequence[Candidate],
     *,
-    places: int = 0,
+    is_long: bool = False,
     in_talk: bool = False,
     how: frozenset[str] = frozenset(),
 ) -> tuple[float, dict[str, float]]:
@@ -188,29 +201,28 @@ def decide(
         trust: How far the embedder is trusted, 0 to 1.
         of_question: ``asks``, 1 for a question or a request by its form; its ``length``, 0 to 1;
             and ``probe``, how much its vector is like that of a question, in log-odds.
-        places: While some are free, what speaks of half of what the best does may lie further
-            behind.
+        is_long: More is said than one question.
         in_talk: Nobody has searched.
         how: What is asked how it is done: who asks so is told sooner what speaks of doing it,
             though each says it in words of his own, 晚饭怎么做, 做饭少放盐.
     """
-    model = weights.order.at(trust)
+    model = (weights.order_of_long if is_long else weights.order).at(trust)
     for one in candidates:
         one.terms = terms(model.weights, one.features)
         one.score = sum(one.terms.values())
     ordered = sorted(candidates, key=lambda one: -one.score)
-    near, covered = ([one.features[name] for one in ordered] for name in ("near", "covered"))
-    first = covered[0] if ordered else 0.0
-    most = {"near": max(near, default=0.0), "covered": max(covered, default=0.0)}
-    values = {**of_question, **most, "covered_by_first": first}
+    values = dict(of_question)
+    for name in ("near", "covered"):
+        values[name] = max((one.features[name] for one in ordered), default=0.0)
+    values["covered_by_first"] = ordered[0].features["covered"] if ordered else 0.0
     chance = weights.chance(trust, values) if ordered else 0.0
-    for place, one in enumerate(ordered):
+    for one in ordered:
         share = math.exp(one.score - ordered[0].score)
         floor = weights.floor * (_SOONER if speaks_of(shown_text(one.passage), how) else 1.0)
-        is_free = place < places and covered[place] >= max(first / 2, _LITTLE)
-        far = floor > 0 and share < math.exp(-weights.within - _MILDER * is_free)
+        far = floor > 0 and share < math.exp(-weights.within)
         one.weak = chance < floor or far
-        related = covered[place] > 0 or near[place] >= BEYOND_CHANCE or floor <= 0
+        is_near = one.features["near"] >= BEYOND_CHANCE
+        related = one.features["covered"] > 0 or is_near or floor <= 0
         one.relevance = chance * share - (one.weak if in_talk else not related)
     return chance, values
 

@@ -28,12 +28,12 @@ from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, Source
 from ...models.passages import Key, NoteChunk, Passage, place_name
 from ...models.recall import DropReason
 from ...text.numerals import number
-from ...text.overlap import content
+from ...text.overlap import content, pieces
 from ...text.scripts import simplified
 from ...text.statements import agree, statement
 from ..patterns import PATTERNS, says
 from ..weights import Linear
-from .order import Candidate
+from .order import Candidate, is_as_said
 
 _HOPS: Final = 8
 """A plan is dropped, and the plan in its place, too: so often at most."""
@@ -51,7 +51,7 @@ _A_MINUTE: Final = timedelta(minutes=1)
 _READ: Final = 300
 """Characters of a statement."""
 FEATURES: Final = (
-    "shared", "cosine", "beyond", "speaker", "names", "days", "asks", "value", "corrects",
+    "cosine", "pairs", "beyond", "changes", "speaker", "names", "days", "asks", "value",
 )  # fmt: skip
 
 
@@ -203,11 +203,14 @@ def predecessor(memory: Memory) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """A memory, read for the comparison with others. ``values``: numbers and weekdays by what they
-    count; ``named``: speakers; ``which``: of several; ``beginning``: its first pieces."""
+    """A memory, read for the comparison with others. ``pairs``: of Han characters, and words;
+    ``changing``: what it tells a change of; ``values``: numbers and weekdays by what they count;
+    ``named``: speakers; ``which``: of several; ``beginning``: its first pieces."""
 
     memory: Memory
     about: frozenset[str]
+    pairs: frozenset[str]
+    changing: frozenset[str]
     asks: frozenset[str]
     values: Mapping[str, set[str]]
     named: frozenset[str]
@@ -224,6 +227,7 @@ class Statement:
         rest = found.sub(" ", text)
         for name in sorted(named, key=len, reverse=True):
             rest = rest.replace(name, " ")
+        changes = PATTERNS["changes"].search(rest)
         if own:
             named |= {simplified(memory.provenance.who)} - {""}
         values = defaultdict[str, set[str]](set)
@@ -234,7 +238,9 @@ class Statement:
         which = (one.strip().casefold().rstrip("的") for one in PATTERNS["which"].findall(text))
         return cls(
             memory,
-            about=content(rest),
+            about=(about := content(rest)),
+            pairs=frozenset(one for one in pieces(rest) if len(one) > 1 and content(one)),
+            changing=(content(changes["what"]) or about) if changes else frozenset(),
             asks=content(" ".join(memory.asks)),
             values=values,
             named=frozenset(named if len(names) > 1 else ()),
@@ -247,25 +253,25 @@ class Statement:
 
 def features(old: Statement, new: Statement) -> dict[str, float]:
     """What tells whether ``new`` says how it stands now with what ``old`` says: ``FEATURES``."""
-    both, shared = old.about & new.about, weight(old.about & new.about)
-    of_both = shared / max(weight(old.about | new.about), 1)
-    cosine = shared / max(math.sqrt(weight(old.about) * weight(new.about)), 1.0)
+    both = old.about & new.about
+    cosine = weight(both) / max(math.sqrt(weight(old.about) * weight(new.about)), 1.0)
     pairs = zip(old.beginning, new.beginning, strict=False)
     begun = content(" ".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
     rest = math.sqrt(weight(old.about - begun) * weight(new.about - begun))
     past = (new.memory.created_at - old.memory.created_at).total_seconds() / 86_400
-    names, counted = old.named | new.named, old.values.keys() & new.values.keys()
+    fewer, counted = min(len(old.named), len(new.named)), old.values.keys() & new.values.keys()
+    changed = weight(new.changing & old.about) / max(weight(new.changing), 1)
     differs = any(old.values[unit].isdisjoint(new.values[unit]) for unit in counted)
     return {
-        "shared": of_both,
         "cosine": cosine,
+        "pairs": len(old.pairs & new.pairs) / max(math.sqrt(len(old.pairs) * len(new.pairs)), 1.0),
         "beyond": weight(both - begun) / rest if rest else 1.0,
+        "changes": changed * changed,  # half of it is often another part of the same thing
         "speaker": float(_same_voice(old.memory, new.memory)),
-        "names": len(old.named & new.named) / len(names) if names else 0.5,
+        "names": len(old.named & new.named) / fewer if fewer else 0.5,
         "days": min(math.log1p(max(past, 0.0)) / 3, 1.0),
         "asks": weight(old.asks & new.asks) / max(weight(old.asks | new.asks), 1),
-        "value": of_both * cosine * differs,
-        "corrects": cosine * says("corrects", new.memory.judgment[:_READ]),
+        "value": cosine * cosine * differs,
     }
 
 
@@ -295,9 +301,13 @@ def newer_first(
     known = _read([*best[:_LOOKED_AT], *near[:_LOOKED_AT]])
 
     def follows(before: Candidate, after: Candidate) -> bool:
-        """Whether ``after`` says how it stands now with what ``before`` says: the log-odds of that
-        are above those by which ``before`` is the better answer, for an update is about as good."""
+        """Whether ``after`` is likelier than not to say how it stands now with what ``before``
+        says; what is not relevant, or a line of talk, by more than ``before`` is the better
+        answer."""
         old, new = known[id(before)], known[id(after)]
+        is_line = is_as_said(after.passage, is_unread=is_unread(after.passage))
+        needs_more = is_line or after.relevance < 0
+        ahead = max(before.score - after.score, 0.0) if needs_more else 0.0
         past = new.memory.created_at - old.memory.created_at
         # What a tool stores in a turn is no update of its words.
         of_turn = is_unread(before.passage) and not is_unread(after.passage)
@@ -307,7 +317,7 @@ def newer_first(
             and before.key.scope == after.key.scope
             and may_follow(old, new)
             and (stands(after.passage) or not stands(before.passage))
-            and model.score(features(old, new)) > max(before.score - after.score, 0.0)
+            and model.score(features(old, new)) > ahead
         )
 
     first, rest = ([one for one in some if id(one) in known] for some in (best, below))

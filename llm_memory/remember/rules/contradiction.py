@@ -27,7 +27,7 @@ from ...text.statements import Statement, Words, agree, statement
 from . import GATE
 from .corrected import named
 
-_LIKELY, _CERTAIN = 1.0, 100.0
+_LIKELY, _CERTAIN = 1.5, 100.0
 """Log-odds at which a statement that takes something back is about another one; twice of them where
 it does not say so."""
 _PERHAPS: Final = -2.0
@@ -138,7 +138,8 @@ def _read(memory: Memory) -> Read:
 
 def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
     """Returns the log-odds that the new statement says how it stands now with what the old one
-    says, None where it does not. Who corrects himself begins with the same words on purpose."""
+    says, None where it does not. Who corrects himself is brief, and begins with the same words on
+    purpose."""
     mine, yours = new.memory, old.memory
     follows, another = may_follow(old, new), is_another_event(mine, yours)
     if (follows or same_speaker(mine, yours)) and not another and contradicts(mine, yours):
@@ -158,7 +159,8 @@ def _score(new: Read, old: Read, taken: Taken, model: Linear) -> float | None:
     dropped = content(taken.dropped)
     if dropped and 2 * len(dropped & content(yours.judgment)) <= len(dropped):
         return None
-    found["corrects"], found["beyond"] = found["cosine"], max(found["cosine"], found["beyond"])
+    shared = ("pairs", "beyond", "changes")
+    found |= {name: max(found["cosine"], found[name]) for name in shared}
     score = model.score(found)
     return score if score >= _LIKELY else None
 

@@ -3,9 +3,11 @@ place a memory took is told by its last line, where reflection has written it.""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -133,6 +135,46 @@ def test_neither_another_place_nor_what_was_before_nor_what_nobody_states(
 )
 def test_another_matter_marks_nothing(old: str, new: str) -> None:
     assert not is_newer(said(old, 9), said(new, 2))
+
+
+UPDATED = [
+    # with its reason
+    ("四年一班的春游定在4月10日", "四年一班的春游提前到4月3日，因为10日要下大雨"),
+    ("The rowing dinner is on Thursday at the Harp", "The rowing dinner moved to Friday because "
+     "the Harp is fully booked on Thursday"),
+    # what is added is no other matter
+    ("游泳馆的学生月票卖180元", "游泳馆的学生月票涨到240元了，老会员也不例外，续费的送两个月"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), UPDATED)
+def test_an_update_may_give_its_reason_and_may_be_told_by_somebody_else(old: str, new: str) -> None:
+    for who in ("阿强", "小满"):
+        assert is_newer(said(old, 9), said(new, 2, who))
+
+
+def test_among_what_is_relevant_the_better_answer_may_be_the_older_one() -> None:
+    old, new = said("家长会定在周二的晚上", 9), said("家长会改到周四的晚上", 2)
+    new.score = old.score - 30
+    assert is_newer(old, new)
+    new.relevance = -1.0  # what is not relevant has to be surer
+    assert told(ordered([old], [new])) == ["家长会定在周二的晚上"]
+
+
+def test_of_pairs_that_no_fit_has_read_enough_are_told_apart() -> None:
+    """They were written to be hard: by two speakers, without a common word, about a like thing."""
+    path = Path(__file__).parents[3] / "benchmarks/newer_pairs.held_out.json"
+    found = {
+        kind: [
+            is_newer(said(old, 9), said(new, 2, who))
+            for old, new in pairs
+            for who in ("阿强", "小满")
+        ]
+        for kind, pairs in json.loads(path.read_text("utf-8")).items()
+    }
+    assert sum(found["updates"]) >= 28
+    assert sum(found["others"]) <= 8
+    assert [len(one) for one in found.values()] == [80, 100]
 
 
 def test_what_two_accounts_call_their_own_are_two_things_and_only_a_voucher_beats_one() -> None:

@@ -14,7 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    MemoryKind,
+    Source,
+    StoredMemory,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.patterns import says
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
@@ -31,7 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
     merge_same_facts,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.weights import Linear, RecallWeights, shipped
+from astrbot_plugin_scoped_memory.llm_memory.recall.weights import RecallWeights, shipped
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -43,7 +47,7 @@ SHARE = st.floats(0, 1)
 NOTHING = dict.fromkeys(FEATURES, 0.0)
 DRAWN = st.fixed_dictionaries(
     NOTHING
-    | dict.fromkeys(("covered", "words", "recent", "stated"), SHARE)
+    | dict.fromkeys(("nearest", "covered", "words", "text", "recent", "stated"), SHARE)
     | {
         "near": st.floats(0, 8),
         "time": st.sampled_from([0.0, 0.26, 0.69, 1.39]),
@@ -89,37 +93,46 @@ def test_the_higher_the_floor_the_less_is_said_and_nothing_with_the_highest(
     assert shown[-1] == 0
 
 
-@pytest.mark.parametrize(
-    ("covered", "behind", "places", "shown"),
-    [(0.6, 3.5, 3, True), (0.6, 3.5, 1, False), (0.6, 5.0, 3, False), (0.1, 3.5, 3, False)],
-)
-def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
-    covered: float, behind: float, places: int, *, shown: bool
-) -> None:
-    model = Linear({"covered": 1.0, "words": behind - 0.8 + covered})
-    fitted = shipped(0.001)
-    weights = replace(fitted, order=replace(fitted.order, words=model), within=3.3)
-    rows = ({"covered": 0.8, "words": 1.0}, {"covered": covered})
-    found = decided(weights, 0.0, rows, places=places, in_talk=True)
-    assert found[1].weak is not shown
-
-
 def test_every_weight_is_of_something_that_is_known_and_speaks_for_an_answer() -> None:
     chance, told = decide(shipped(), 1.0, QUESTION, [])
     assert chance == 0.0
-    for pair, known in ((shipped().order, FEATURES), (shipped().speak, told)):
+    orders = shipped().order, shipped().order_of_long
+    for pair, known in (*((order, FEATURES) for order in orders), (shipped().speak, told)):
         assert pair.words.weights.keys() | pair.both.weights.keys() <= set(known)
-    order = shipped().order
-    assert min(*order.words.weights.values(), *order.both.weights.values()) >= 0
+    for order in orders:
+        assert min(*order.words.weights.values(), *order.both.weights.values()) >= 0
 
 
-def test_a_text_that_states_more_counts_more_up_to_a_bound_and_what_it_asks_not() -> None:
-    assert 0 < stated("好的") < stated("好的，周六上午十点在北门集合") <= 1
-    assert 0 < stated("Wow!") < stated("Wow, we met at the north gate at ten") <= 1
-    assert stated("长" * LONG) == stated("长" * 10_000) == 1
-    for asked in ("", "周六去哪里？", "Where to?", "What? When?"):
-        assert stated(asked) == 0
-        assert stated(f"去南门。{asked}") == stated("去南门。")
+@pytest.mark.parametrize("trust", [0.0, 1.0])
+def test_a_long_message_is_ordered_by_what_texts_share_with_it_and_not_by_shares_of_it(
+    trust: float,
+) -> None:
+    rows = ({"covered": 0.3, "stated": 1.0}, {"text": 1.0})
+    of_a_question, of_a_long_message = (
+        decided(shipped(), trust, rows, is_long=is_long) for is_long in (False, True)
+    )
+    assert of_a_question[0].score > of_a_question[1].score
+    assert of_a_long_message[0].score < of_a_long_message[1].score
+
+
+def test_a_line_that_states_more_counts_more_up_to_a_bound_and_what_it_asks_not() -> None:
+    def of(text: str) -> float:
+        return stated(stored(text), is_unread=True)
+
+    assert 0 < of("好的") < of("好的，周六上午十点在北门集合") <= 1
+    assert 0 < of("Wow!") < of("Wow, we met at the north gate at ten") <= 1
+    assert of("长" * LONG) == of("长" * 10_000) == 1
+    for asked in ("周六去哪里？", "Where to?", "What? When?"):
+        assert of(asked) == 0
+        assert of(f"去南门。{asked}") == of("去南门。")
+
+
+def test_what_somebody_made_a_memory_of_states_however_short_it_is() -> None:
+    said, imported = (
+        stored("好的", source=source) for source in (Source.REFLECTION, Source.IMPORT)
+    )
+    assert stated(said, is_unread=False) == 1
+    assert stated(imported, is_unread=False) == stated(said, is_unread=True) < 1
 
 
 def test_a_question_of_oneself_is_known() -> None:
