@@ -9,7 +9,7 @@ from ..models.data_models import shown_day
 from ..models.recall import Hit
 from ..texts import Texts
 from .attribution import speakers, standing
-from .normalising import estimate_tokens
+from .normalising import ELLIPSIS, estimate_tokens
 from .safe_text import note_title, safe, safe_pointer
 
 OPEN: Final = "<scoped_memory>"
@@ -40,10 +40,11 @@ def hit_lines(hits: Sequence[Hit], texts: Texts, left_out: int) -> list[str]:
     return [*lines, texts.say("inject.more", count=left_out)] if left_out else lines
 
 
-def hit_line(hit: Hit, texts: Texts) -> str:
+def hit_line(hit: Hit, texts: Texts, *, pointing: bool = True) -> str:
     """One recalled memory: date, speaker, a word where something newer was said and where nobody
     vouches for it, pointer, preview. One piece of a note: the word for it, date, headings, the same
-    words, pointer, preview; what a memory's line begins with is a date, for any speaker."""
+    words, pointer, preview; what a memory's line begins with is a date, for any speaker. Where it
+    is not ``pointing``, only what is cut has its pointer."""
     text = safe(hit.preview)
     if hit.is_note:
         title = [note_title(hit.headings)] if hit.headings else []
@@ -51,5 +52,7 @@ def hit_line(hit: Hit, texts: Texts) -> str:
     else:
         text = texts.say("inject.quoted", text=text) if hit.quoted else text
         about = [shown_day(hit.day, texts.say("inject.undated")), speakers(hit, texts.say)]
-    about = [*about, *standing(hit, texts.say), safe_pointer(hit.pointer)]
+    about = [*about, *standing(hit, texts.say)]
+    if pointing or hit.preview.endswith(ELLIPSIS):
+        about.append(safe_pointer(hit.pointer))
     return f"[{' · '.join(about)}] {text}"

@@ -17,6 +17,7 @@ _INVISIBLE = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+ELLIPSIS = "…"
 _LATIN_CHARS_PER_TOKEN = 4
 SENTENCE_ENDS = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
 """Where a text is cut into sentences, each with the sign that ends it."""
@@ -60,7 +61,7 @@ def same_words(text: str) -> str:
 def preview(text: str, limit: int) -> str:
     """``text`` on one line, at most ``limit`` characters, cut with an ellipsis."""
     line = one_line(text)
-    return line if len(line) <= limit else line[: max(limit - 1, 0)] + "…"
+    return line if len(line) <= limit else line[: max(limit - 1, 0)] + ELLIPSIS
 
 
 def estimate_tokens(text: str) -> int:

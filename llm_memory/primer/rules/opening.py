@@ -4,10 +4,10 @@ ordered, cut to a token budget, and written. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import timedelta, tzinfo
+from datetime import tzinfo
 from functools import partial
 from itertools import accumulate
 from typing import Final
@@ -42,6 +42,8 @@ CAPS: Final[Mapping[PrimerPart, tuple[float, int]]] = {
 """A section's share of the budget, and its most lines; the constitution has a budget of its own.
 The share of sections with nothing to tell is divided among the others, and what one of those leaves
 goes to the next."""
+_HEEDED: Final = (PrimerPart.CONSTITUTION, PrimerPart.RULES, PrimerPart.OWNER)
+"""The sections that are more than data."""
 PREVIEW: Final = 160
 """Characters of a memory: a line must fit into its section's share."""
 MOST_PEOPLE: Final = 5
@@ -178,7 +180,8 @@ def section_lines(section: PrimerSection, texts: Texts) -> list[str]:
     heading = f"## {texts.say(f'primer.{section.part}', names=who)}"
     if section.part is not PrimerPart.CONSTITUTION:
         words = [f"- {safe(text)}" for text in section.words]
-        return [heading, *words, *(f"- {hit_line(hit, texts)}" for hit in section.hits)]
+        hits = [f"- {hit_line(hit, texts, pointing=False)}" for hit in section.hits]
+        return [heading, *words, *hits]
     lines = [heading, *map(safe_line, section.words)]
     if section.pointer:
         lines.append(texts.say("primer.more", pointer=safe_pointer(section.pointer)))
@@ -188,12 +191,8 @@ def section_lines(section: PrimerSection, texts: Texts) -> list[str]:
 def opening(primer: Primer, hits: Sequence[Hit], texts: Texts, left_out: int = 0) -> str:
     """The primer and the memories that were recalled, between the same delimiters. What the primer
     tells already is not told twice."""
-    vouched = (PrimerPart.CONSTITUTION, PrimerPart.RULES, PrimerPart.OWNER)
-    named = {part.value: texts.say(f"primer.{part}") for part in vouched}
-    lines = [
-        OPEN,
-        texts.say("primer.opening" if primer.away is None else "primer.preamble", **named),
-    ]
+    parts = {section.part for section in primer.sections}
+    lines = [OPEN, _preamble(parts, texts, after_pause=primer.away is not None)]
     for section in primer.sections:
         lines += section_lines(section, texts)
     if more := [hit for hit in hits if (hit.scope_name, hit.memory_id) not in primer.shown]:
@@ -202,7 +201,19 @@ def opening(primer: Primer, hits: Sequence[Hit], texts: Texts, left_out: int = 0
 
 
 def frame_tokens(texts: Texts) -> int:
-    """What a primer after a pause costs before it says anything; the constitution's words are
-    counted by themselves."""
-    frame = opening(Primer(away=timedelta()), (), texts)
-    return estimate_tokens(f"{frame}\n## {texts.say('primer.recalled')}\n")
+    """What a primer after a pause costs at most before it says anything; the constitution's words
+    are counted by themselves."""
+    recalled = f"## {texts.say('primer.recalled')}"
+    frame = [OPEN, _preamble(_HEEDED, texts, after_pause=True), recalled, CLOSE]
+    return estimate_tokens("\n".join(frame) + "\n")
+
+
+def _preamble(parts: Collection[PrimerPart], texts: Texts, *, after_pause: bool) -> str:
+    """What the text is, and which of these parts of it are more than data."""
+    heeded = "".join(
+        texts.say(f"primer.heed_{part}", name=texts.say(f"primer.{part}"))
+        for part in _HEEDED
+        if part in parts
+    )
+    orders = heeded + texts.say("primer.no_other_orders" if heeded else "primer.no_orders")
+    return texts.say("primer.preamble" if after_pause else "primer.opening", orders=orders)
